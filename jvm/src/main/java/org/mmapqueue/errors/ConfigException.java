@@ -1,0 +1,51 @@
+package org.mmapqueue.errors;
+
+/** A configuration value is refused. Nothing was created or changed. */
+public final class ConfigException extends MmapQueueException {
+    private static final long serialVersionUID = 1L;
+
+    private final String key;
+    private final String value;
+    private final String allowed;
+
+    /**
+     * Makes the exception.
+     *
+     * @param key the configuration key, as in docs/CONFIGURATION.md
+     * @param value the value that was given
+     * @param allowed what would be allowed
+     */
+    public ConfigException(String key, String value, String allowed) {
+        super(key + " = " + value + " is refused; allowed: " + allowed);
+        this.key = key;
+        this.value = value;
+        this.allowed = allowed;
+    }
+
+    /**
+     * The key.
+     *
+     * @return the configuration key
+     */
+    public String key() {
+        return key;
+    }
+
+    /**
+     * The value.
+     *
+     * @return the value that was refused
+     */
+    public String value() {
+        return value;
+    }
+
+    /**
+     * The range.
+     *
+     * @return what would be allowed
+     */
+    public String allowed() {
+        return allowed;
+    }
+}

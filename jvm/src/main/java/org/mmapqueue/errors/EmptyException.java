@@ -1,0 +1,15 @@
+package org.mmapqueue.errors;
+
+/** There is nothing to pop. */
+public final class EmptyException extends MmapQueueException {
+    private static final long serialVersionUID = 1L;
+
+    /**
+     * Makes the exception.
+     *
+     * @param message what was refused, and why
+     */
+    public EmptyException(String message) {
+        super(message);
+    }
+}

@@ -1,0 +1,15 @@
+package org.mmapqueue.errors;
+
+/** There is no room for the record: the slowest consumer has not acked enough. Nothing was stored. */
+public final class FullException extends MmapQueueException {
+    private static final long serialVersionUID = 1L;
+
+    /**
+     * Makes the exception.
+     *
+     * @param message what was refused, and why
+     */
+    public FullException(String message) {
+        super(message);
+    }
+}

@@ -1,0 +1,28 @@
+package org.mmapqueue.errors;
+
+/** Another process, or another copy of these classes in this process, holds what only one may hold. */
+public final class LockedException extends MmapQueueException {
+    private static final long serialVersionUID = 1L;
+
+    private final long pid;
+
+    /**
+     * Makes the exception.
+     *
+     * @param message what is held, and by whom
+     * @param pid the holder's process id, or -1 where it could not be read
+     */
+    public LockedException(String message, long pid) {
+        super(message);
+        this.pid = pid;
+    }
+
+    /**
+     * The holder.
+     *
+     * @return the holder's process id, or -1 where it could not be read
+     */
+    public long pid() {
+        return pid;
+    }
+}

@@ -1,0 +1,5 @@
+/**
+ * The exceptions of mmapqueue: one small tree of unchecked exceptions under
+ * {@link org.mmapqueue.errors.MmapQueueException}. Every message names what was wrong, where, and what would be right.
+ */
+package org.mmapqueue.errors;

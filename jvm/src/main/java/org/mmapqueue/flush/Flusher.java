@@ -1,0 +1,242 @@
+package org.mmapqueue.flush;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
+
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.PoisonedException;
+import org.mmapqueue.meta.ConsumerCursors;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.SegmentRing;
+
+/**
+ * Forces data segments, then the consumers' cursors, then the watermark; by period, by count, and on request. Requests
+ * group themselves: whoever holds the lock forces everything published by then, and those who waited for it meanwhile
+ * find their records covered. Safe for any number of threads.
+ *
+ * <p>The watermark is the writing position as it was BEFORE the force, so it never passes a byte that has not been
+ * forced. After a force that failed the kernel may have dropped the pages and forgotten it: none is trusted any more.
+ */
+public final class Flusher implements Closeable {
+    private final MetaPage meta;
+    private final SegmentRing ring;
+    private final Geometry geometry;
+    private final Supplier<Iterable<? extends ConsumerCursors>> consumers;
+    private final long periodNanos;
+    private final ReentrantLock flushing = new ReentrantLock();
+    private final ReentrantLock waiting = new ReentrantLock();
+    private final Condition wake = waiting.newCondition();
+    private final Thread thread;
+    private boolean requested;
+    private boolean stopped;
+    private boolean ended;
+    private long forcedCursors = -1;
+    private volatile Throwable failure;
+
+    /**
+     * A flusher that is not running yet.
+     *
+     * @param name the thread's name
+     * @param consumers the cursors of the named consumers, as they are at the time of the call
+     * @param periodMillis the longest that a published record stays unforced, in ms
+     */
+    public Flusher(String name, MetaPage meta, SegmentRing ring,
+            Supplier<Iterable<? extends ConsumerCursors>> consumers, long periodMillis) {
+        this.meta = meta;
+        this.ring = ring;
+        this.geometry = ring.geometry();
+        this.consumers = consumers;
+        this.periodNanos = TimeUnit.MILLISECONDS.toNanos(periodMillis);
+        this.thread = new Thread(this::run, name);
+        this.thread.setDaemon(true);
+    }
+
+    /** Starts the thread. */
+    public void start() {
+        thread.start();
+    }
+
+    /** Asks the thread for a flush and does not wait for it. */
+    public void request() {
+        waiting.lock();
+        try {
+            requested = true;
+            wake.signal();
+        } finally {
+            waiting.unlock();
+        }
+    }
+
+    /**
+     * Returns when every record that ends at or before {@code position} is on the disk.
+     *
+     * @throws PoisonedException when a force fails, or one has failed before
+     */
+    public void awaitDurable(long position) {
+        if (failure == null && meta.watermark() >= position) {
+            return;
+        }
+        flushing.lock();
+        try {
+            checkUsable();
+            if (meta.watermark() < position) {
+                guarded(this::forceData);
+            }
+        } finally {
+            flushing.unlock();
+        }
+    }
+
+    /**
+     * Returns when everything published before the call, every cursor and the watermark are on the disk.
+     *
+     * @throws PoisonedException when a force fails, or one has failed before
+     */
+    public void flush() {
+        flushing.lock();
+        try {
+            checkUsable();
+            guarded(this::forceAll);
+        } finally {
+            flushing.unlock();
+        }
+    }
+
+    /**
+     * Marks the writer as not to be trusted any more; the first cause stays.
+     *
+     * @param cause what went wrong
+     */
+    public void poison(Throwable cause) {
+        if (failure == null) {
+            failure = cause;
+        }
+    }
+
+    /** What poisoned the writer, or null. */
+    public Throwable failure() {
+        return failure;
+    }
+
+    /** Raises {@link PoisonedException} when the writer is poisoned. */
+    public void throwIfPoisoned() {
+        Throwable cause = failure;
+        if (cause != null) {
+            throw new PoisonedException("an earlier failure makes the writer unsafe; close the queue and open it again:"
+                    + " " + cause, cause);
+        }
+    }
+
+    /** Stops the thread; does not flush. Calls after {@link #end} raise ClosedException. */
+    @Override
+    public void close() {
+        waiting.lock();
+        try {
+            stopped = true;
+            wake.signal();
+        } finally {
+            waiting.unlock();
+        }
+        boolean interrupted = false;
+        while (thread.isAlive()) {
+            try {
+                thread.join();
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Forces everything for the last time, as {@link #flush} does; every later call raises ClosedException. */
+    public void end() {
+        flushing.lock();
+        try {
+            flush();
+        } finally {
+            ended = true;
+            flushing.unlock();
+        }
+    }
+
+    private void checkUsable() {
+        if (ended) {
+            throw new ClosedException("the queue is closed");
+        }
+        throwIfPoisoned();
+    }
+
+    private void run() {
+        while (awaitTurn()) {
+            try {
+                flush();
+            } catch (PoisonedException e) {
+                // Everyone who pushes or flushes from now on is told.
+                return;
+            }
+        }
+    }
+
+    private boolean awaitTurn() {
+        waiting.lock();
+        try {
+            long left = periodNanos;
+            while (!stopped && !requested && left > 0) {
+                left = wake.awaitNanos(left);
+            }
+            requested = false;
+            return !stopped;
+        } catch (InterruptedException e) {
+            return !stopped;
+        } finally {
+            waiting.unlock();
+        }
+    }
+
+    private interface Forcing {
+        void run() throws IOException;
+    }
+
+    private void guarded(Forcing forcing) {
+        try {
+            forcing.run();
+        } catch (IOException | RuntimeException e) {
+            poison(e);
+            throwIfPoisoned();
+        }
+    }
+
+    private void forceData() throws IOException {
+        long target = meta.writing();
+        long watermark = meta.watermark();
+        if (target > watermark) {
+            ring.force(geometry.segmentOf(watermark), geometry.segmentOfEnd(target));
+            meta.watermark(target);
+        }
+    }
+
+    private void forceAll() throws IOException {
+        long cursors = meta.writing() + meta.committed() + meta.reading();
+        for (ConsumerCursors consumer : consumers.get()) {
+            cursors += consumer.committed() + consumer.reading();
+        }
+        // Positions only grow, so an unchanged sum means that nothing moved and nothing has to be forced.
+        if (cursors == forcedCursors) {
+            return;
+        }
+        forceData();
+        for (ConsumerCursors consumer : consumers.get()) {
+            consumer.force();
+        }
+        meta.mirror();
+        meta.force();
+        forcedCursors = cursors;
+    }
+}

@@ -1,0 +1,31 @@
+package org.mmapqueue.io;
+
+import java.io.Closeable;
+import java.io.IOException;
+
+/** Closes several things, all of them, whatever fails. */
+public final class Closing {
+    private Closing() {
+    }
+
+    /** Closes in the order given, nulls left out; raises the first failure, with the others suppressed. */
+    public static void all(Closeable... things) throws IOException {
+        IOException failure = null;
+        for (Closeable thing : things) {
+            try {
+                if (thing != null) {
+                    thing.close();
+                }
+            } catch (IOException e) {
+                if (failure == null) {
+                    failure = e;
+                } else {
+                    failure.addSuppressed(e);
+                }
+            }
+        }
+        if (failure != null) {
+            throw failure;
+        }
+    }
+}

@@ -1,0 +1,149 @@
+package org.mmapqueue.io;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.ClosedChannelException;
+import java.nio.channels.FileChannel;
+import java.nio.file.LinkOption;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.HashSet;
+import java.util.Set;
+
+/**
+ * A file behind a {@link FileChannel}. The JDK closes a channel under every thread that uses it when one of them is
+ * interrupted; here the channel is then opened again, the call repeated (all of them may be) and the interrupt kept.
+ */
+final class DiskFile implements DataFile {
+    private static final int ZERO_BLOCK = 256 * 1024;
+    private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(ZERO_BLOCK).asReadOnlyBuffer();
+
+    private final Path path;
+    private final boolean writable;
+    private FileChannel channel;
+    private boolean closed;
+
+    DiskFile(Path path, Storage.Mode mode) throws IOException {
+        this.path = path;
+        this.writable = mode != Storage.Mode.READ;
+        this.channel = openChannel(mode == Storage.Mode.CREATE);
+    }
+
+    private FileChannel openChannel(boolean create) throws IOException {
+        Set<OpenOption> options = new HashSet<>();
+        options.add(StandardOpenOption.READ);
+        options.add(LinkOption.NOFOLLOW_LINKS);
+        if (writable) {
+            options.add(StandardOpenOption.WRITE);
+        }
+        if (create) {
+            options.add(StandardOpenOption.CREATE);
+        }
+        return FileChannel.open(path, options);
+    }
+
+    @Override
+    public Path path() {
+        return path;
+    }
+
+    @Override
+    public long size() throws IOException {
+        return uninterrupted(FileChannel::size);
+    }
+
+    @Override
+    public int read(ByteBuffer target, long position) throws IOException {
+        int start = target.position();
+        return uninterrupted(open -> {
+            target.position(start);
+            while (target.hasRemaining()) {
+                int count = open.read(target, position + target.position() - start);
+                if (count < 0) {
+                    break;
+                }
+            }
+            return target.position() - start;
+        });
+    }
+
+    @Override
+    public void write(ByteBuffer source, long position) throws IOException {
+        int start = source.position();
+        uninterrupted(open -> {
+            source.position(start);
+            while (source.hasRemaining()) {
+                open.write(source, position + source.position() - start);
+            }
+            return null;
+        });
+    }
+
+    @Override
+    public void zeroFill(long size) throws IOException {
+        uninterrupted(open -> {
+            long done = 0;
+            while (done < size) {
+                ByteBuffer block = ZEROS.duplicate();
+                block.limit((int) Math.min(ZERO_BLOCK, size - done));
+                done += open.write(block, done);
+            }
+            return null;
+        });
+    }
+
+    @Override
+    public MappedByteBuffer map(long size, boolean toWrite) throws IOException {
+        FileChannel.MapMode mode = toWrite ? FileChannel.MapMode.READ_WRITE : FileChannel.MapMode.READ_ONLY;
+        return uninterrupted(open -> open.map(mode, 0, size));
+    }
+
+    @Override
+    public void force() throws IOException {
+        uninterrupted(open -> {
+            open.force(false);
+            return null;
+        });
+    }
+
+    @Override
+    public synchronized void close() throws IOException {
+        closed = true;
+        channel.close();
+    }
+
+    private interface ChannelCall<T> {
+        T on(FileChannel channel) throws IOException;
+    }
+
+    private <T> T uninterrupted(ChannelCall<T> call) throws IOException {
+        boolean interrupted = false;
+        try {
+            while (true) {
+                FileChannel open = usable();
+                try {
+                    return call.on(open);
+                } catch (ClosedChannelException e) {
+                    // Closed by an interrupt of this thread, or of another one that was inside the same channel.
+                    interrupted |= Thread.interrupted();
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    private synchronized FileChannel usable() throws IOException {
+        if (closed) {
+            throw new ClosedChannelException();
+        }
+        if (!channel.isOpen()) {
+            channel = openChannel(false);
+        }
+        return channel;
+    }
+}

@@ -1,0 +1,49 @@
+package org.mmapqueue.io;
+
+import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
+
+/** The file system of this machine. Has no state; safe for any number of threads. */
+public final class DiskStorage implements Storage {
+    /** The one instance. */
+    public static final DiskStorage INSTANCE = new DiskStorage();
+
+    private DiskStorage() {
+    }
+
+    @Override
+    public DataFile open(Path path, Mode mode) throws IOException {
+        return new DiskFile(path, mode);
+    }
+
+    @Override
+    public void createDirectories(Path directory) throws IOException {
+        Path absolute = directory.toAbsolutePath();
+        Path existing = absolute;
+        while (existing != null && !Files.exists(existing)) {
+            existing = existing.getParent();
+        }
+        Files.createDirectories(absolute);
+        // Every entry made on the way down is forced, or a loss of power could take the whole queue with it.
+        for (Path at = absolute.getParent(); at != null && existing != null && at.startsWith(existing);
+                at = at.getParent()) {
+            forceDirectory(at);
+        }
+    }
+
+    @Override
+    public void forceDirectory(Path directory) throws IOException {
+        try (FileChannel channel = FileChannel.open(directory, StandardOpenOption.READ)) {
+            channel.force(true);
+        }
+    }
+
+    @Override
+    public void rename(Path from, Path to) throws IOException {
+        Files.move(from, to, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
+    }
+}

@@ -1,0 +1,33 @@
+package org.mmapqueue.io;
+
+import java.io.IOException;
+import java.nio.file.Path;
+
+/**
+ * All that a queue does to a file system. {@link DiskStorage} is the real one; tests put one in its place that fails,
+ * forgets or counts.
+ */
+public interface Storage {
+
+    /** How a file is opened. */
+    enum Mode {
+        /** It exists and is only read. */
+        READ,
+        /** It exists and is changed. */
+        WRITE,
+        /** It is changed, and made when it is not there. */
+        CREATE
+    }
+
+    /** Opens a file; never follows a symbolic link in the last place of the path. */
+    DataFile open(Path path, Mode mode) throws IOException;
+
+    /** Makes a directory and its parents where they are not there yet, and forces the entries. */
+    void createDirectories(Path directory) throws IOException;
+
+    /** Forces a directory's entries: files made or renamed in it survive a loss of power after this. */
+    void forceDirectory(Path directory) throws IOException;
+
+    /** Renames a file over another one, atomically. */
+    void rename(Path from, Path to) throws IOException;
+}

@@ -1,0 +1,30 @@
+package org.mmapqueue.meta;
+
+/**
+ * The facts of a queue that its meta page carries beside the cursors. Of version 1 only the first two are stored.
+ *
+ * @param version 1 or 2
+ * @param capacity segments in the ring
+ * @param segmentSize bytes of each segment file
+ * @param uuidHigh the queue's UUID, upper half; 0 in version 1
+ * @param uuidLow the queue's UUID, lower half; 0 in version 1
+ * @param timestamps whether records carry timestamps
+ * @param maxEventSize the largest payload that was ever allowed, in bytes
+ * @param createdAtMicros when the queue was made, µs since 1970; 0 in version 1
+ * @param epoch rises by one at every open after an unclean end; 0 in version 1
+ */
+public record MetaFields(int version, int capacity, int segmentSize, long uuidHigh, long uuidLow, boolean timestamps,
+        int maxEventSize, long createdAtMicros, long epoch) {
+
+    /** The same facts in another epoch. */
+    public MetaFields withEpoch(long next) {
+        return new MetaFields(version, capacity, segmentSize, uuidHigh, uuidLow, timestamps, maxEventSize,
+                createdAtMicros, next);
+    }
+
+    /** The same facts with other settings for the records to come. */
+    public MetaFields withSettings(boolean stamps, int maxEvent) {
+        return new MetaFields(version, capacity, segmentSize, uuidHigh, uuidLow, stamps, maxEvent, createdAtMicros,
+                epoch);
+    }
+}

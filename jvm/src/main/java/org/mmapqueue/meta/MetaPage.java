@@ -1,0 +1,40 @@
+package org.mmapqueue.meta;
+
+import java.io.Closeable;
+import java.io.IOException;
+
+/**
+ * The open meta page of a queue. The default consumer's cursors are part of it. Reading is safe from any thread;
+ * the writing position and the watermark are moved by the process that writes the queue.
+ */
+public interface MetaPage extends ConsumerCursors, Closeable {
+    /** The file's name in the queue directory. */
+    String FILE_NAME = "meta.dat";
+
+    /** The facts as they are stored now. */
+    MetaFields fields();
+
+    /** Replaces the stored facts (same version, capacity, segment size and UUID); a crash leaves the old or the new. */
+    void fields(MetaFields next) throws IOException;
+
+    /** The end of the last published record. */
+    long writing();
+
+    /** Moves the writing position; everything stored before the call is visible to whoever reads it. */
+    void writing(long position);
+
+    /** Everything before this position has been forced to the disk. */
+    long watermark();
+
+    /** Moves the watermark. */
+    void watermark(long position);
+
+    /** Refreshes the readable table from the live cursors. */
+    void mirror();
+
+    /** Whether the last writer closed the queue. */
+    boolean clean();
+
+    /** Says, and forces, whether the queue is closed (true) or about to be written (false). */
+    void clean(boolean closed) throws IOException;
+}

@@ -1,0 +1,167 @@
+package org.mmapqueue.meta;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.MappedByteBuffer;
+import java.nio.file.Path;
+
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Mapped;
+import org.mmapqueue.io.Storage;
+
+/**
+ * meta.dat of version 1, as Apache SkyWalking Satellite writes it: 80 bytes, each cursor a pair of words. Two stores
+ * can not be atomic, so the truth while the queue is open is in this object's fields; the pairs are stored in
+ * Satellite's order (id, then offset).
+ */
+public final class MetaPageV1 implements MetaPage {
+    private final DataFile file;
+    private final ByteBuffer page;
+    private final MetaFields fields;
+    private volatile long writing;
+    private volatile long watermark;
+    private volatile long committed;
+    private volatile long reading;
+
+    private MetaPageV1(DataFile file, MappedByteBuffer mapping, MetaFields fields) {
+        this.file = file;
+        this.page = mapping;
+        this.fields = fields;
+        this.writing = load(MetaDescriptor.TABLE_WRITING);
+        this.watermark = load(MetaDescriptor.TABLE_WATERMARK);
+        this.committed = load(MetaDescriptor.TABLE_COMMITTED);
+        this.reading = load(MetaDescriptor.TABLE_READING);
+    }
+
+    /** Makes the page of a new, empty queue. */
+    public static void create(Storage storage, Path directory, int capacity) throws IOException {
+        ByteBuffer image = ByteBuffer.allocate(MetaDescriptor.V1_LENGTH).order(ByteOrder.LITTLE_ENDIAN);
+        image.putLong(MetaDescriptor.VERSION, 1);
+        image.putLong(MetaDescriptor.CAPACITY, capacity);
+        NewFile.write(storage, directory.resolve(FILE_NAME), image);
+    }
+
+    /**
+     * Opens the page.
+     *
+     * @param fields the facts; version 1 stores the capacity alone, the caller has found or been told the others
+     * @throws CorruptException when a cursor does not fit the segment size
+     */
+    public static MetaPageV1 open(Storage storage, Path directory, MetaFields fields) throws IOException {
+        Path path = directory.resolve(FILE_NAME);
+        DataFile file = storage.open(path, Storage.Mode.WRITE);
+        try {
+            if (file.size() != MetaDescriptor.V1_LENGTH) {
+                throw new CorruptException(path.toString(), file.size(), "the file has " + file.size()
+                        + " bytes, expected " + MetaDescriptor.V1_LENGTH + " for version 1");
+            }
+            MappedByteBuffer mapping = file.map(MetaDescriptor.V1_LENGTH, true);
+            for (int at = MetaDescriptor.TABLE_WRITING; at < MetaDescriptor.CAPACITY; at += 16) {
+                long id = (long) Mapped.LONG.get((ByteBuffer) mapping, at);
+                long offset = (long) Mapped.LONG.get((ByteBuffer) mapping, at + 8);
+                if (id < 0 || id > Long.MAX_VALUE / fields.segmentSize() - 1 || offset < 0
+                        || offset >= fields.segmentSize()) {
+                    Mapped.unmap(mapping);
+                    throw new CorruptException(path.toString(), at, "the position " + Long.toUnsignedString(id) + "-"
+                            + Long.toUnsignedString(offset) + " is outside of segments of " + fields.segmentSize()
+                            + " bytes");
+                }
+            }
+            return new MetaPageV1(file, mapping, fields);
+        } catch (IOException | RuntimeException e) {
+            file.close();
+            throw e;
+        }
+    }
+
+    private long load(int at) {
+        return (long) Mapped.LONG.get(page, at) * fields.segmentSize() + (long) Mapped.LONG.get(page, at + 8);
+    }
+
+    private void store(int at, long position) {
+        Mapped.LONG.setRelease(page, at, position / fields.segmentSize());
+        Mapped.LONG.setRelease(page, at + 8, position % fields.segmentSize());
+    }
+
+    @Override
+    public MetaFields fields() {
+        return fields;
+    }
+
+    @Override
+    public void fields(MetaFields next) {
+        throw new UnsupportedOperationException("version 1 stores no facts that could change");
+    }
+
+    @Override
+    public long writing() {
+        return writing;
+    }
+
+    @Override
+    public void writing(long position) {
+        store(MetaDescriptor.TABLE_WRITING, position);
+        writing = position;
+    }
+
+    @Override
+    public long watermark() {
+        return watermark;
+    }
+
+    @Override
+    public void watermark(long position) {
+        store(MetaDescriptor.TABLE_WATERMARK, position);
+        watermark = position;
+    }
+
+    @Override
+    public long committed() {
+        return committed;
+    }
+
+    @Override
+    public void committed(long position) {
+        store(MetaDescriptor.TABLE_COMMITTED, position);
+        committed = position;
+    }
+
+    @Override
+    public long reading() {
+        return reading;
+    }
+
+    @Override
+    public void reading(long position) {
+        store(MetaDescriptor.TABLE_READING, position);
+        reading = position;
+    }
+
+    @Override
+    public void mirror() {
+        // The table is all that there is.
+    }
+
+    @Override
+    public boolean clean() {
+        return writing == watermark;
+    }
+
+    @Override
+    public void clean(boolean closed) {
+        // Version 1 has no such mark: only writing = watermark tells.
+    }
+
+    @Override
+    public void force() throws IOException {
+        file.force();
+    }
+
+    // The mapping is left to the garbage collector: a thread that still looks at a cursor must not take the JVM down.
+    @Override
+    public void close() throws IOException {
+        file.close();
+    }
+}

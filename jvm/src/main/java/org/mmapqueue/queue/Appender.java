@@ -1,0 +1,155 @@
+package org.mmapqueue.queue;
+
+import java.io.IOException;
+import java.util.concurrent.atomic.AtomicLong;
+
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.TooLargeException;
+import org.mmapqueue.flush.Flusher;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.Segment;
+import org.mmapqueue.swap.Swapper;
+
+/**
+ * Appends records at the end of the log. Any number of threads; the claim lets one at a time move the tail. The
+ * segment that the tail is in stays pinned.
+ */
+abstract class Appender {
+    /** What append returns when there is no room: nothing was stored. */
+    static final long FULL = -1;
+
+    /** What the ring tells and wants to be told. */
+    interface Ring {
+        /** Whether the slot of a future segment holds nothing that a consumer still needs. */
+        boolean isFree(long segmentId);
+
+        /** The writer has gone into this segment. */
+        void entered(long segmentId);
+    }
+
+    final Claim claim = new Claim();
+    final MetaPage meta;
+    final Swapper swapper;
+    final Flusher flusher;
+    final Ring ring;
+    final Geometry geometry;
+    final int segmentSize;
+    final int maxEventSize;
+
+    /** The segment of the tail, pinned; null before the first push of a queue whose last segment is used up. */
+    Segment segment;
+    long segmentId;
+    int offset;
+    private final AtomicLong endOffset = new AtomicLong();
+    private boolean closed;
+
+    Appender(MetaPage meta, Swapper swapper, Flusher flusher, Ring ring, Settings settings) {
+        this.meta = meta;
+        this.swapper = swapper;
+        this.flusher = flusher;
+        this.ring = ring;
+        this.geometry = settings.geometry();
+        this.segmentSize = geometry.segmentSize();
+        this.maxEventSize = settings.maxEventSize();
+    }
+
+    /** Puts the tail behind the record that ends at {@code position}; the next record gets {@code nextOffset}. */
+    final void start(long position, long nextOffset) throws IOException {
+        segmentId = geometry.segmentOfEnd(position);
+        offset = geometry.offsetOfEnd(position);
+        endOffset.set(nextOffset);
+        swapper.startAt(segmentId);
+        if (offset < segmentSize) {
+            segment = swapper.pin(segmentId);
+            started();
+        }
+    }
+
+    /** The tail stands in {@link #segment}. */
+    abstract void started();
+
+    /**
+     * Appends one record.
+     *
+     * @return its offset, or {@link #FULL}
+     */
+    abstract long append(byte[] source, int from, int length);
+
+    /**
+     * Appends records that become visible together.
+     *
+     * @return the first one's offset, or {@link #FULL}
+     */
+    abstract long append(Batch batch);
+
+    /** The offset that the next record gets. */
+    final long endOffset() {
+        return endOffset.get();
+    }
+
+    /** Inside the claim: records up to this offset, exclusively, have been published. */
+    final void endOffset(long next) {
+        endOffset.lazySet(next);
+    }
+
+    /** The id of the segment that the tail is in; 0 before the first. Any thread. */
+    final long tailSegment() {
+        return Math.max(0, geometry.segmentOfEnd(meta.writing()));
+    }
+
+    final void checkSize(int length) {
+        if (length > maxEventSize) {
+            throw new TooLargeException("a record of " + length + " bytes is larger than max_event_size = "
+                    + maxEventSize);
+        }
+    }
+
+    /** Inside the claim. */
+    final void checkUsable() {
+        if (closed) {
+            throw new ClosedException("the queue is closed");
+        }
+        flusher.throwIfPoisoned();
+    }
+
+    /** Prepares the segments behind the tail up to {@code last}; false when a consumer still needs one of them. */
+    final boolean reserve(long last) {
+        for (long id = segmentId + 1; id <= last; id++) {
+            if (!ring.isFree(id)) {
+                return false;
+            }
+        }
+        try {
+            for (long id = segmentId + 1; id <= last; id++) {
+                swapper.prepare(id);
+            }
+        } catch (IOException e) {
+            throw new MmapQueueException("no segment could be prepared, nothing was stored (is the disk full?): " + e,
+                    e);
+        }
+        return true;
+    }
+
+    /** A failure with a record half written: what is there can not be told from the tail any more. */
+    final RuntimeException poisoned(Throwable cause) {
+        flusher.poison(cause);
+        flusher.throwIfPoisoned();
+        throw new IllegalStateException(cause);
+    }
+
+    /** Waits for the append that is under way and lets no other one begin. */
+    final void close() {
+        claim.enter();
+        try {
+            closed = true;
+            if (segment != null) {
+                swapper.unpin(segment);
+                segment = null;
+            }
+        } finally {
+            claim.exit();
+        }
+    }
+}

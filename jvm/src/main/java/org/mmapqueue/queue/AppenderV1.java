@@ -1,0 +1,104 @@
+package org.mmapqueue.queue;
+
+import java.io.IOException;
+
+import org.mmapqueue.errors.TooLargeException;
+import org.mmapqueue.flush.Flusher;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.swap.Swapper;
+
+/**
+ * Appends in format version 1, so that Satellite can read it: 64-bit length, payload, and then the writing position,
+ * which is what publishes. Satellite's own margin is kept free in the ring: it refuses to push into less.
+ */
+final class AppenderV1 extends Appender {
+    private static final int LENGTH_BYTES = 8;
+
+    private final int margin;
+
+    AppenderV1(MetaPage meta, Swapper swapper, Flusher flusher, Ring ring, Settings settings) {
+        super(meta, swapper, flusher, ring, settings);
+        this.margin = 1 + maxEventSize / segmentSize;
+    }
+
+    @Override
+    void started() {
+        // Segments of version 1 have no header to look at.
+    }
+
+    @Override
+    long append(byte[] source, int from, int length) {
+        return append(Batch.single(source, from, length));
+    }
+
+    @Override
+    long append(Batch batch) {
+        long size = 0;
+        for (int i = 0; i < batch.count(); i++) {
+            checkSize(batch.length(i));
+            size += 2L * LENGTH_BYTES + batch.length(i);
+        }
+        if (size > (geometry.capacity() - 1L - margin) * segmentSize) {
+            throw new TooLargeException("a batch of " + size + " bytes is larger than what a ring of "
+                    + geometry.capacity() + " segments of " + segmentSize + " bytes holds");
+        }
+        claim.enter();
+        try {
+            checkUsable();
+            return appendWhole(batch);
+        } finally {
+            claim.exit();
+        }
+    }
+
+    private long appendWhole(Batch batch) {
+        long end = LogReaderV1.normal(geometry, geometry.position(segmentId, offset));
+        for (int i = 0; i < batch.count(); i++) {
+            end = LogReaderV1.normal(geometry, end + LENGTH_BYTES + batch.length(i));
+        }
+        long last = geometry.segmentOfEnd(end);
+        if (!ring.isFree(last + margin - 1) || !ring.isFree(segmentId + margin) || !reserve(last)) {
+            return FULL;
+        }
+        try {
+            for (int i = 0; i < batch.count(); i++) {
+                write(batch.array(i), batch.from(i), batch.length(i));
+            }
+        } catch (IOException | RuntimeException | Error e) {
+            throw poisoned(e);
+        }
+        meta.writing(geometry.position(segmentId, offset));
+        long first = endOffset();
+        endOffset(first + batch.count());
+        return first;
+    }
+
+    private void write(byte[] source, int from, int length) throws IOException {
+        if (segmentSize - offset < LENGTH_BYTES) {
+            enterNext();
+        }
+        segment.putLong(offset, length);
+        offset += LENGTH_BYTES;
+        int done = 0;
+        while (done < length) {
+            if (offset == segmentSize) {
+                enterNext();
+            }
+            int piece = Math.min(length - done, segmentSize - offset);
+            segment.put(offset, source, from + done, piece);
+            done += piece;
+            offset += piece;
+        }
+    }
+
+    private void enterNext() throws IOException {
+        if (segment != null) {
+            swapper.unpin(segment);
+            segment = null;
+        }
+        segment = swapper.enter(segmentId + 1);
+        segmentId++;
+        offset = 0;
+        ring.entered(segmentId);
+    }
+}

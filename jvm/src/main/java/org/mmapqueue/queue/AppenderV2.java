@@ -1,0 +1,258 @@
+package org.mmapqueue.queue;
+
+import java.io.IOException;
+import java.util.zip.CRC32C;
+
+import org.mmapqueue.errors.TooLargeException;
+import org.mmapqueue.flush.Flusher;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.RecordChecksum;
+import org.mmapqueue.segment.RecordDescriptor;
+import org.mmapqueue.segment.Segment;
+import org.mmapqueue.swap.Swapper;
+
+/**
+ * Appends in format version 2. The header of a record, or of the first one of a batch, is stored last: that publishes
+ * it. The payload's checksum is run before the claim is taken.
+ */
+final class AppenderV2 extends Appender {
+    private final MetaFields fields;
+    private final RecordChecksum checksum;
+    private final int stampFlag;
+    private long lastTimestamp;
+    private long epoch;
+
+    AppenderV2(MetaPage meta, Swapper swapper, Flusher flusher, Ring ring, Settings settings, long lastTimestamp) {
+        super(meta, swapper, flusher, ring, settings);
+        this.fields = meta.fields();
+        this.checksum = new RecordChecksum(fields.uuidHigh(), fields.uuidLow());
+        this.stampFlag = settings.timestamps() ? RecordDescriptor.TIMESTAMPED : 0;
+        this.lastTimestamp = lastTimestamp;
+    }
+
+    @Override
+    void started() {
+        epoch = segment.epoch();
+    }
+
+    @Override
+    long append(byte[] source, int from, int length) {
+        checkSize(length);
+        CRC32C crc = new CRC32C();
+        crc.update(source, from, length);
+        int flags = length | stampFlag;
+        int size = RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags);
+        claim.enter();
+        try {
+            checkUsable();
+            int at = offset;
+            if (size > segmentSize - at) {
+                return appendSpanning(Batch.single(source, from, length));
+            }
+            long header = put(at, flags, source, from, length, crc);
+            segment.publish(at, header);
+            return published(at + size, 1);
+        } finally {
+            claim.exit();
+        }
+    }
+
+    @Override
+    long append(Batch batch) {
+        int count = batch.count();
+        long size = 0;
+        for (int i = 0; i < count; i++) {
+            checkSize(batch.length(i));
+            size += RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(batch.length(i) | stampFlag);
+        }
+        if (size > (geometry.capacity() - 1L) * geometry.dataBytes()) {
+            throw new TooLargeException("a batch of " + size + " bytes is larger than what "
+                    + (geometry.capacity() - 1) + " segments of " + segmentSize + " bytes hold");
+        }
+        claim.enter();
+        try {
+            checkUsable();
+            if (count == 0) {
+                return endOffset();
+            }
+            if (size > segmentSize - offset) {
+                return appendSpanning(batch);
+            }
+            int start = offset;
+            int at = start;
+            long first = 0;
+            for (int i = 0; i < count; i++) {
+                int length = batch.length(i);
+                int flags = length | stampFlag | (i + 1 < count ? RecordDescriptor.BATCH : 0);
+                CRC32C crc = new CRC32C();
+                crc.update(batch.array(i), batch.from(i), length);
+                long header = put(at, flags, batch.array(i), batch.from(i), length, crc);
+                if (i == 0) {
+                    first = header;
+                } else {
+                    segment.putLong(at, header);
+                }
+                at += RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags);
+            }
+            segment.publish(start, first);
+            return published(at, count);
+        } finally {
+            claim.exit();
+        }
+    }
+
+    // All of a record but its header, which it returns.
+    private long put(int at, int flags, byte[] source, int from, int length, CRC32C crc) {
+        int body = at + RecordDescriptor.HEADER;
+        long timestamp = 0;
+        if (stampFlag != 0) {
+            timestamp = now();
+            segment.putLong(body, timestamp);
+            body += 8;
+        }
+        segment.put(body, source, from, length);
+        return RecordDescriptor.header(flags, checksum.finish(crc, segmentId, epoch, at, flags, timestamp));
+    }
+
+    private long published(int end, int count) {
+        offset = end;
+        meta.writing(geometry.position(segmentId, end));
+        long first = endOffset();
+        endOffset(first + count);
+        return first;
+    }
+
+    // Timestamps never decrease along the log, whatever the clock does.
+    private long now() {
+        long micros = System.currentTimeMillis() * 1000;
+        if (micros > lastTimestamp) {
+            lastTimestamp = micros;
+        }
+        return lastTimestamp;
+    }
+
+    private long appendSpanning(Batch batch) {
+        long last = new SpanWriter(batch).lastSegment();
+        if (!reserve(last)) {
+            return FULL;
+        }
+        try {
+            new SpanWriter(batch).write();
+        } catch (IOException | RuntimeException | Error e) {
+            throw poisoned(e);
+        }
+        ring.entered(segmentId);
+        long first = endOffset();
+        endOffset(first + batch.count());
+        return first;
+    }
+
+    /** Writes records that do not fit into the tail's segment: over as many segments as they need. */
+    private final class SpanWriter {
+        private final Batch batch;
+        private Segment current = segment;
+        private long id = segmentId;
+        private int at = offset;
+
+        SpanWriter(Batch batch) {
+            this.batch = batch;
+        }
+
+        long lastSegment() {
+            long lastId = id;
+            int end = at;
+            for (int i = 0; i < batch.count(); i++) {
+                if (end == segmentSize) {
+                    lastId++;
+                    end = geometry.dataStart();
+                }
+                long beyond = (long) end + RecordDescriptor.HEADER
+                        + RecordDescriptor.bodyBytes(batch.length(i) | stampFlag) - segmentSize;
+                if (beyond <= 0) {
+                    end = (int) beyond + segmentSize;
+                } else {
+                    long segments = (beyond + geometry.dataBytes() - 1) / geometry.dataBytes();
+                    lastId += segments;
+                    end = geometry.dataStart() + (int) (beyond - (segments - 1) * geometry.dataBytes());
+                }
+            }
+            return lastId;
+        }
+
+        void write() throws IOException {
+            segment = null; // the pin is this writer's now
+            long index = endOffset();
+            Segment headSegment = null;
+            int headAt = 0;
+            long head = 0;
+            for (int i = 0; i < batch.count(); i++) {
+                if (at == segmentSize) {
+                    enterNext(0, index + i, headSegment);
+                }
+                int length = batch.length(i);
+                int flags = length | stampFlag | (i + 1 < batch.count() ? RecordDescriptor.BATCH : 0);
+                long timestamp = stampFlag != 0 ? now() : 0;
+                CRC32C crc = new CRC32C();
+                crc.update(batch.array(i), batch.from(i), length);
+                long header = RecordDescriptor.header(flags, checksum.finish(crc, id, epoch, at, flags, timestamp));
+                if (i == 0) {
+                    headSegment = current;
+                    headAt = at;
+                    head = header;
+                } else {
+                    current.putLong(at, header);
+                }
+                at += RecordDescriptor.HEADER;
+                writeBody(batch.array(i), batch.from(i), length, timestamp, index + i + 1, headSegment);
+            }
+            headSegment.publish(headAt, head);
+            meta.writing(geometry.position(id, at));
+            if (headSegment != current) {
+                swapper.unpin(headSegment);
+            }
+            segment = current;
+            segmentId = id;
+            offset = at;
+        }
+
+        private void writeBody(byte[] source, int from, int length, long timestamp, long nextIndex, Segment head)
+                throws IOException {
+            int left = RecordDescriptor.bodyBytes(length | stampFlag);
+            if (stampFlag != 0) {
+                if (at == segmentSize) {
+                    enterNext(left, nextIndex, head);
+                }
+                current.putLong(at, timestamp);
+                at += 8;
+                left -= 8;
+            }
+            int done = 0;
+            while (left > 0) {
+                if (at == segmentSize) {
+                    enterNext(left, nextIndex, head);
+                }
+                int piece = Math.min(left, segmentSize - at);
+                int payload = Math.min(piece, length - done);
+                current.put(at, source, from + done, payload);
+                done += payload;
+                at += piece;
+                left -= piece;
+            }
+        }
+
+        // The segment with the first record's header stays pinned until all is published.
+        private void enterNext(int left, long nextIndex, Segment head) throws IOException {
+            if (current != null && current != head) {
+                swapper.unpin(current);
+            }
+            current = swapper.enter(id + 1);
+            id++;
+            epoch = fields.epoch();
+            int start = geometry.dataStart();
+            int firstRecord = left < geometry.dataBytes() ? start + left : 0;
+            current.writeHeader(fields.uuidLow(), epoch, nextIndex, lastTimestamp, firstRecord);
+            at = start;
+        }
+    }
+}

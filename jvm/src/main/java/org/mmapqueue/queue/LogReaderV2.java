@@ -1,0 +1,262 @@
+package org.mmapqueue.queue;
+
+import java.io.IOException;
+import java.nio.file.NoSuchFileException;
+import java.util.function.LongSupplier;
+import java.util.zip.CRC32C;
+
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordChecksum;
+import org.mmapqueue.segment.RecordDescriptor;
+import org.mmapqueue.segment.Segment;
+import org.mmapqueue.swap.Swapper;
+
+/**
+ * Walks a log of format version 2. A record is there when its header is not 0; the next segment is there when the
+ * published position has passed this one's end.
+ */
+final class LogReaderV2 extends LogReader {
+    private static final int EPOCH_BITS = 27;
+
+    private final LongSupplier published;
+    private final RecordChecksum checksum;
+    private final MetaFields fields;
+    private final int maxLength;
+    private long epoch;
+    private int header;
+    private int expected;
+
+    /**
+     * A reader at position 0.
+     *
+     * @param fields the queue's facts
+     * @param published everything before this position is published; Long.MAX_VALUE when that is what is to be found
+     *     out
+     */
+    LogReaderV2(Swapper swapper, Geometry geometry, MetaFields fields, LongSupplier published) {
+        super(swapper, geometry);
+        this.published = published;
+        this.fields = fields;
+        this.maxLength = fields.maxEventSize();
+        this.checksum = new RecordChecksum(fields.uuidHigh(), fields.uuidLow());
+    }
+
+    @Override
+    boolean next() throws IOException {
+        while (true) {
+            if (offset == segmentSize) {
+                if (published.getAsLong() <= geometry.position(segmentId, segmentSize)) {
+                    return false;
+                }
+                // Not pinned: its slot may hold a later lap by now, and there is nothing to compare with.
+                long before = segment == null ? 0 : epoch;
+                enterNext(geometry.dataStart());
+                if (epochOf() < before) {
+                    throw corrupt(0, "segment epoch is " + epoch + ", but the segment before has " + before);
+                }
+                continue;
+            }
+            if (segment == null) {
+                epochOf();
+            }
+            long word = segment.headerAcquire(offset);
+            if (word == 0) {
+                if (published.getAsLong() <= position() || segment.headerAcquire(offset) != 0) {
+                    return false;
+                }
+                throw corrupt(offset, "there is no record, but records have been published up to position "
+                        + published.getAsLong());
+            }
+            header = RecordDescriptor.lengthAndFlags(word);
+            expected = RecordDescriptor.checksum(word);
+            if ((header & (RecordDescriptor.PAD | RecordDescriptor.CONTROL | RecordDescriptor.CLAIMED)) == 0) {
+                return found();
+            }
+            pass();
+        }
+    }
+
+    /** Like {@link #next}, but stays in this segment: behind a pad the place is the segment's end. */
+    boolean nextHere() throws IOException {
+        long word = checkedSegment().headerAcquire(offset);
+        header = RecordDescriptor.lengthAndFlags(word);
+        expected = RecordDescriptor.checksum(word);
+        if (word != 0 && (header & (RecordDescriptor.PAD | RecordDescriptor.CONTROL | RecordDescriptor.CLAIMED)) != 0) {
+            pass();
+            return false;
+        }
+        return word != 0 && found();
+    }
+
+    private boolean found() {
+        length = RecordDescriptor.length(header);
+        if (length > maxLength) {
+            throw corrupt(offset, "the record's length is " + length + ", but max_event_size is " + maxLength);
+        }
+        batchGoesOn = (header & RecordDescriptor.BATCH) != 0;
+        timestamp = 0;
+        if ((header & RecordDescriptor.TIMESTAMPED) != 0 && offset + RecordDescriptor.HEADER < segmentSize) {
+            timestamp = segment.getLong(offset + RecordDescriptor.HEADER);
+        }
+        return true;
+    }
+
+    // A pad or a control record: checked like any other, then left behind.
+    private void pass() throws IOException {
+        if ((header & RecordDescriptor.PAD) == 0 || (header & RecordDescriptor.CLAIMED) != 0) {
+            throw corrupt(offset, "a record with flags 0x" + Integer.toHexString(header >>> EPOCH_BITS)
+                    + ", which this version does not know");
+        }
+        long padEpoch = padEpoch(epoch, header);
+        int found = checksum.finish(new CRC32C(), segmentId, padEpoch, offset, header, 0);
+        if (found != expected || padEpoch > fields.epoch() && published.getAsLong() == Long.MAX_VALUE) {
+            throw corrupt(offset, checksumFault(found));
+        }
+        offset = segmentSize;
+    }
+
+    /**
+     * Reads the epoch of a pad. A recovery writes its own epoch's low bits into the length field of the pad, and the
+     * pad is valid only when that recovery went through, so that one that was cut short leaves nothing valid behind.
+     */
+    static long padEpoch(long segmentEpoch, int lengthAndFlags) {
+        long low = RecordDescriptor.length(lengthAndFlags);
+        long mask = (1L << EPOCH_BITS) - 1;
+        return segmentEpoch + (low - segmentEpoch & mask);
+    }
+
+    /** The header of the pad that a recovery into {@code newEpoch} writes. */
+    static long padHeader(RecordChecksum checksum, long segmentId, int offset, long newEpoch) {
+        int word = RecordDescriptor.PAD | RecordDescriptor.length((int) newEpoch);
+        return RecordDescriptor.header(word,
+                checksum.finish(new CRC32C(), segmentId, newEpoch, offset, word, 0));
+    }
+
+    @Override
+    void read(byte[] target) throws IOException {
+        CRC32C crc = new CRC32C();
+        int body = RecordDescriptor.bodyBytes(header);
+        int start = offset + RecordDescriptor.HEADER;
+        if (body <= segmentSize - start) {
+            int stamp = (header & RecordDescriptor.TIMESTAMPED) != 0 ? 8 : 0;
+            segment.get(start + stamp, target, 0, length);
+            crc.update(target, 0, length);
+            check(crc);
+            endsHere(start + body);
+        } else {
+            readSpanning(target, body);
+            crc.update(target, 0, length);
+            check(crc);
+        }
+    }
+
+    private void check(CRC32C crc) {
+        int found = checksum.finish(crc, segmentId, epoch, offset, header, timestamp);
+        if (found != expected) {
+            throw corrupt(offset, checksumFault(found));
+        }
+    }
+
+    private String checksumFault(int found) {
+        return "the record's checksum is 0x" + Integer.toHexString(expected) + ", but its bytes have 0x"
+                + Integer.toHexString(found);
+    }
+
+    private void readSpanning(byte[] target, int body) throws IOException {
+        Segment at = segment;
+        long id = segmentId;
+        int from = offset + RecordDescriptor.HEADER;
+        int stampLeft = (header & RecordDescriptor.TIMESTAMPED) != 0 ? 8 : 0;
+        int done = 0;
+        int left = body;
+        boolean kept = false;
+        try {
+            while (left > 0) {
+                if (from == segmentSize) {
+                    if (at != segment) {
+                        swapper.unpin(at);
+                    }
+                    at = null;
+                    at = continuation(++id);
+                    from = geometry.dataStart();
+                }
+                // The timestamp is one aligned word: it is never cut by a segment's end.
+                if (stampLeft > 0) {
+                    timestamp = at.getLong(from);
+                    from += 8;
+                    left -= 8;
+                    stampLeft = 0;
+                    continue;
+                }
+                int piece = Math.min(left, segmentSize - from);
+                int payload = Math.min(piece, length - done);
+                at.get(from, target, done, payload);
+                done += payload;
+                from += piece;
+                left -= piece;
+            }
+            endsIn(at, id, from);
+            kept = true;
+        } finally {
+            if (!kept && at != null && at != segment) {
+                swapper.unpin(at);
+            }
+        }
+    }
+
+    // The record's header was published after all of it was written: its segments are there, or its length is wrong.
+    private Segment continuation(long id) throws IOException {
+        Segment next;
+        try {
+            next = swapper.pin(id);
+        } catch (NoSuchFileException e) {
+            throw corrupt(offset, "the record's length is " + length + ", which runs past the last segment");
+        }
+        String fault = next.headerFault(fields.uuidLow());
+        if (fault == null && next.epoch() != epoch) {
+            fault = "segment epoch is " + next.epoch() + ", but the record that goes on here is of epoch " + epoch;
+        }
+        if (fault != null) {
+            swapper.unpin(next);
+            throw new CorruptException(next.path().toString(), 0, fault);
+        }
+        return next;
+    }
+
+    @Override
+    void skip() throws IOException {
+        int body = RecordDescriptor.bodyBytes(header);
+        int start = offset + RecordDescriptor.HEADER;
+        int here = segmentSize - start;
+        if (body <= here) {
+            endsHere(start + body);
+            return;
+        }
+        int beyond = body - here;
+        int segments = (beyond + geometry.dataBytes() - 1) / geometry.dataBytes();
+        endsIn(null, segmentId + segments, geometry.dataStart() + beyond - (segments - 1) * geometry.dataBytes());
+    }
+
+    // Pins the segment when it is not, and checks its header once.
+    private long epochOf() throws IOException {
+        if (segment == null) {
+            Segment pinned = swapper.pin(segmentId);
+            String fault = pinned.headerFault(fields.uuidLow());
+            if (fault != null) {
+                swapper.unpin(pinned);
+                throw new CorruptException(pinned.path().toString(), 0, fault);
+            }
+            segment = pinned;
+            epoch = pinned.epoch();
+        }
+        return epoch;
+    }
+
+    /** The header facts of the segment that the place is in. */
+    Segment checkedSegment() throws IOException {
+        epochOf();
+        return segment;
+    }
+}

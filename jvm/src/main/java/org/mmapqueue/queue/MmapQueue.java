@@ -1,0 +1,356 @@
+package org.mmapqueue.queue;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.List;
+
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.MmapQueueException;
+
+/**
+ * A big, fast, persistent queue in a directory of memory-mapped files.
+ *
+ * <pre>{@code
+ * try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(Path.of("events")).build())) {
+ *     queue.push("one".getBytes(UTF_8));
+ *     Message message = queue.pop();
+ *     queue.ack(message.offset());
+ * }
+ * }</pre>
+ *
+ * <p>When push returns, the record survives the death of the process; when {@link #flush} or {@link #pushSync} returns,
+ * or flush_period has passed, a loss of power too. What was popped and not acked is popped again after the next open.
+ *
+ * <p>This object is a handle: opening a directory again in the same process gives another handle of the same queue,
+ * and the last one closes it. Any number of threads may use a handle.
+ */
+public final class MmapQueue implements AutoCloseable {
+    private final QueueCore core;
+    private volatile Consumer defaultConsumer;
+    private volatile boolean closed;
+
+    private MmapQueue(QueueCore core) {
+        this.core = core;
+    }
+
+    /**
+     * Opens the queue in a directory; makes a new one where there is none, recovers one that was not closed.
+     *
+     * @param config where, and with what
+     * @return a handle, to be closed
+     * @throws org.mmapqueue.errors.LockedException when another process writes it
+     * @throws org.mmapqueue.errors.ConfigException when a value is out of range or not what the queue was made with
+     * @throws org.mmapqueue.errors.CorruptException when it is damaged; it is left as it is
+     * @throws MmapQueueException when a file can not be opened
+     */
+    public static MmapQueue open(QueueConfig config) {
+        return new MmapQueue(OpenQueues.acquire(config));
+    }
+
+    private QueueCore core() {
+        if (closed) {
+            throw new ClosedException("this handle of the queue is closed");
+        }
+        return core;
+    }
+
+    /**
+     * Appends a record.
+     *
+     * @param data its bytes
+     * @return its offset: 0, 1, 2, …
+     * @throws org.mmapqueue.errors.FullException when there is no room now
+     * @throws org.mmapqueue.errors.TooLargeException when it is larger than max_event_size
+     * @throws org.mmapqueue.errors.PoisonedException when an earlier failure made the writer unsafe
+     */
+    public long push(byte[] data) {
+        return core().push(data, 0, data.length);
+    }
+
+    /**
+     * Appends a record.
+     *
+     * @param data holds its bytes
+     * @param from index of the first one
+     * @param length number of bytes
+     * @return its offset
+     * @throws org.mmapqueue.errors.FullException when there is no room now
+     * @throws org.mmapqueue.errors.TooLargeException when it is larger than max_event_size
+     */
+    public long push(byte[] data, int from, int length) {
+        return core().push(data, from, length);
+    }
+
+    /**
+     * Appends a record.
+     *
+     * @param data its bytes from position to limit; the position is moved to the limit
+     * @return its offset
+     * @throws org.mmapqueue.errors.FullException when there is no room now
+     * @throws org.mmapqueue.errors.TooLargeException when it is larger than max_event_size
+     */
+    public long push(ByteBuffer data) {
+        long offset;
+        if (data.hasArray()) {
+            offset = core().push(data.array(), data.arrayOffset() + data.position(), data.remaining());
+        } else {
+            byte[] copy = copyOf(data);
+            offset = core().push(copy, 0, copy.length);
+        }
+        data.position(data.limit());
+        return offset;
+    }
+
+    /**
+     * Appends a record, waiting for room.
+     *
+     * @param data its bytes
+     * @param timeout the longest to wait
+     * @return its offset
+     * @throws InterruptedException when interrupted; nothing was stored
+     * @throws org.mmapqueue.errors.FullException when there was no room in time
+     * @throws org.mmapqueue.errors.TooLargeException when it is larger than max_event_size
+     */
+    public long push(byte[] data, Duration timeout) throws InterruptedException {
+        return core().push(data, 0, data.length, nanos(timeout));
+    }
+
+    /**
+     * Appends a record, waiting for room.
+     *
+     * @param data its bytes from position to limit; the position is moved to the limit
+     * @param timeout the longest to wait
+     * @return its offset
+     * @throws InterruptedException when interrupted; nothing was stored
+     * @throws org.mmapqueue.errors.FullException when there was no room in time
+     * @throws org.mmapqueue.errors.TooLargeException when it is larger than max_event_size
+     */
+    public long push(ByteBuffer data, Duration timeout) throws InterruptedException {
+        byte[] copy = copyOf(data);
+        long offset = core().push(copy, 0, copy.length, nanos(timeout));
+        data.position(data.limit());
+        return offset;
+    }
+
+    /**
+     * Appends a record and returns when it is on the disk. Threads that do so at once share the force.
+     *
+     * @param data its bytes
+     * @param timeout the longest to wait for room
+     * @return its offset
+     * @throws InterruptedException when interrupted while waiting for room; nothing was stored
+     * @throws org.mmapqueue.errors.FullException when there was no room in time
+     * @throws org.mmapqueue.errors.PoisonedException when the force fails: whether the record is on the disk is open
+     */
+    public long pushSync(byte[] data, Duration timeout) throws InterruptedException {
+        long offset = core().push(data, 0, data.length, nanos(timeout));
+        core.awaitDurable();
+        return offset;
+    }
+
+    /**
+     * Appends records that become visible together, or not at all, whatever happens.
+     *
+     * @param batch the records' bytes
+     * @return the first one's offset; the others follow it
+     * @throws org.mmapqueue.errors.FullException when there is no room for all of them now
+     * @throws org.mmapqueue.errors.TooLargeException when one is larger than max_event_size, or all than the ring
+     */
+    public long pushBatch(List<byte[]> batch) {
+        return core().push(Batch.of(batch));
+    }
+
+    /**
+     * Appends records that become visible together, or not at all, waiting for room.
+     *
+     * @param batch the records' bytes
+     * @param timeout the longest to wait
+     * @return the first one's offset; the others follow it
+     * @throws InterruptedException when interrupted; nothing was stored
+     * @throws org.mmapqueue.errors.FullException when there was no room for all of them in time
+     * @throws org.mmapqueue.errors.TooLargeException when one is larger than max_event_size, or all than the ring
+     */
+    public long pushBatch(List<byte[]> batch, Duration timeout) throws InterruptedException {
+        return core().push(Batch.of(batch), nanos(timeout));
+    }
+
+    /**
+     * Appends records that lie back to back in one array; they become visible together, or not at all.
+     *
+     * @param buffer holds the records
+     * @param from index of the first one's first byte
+     * @param lengths the records' lengths in bytes
+     * @param count how many of the lengths count
+     * @param timeout the longest to wait for room
+     * @return the first one's offset; the others follow it
+     * @throws InterruptedException when interrupted; nothing was stored
+     * @throws org.mmapqueue.errors.FullException when there was no room for all of them in time
+     * @throws org.mmapqueue.errors.TooLargeException when one is larger than max_event_size, or all than the ring
+     */
+    public long pushBatch(byte[] buffer, int from, int[] lengths, int count, Duration timeout)
+            throws InterruptedException {
+        return core().push(Batch.packed(buffer, from, lengths, count), nanos(timeout));
+    }
+
+    private static byte[] copyOf(ByteBuffer data) {
+        byte[] copy = new byte[data.remaining()];
+        data.get(data.position(), copy);
+        return copy;
+    }
+
+    static long nanos(Duration timeout) {
+        try {
+            // Half of the range: a deadline of now + timeout must not overflow.
+            return Math.min(timeout.toNanos(), Long.MAX_VALUE / 2);
+        } catch (ArithmeticException e) {
+            return timeout.isNegative() ? 0 : Long.MAX_VALUE / 2;
+        }
+    }
+
+    /**
+     * The default consumer.
+     *
+     * @return the consumer whose position is part of the queue itself
+     */
+    public Consumer consumer() {
+        Consumer known = defaultConsumer;
+        if (known == null || closed) {
+            known = consumer(Consumers.DEFAULT, StartAt.EARLIEST);
+            defaultConsumer = known;
+        }
+        return known;
+    }
+
+    /**
+     * A named consumer; it is made when it is not there. Each consumer gets every record.
+     *
+     * @param name 1 to 100 letters, digits, '_', '-' or '.'
+     * @param start where it begins when it is made now
+     * @return the consumer, owned by this process until the queue is closed
+     * @throws org.mmapqueue.errors.LockedException when another process owns it
+     * @throws org.mmapqueue.errors.ConfigException when the name is not allowed
+     */
+    public Consumer consumer(String name, StartAt start) {
+        QueueCore open = core();
+        return new Consumer(this, open, open.consumer(name, start));
+    }
+
+    /**
+     * Pops the next record of the default consumer.
+     *
+     * @return the record, or null when there is none now
+     */
+    public Message poll() {
+        return consumer().poll();
+    }
+
+    /**
+     * Pops the next record of the default consumer.
+     *
+     * @return the record
+     * @throws org.mmapqueue.errors.EmptyException when there is none now
+     */
+    public Message pop() {
+        return consumer().pop();
+    }
+
+    /**
+     * Pops the next record of the default consumer, waiting for one.
+     *
+     * @param timeout the longest to wait
+     * @return the record
+     * @throws InterruptedException when interrupted; nothing was popped
+     * @throws org.mmapqueue.errors.EmptyException when there was none in time
+     */
+    public Message pop(Duration timeout) throws InterruptedException {
+        return consumer().pop(timeout);
+    }
+
+    /**
+     * Pops several records of the default consumer; see {@link Consumer#popBatch(int, long, Duration)}.
+     *
+     * @param maxRecords the most records
+     * @param maxBytes the most bytes of payload
+     * @param timeout the longest to wait for the first one
+     * @return the records, in order; none when there was none in time
+     * @throws InterruptedException when interrupted; nothing was popped
+     */
+    public List<Message> popBatch(int maxRecords, long maxBytes, Duration timeout) throws InterruptedException {
+        return consumer().popBatch(maxRecords, maxBytes, timeout);
+    }
+
+    /**
+     * Looks at the next record of the default consumer and leaves it there.
+     *
+     * @return the record, or null when there is none now
+     */
+    public Message peek() {
+        return consumer().peek();
+    }
+
+    /**
+     * Acks everything that the default consumer has popped up to an offset; see {@link Consumer#ack}.
+     *
+     * @param offset the last record that has been dealt with
+     */
+    public void ack(long offset) {
+        consumer().ack(offset);
+    }
+
+    /**
+     * The end of the queue.
+     *
+     * @return the offset that the next record gets
+     */
+    public long endOffset() {
+        return core().endOffset();
+    }
+
+    /**
+     * Returns when everything that was pushed before, and every ack before, is on the disk.
+     *
+     * @throws org.mmapqueue.errors.PoisonedException when a force fails
+     */
+    public void flush() {
+        core().flush();
+    }
+
+    /**
+     * The state of the queue now.
+     *
+     * @return figures; each is true at some moment during the call
+     */
+    public QueueStats stats() {
+        return core().stats();
+    }
+
+    /**
+     * What the queue works with.
+     *
+     * @return the configuration with every value said
+     */
+    public QueueConfig config() {
+        return core().settings().asConfig(core.directory());
+    }
+
+    boolean isClosed() {
+        return closed;
+    }
+
+    /**
+     * Closes this handle; with the last one of the process, flushes and closes the queue. Every later call raises
+     * ClosedException. A second close does nothing.
+     *
+     * @throws MmapQueueException when the last flush fails; the next open recovers
+     */
+    @Override
+    public void close() {
+        synchronized (this) {
+            if (closed) {
+                return;
+            }
+            closed = true;
+        }
+        OpenQueues.release(core);
+    }
+}

@@ -1,0 +1,252 @@
+package org.mmapqueue.queue;
+
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Objects;
+
+import org.mmapqueue.errors.ConfigException;
+
+/**
+ * What a queue is opened with. Immutable.
+ *
+ * <p>A key that is not set is taken from the directory when there is a queue in it, else from the defaults. A key that
+ * is set and differs from what the directory was made with (segment_size, queue_capacity_segments, format_version) is
+ * refused at open. Sizes may be written as "128k" or "16m". docs/CONFIGURATION.md has all keys, defaults and ranges.
+ */
+public final class QueueConfig {
+    private final Path queueDir;
+    private final Map<ConfigKey, String> values;
+
+    private QueueConfig(Path queueDir, Map<ConfigKey, String> values) {
+        this.queueDir = queueDir;
+        this.values = Map.copyOf(values);
+    }
+
+    /**
+     * Begins a configuration.
+     *
+     * @param queueDir the directory of the queue; made at open when it is not there
+     * @return a builder with nothing else set
+     */
+    public static Builder builder(Path queueDir) {
+        return new Builder(Objects.requireNonNull(queueDir, "queueDir"));
+    }
+
+    /**
+     * A configuration from keys and values as text.
+     *
+     * @param options keys as in docs/CONFIGURATION.md; queue_dir is required
+     * @return the configuration
+     * @throws ConfigException for an unknown key, a missing queue_dir or a value out of range
+     */
+    public static QueueConfig of(Map<String, String> options) {
+        String directory = options.get("queue_dir");
+        if (directory == null || directory.isEmpty()) {
+            throw new ConfigException("queue_dir", String.valueOf(directory), "the path of a directory");
+        }
+        Builder builder;
+        try {
+            builder = builder(Path.of(directory));
+        } catch (InvalidPathException e) {
+            throw new ConfigException("queue_dir", directory, "the path of a directory: " + e.getReason());
+        }
+        for (Map.Entry<String, String> option : options.entrySet()) {
+            if (!option.getKey().equals("queue_dir")) {
+                builder.set(ConfigKey.of(option.getKey(), option.getValue()), option.getValue());
+            }
+        }
+        return builder.build();
+    }
+
+    /**
+     * Where the queue lies.
+     *
+     * @return the directory
+     */
+    public Path queueDir() {
+        return queueDir;
+    }
+
+    /**
+     * The keys that are set, with their values in normal form.
+     *
+     * @return keys as in docs/CONFIGURATION.md, queue_dir included
+     */
+    public Map<String, String> asMap() {
+        Map<String, String> map = new LinkedHashMap<>();
+        map.put("queue_dir", queueDir.toString());
+        for (ConfigKey key : ConfigKey.values()) {
+            if (values.containsKey(key)) {
+                map.put(key.keyName(), values.get(key));
+            }
+        }
+        return map;
+    }
+
+    boolean isSet(ConfigKey key) {
+        return values.containsKey(key);
+    }
+
+    String text(ConfigKey key) {
+        return values.getOrDefault(key, key.defaultText());
+    }
+
+    long number(ConfigKey key) {
+        return Long.parseLong(text(key));
+    }
+
+    boolean flag(ConfigKey key) {
+        return Boolean.parseBoolean(text(key));
+    }
+
+    @Override
+    public String toString() {
+        return asMap().toString();
+    }
+
+    /** Sets keys one by one; a value out of range raises {@link ConfigException} at once. Not thread-safe. */
+    public static final class Builder {
+        private final Path queueDir;
+        private final Map<ConfigKey, String> values = new LinkedHashMap<>();
+
+        private Builder(Path queueDir) {
+            this.queueDir = queueDir;
+        }
+
+        private Builder set(ConfigKey key, String text) {
+            values.put(key, key.normal(text));
+            return this;
+        }
+
+        /**
+         * Bytes of each segment file.
+         *
+         * @param bytes 4096 to 1 GiB; rounded down to a multiple of 4096
+         * @return this
+         */
+        public Builder segmentSize(long bytes) {
+            return set(ConfigKey.SEGMENT_SIZE, Long.toString(bytes));
+        }
+
+        /**
+         * Bytes of each segment file.
+         *
+         * @param size 4k to 1g; rounded down to a multiple of 4096
+         * @return this
+         */
+        public Builder segmentSize(String size) {
+            return set(ConfigKey.SEGMENT_SIZE, size);
+        }
+
+        /**
+         * The most segments that are mapped at once.
+         *
+         * @param segments at least 4; less is raised to 4
+         * @return this
+         */
+        public Builder maxInMemSegments(int segments) {
+            return set(ConfigKey.MAX_IN_MEM_SEGMENTS, Integer.toString(segments));
+        }
+
+        /**
+         * Segments in the ring: what the queue can hold at most.
+         *
+         * @param segments at least 2
+         * @return this
+         */
+        public Builder queueCapacitySegments(int segments) {
+            return set(ConfigKey.QUEUE_CAPACITY_SEGMENTS, Integer.toString(segments));
+        }
+
+        /**
+         * The longest that a record waits to be forced to the disk.
+         *
+         * @param millis milliseconds, at least 1
+         * @return this
+         */
+        public Builder flushPeriodMillis(long millis) {
+            return set(ConfigKey.FLUSH_PERIOD, Long.toString(millis));
+        }
+
+        /**
+         * The most records that wait to be forced to the disk before a flush is begun.
+         *
+         * @param records at least 1
+         * @return this
+         */
+        public Builder flushCeilingNum(int records) {
+            return set(ConfigKey.FLUSH_CEILING_NUM, Integer.toString(records));
+        }
+
+        /**
+         * The largest payload of a record.
+         *
+         * @param bytes 1 to 134217727
+         * @return this
+         */
+        public Builder maxEventSize(long bytes) {
+            return set(ConfigKey.MAX_EVENT_SIZE, Long.toString(bytes));
+        }
+
+        /**
+         * The largest payload of a record.
+         *
+         * @param size such as 20k
+         * @return this
+         */
+        public Builder maxEventSize(String size) {
+            return set(ConfigKey.MAX_EVENT_SIZE, size);
+        }
+
+        /**
+         * Whether each record stores when it was pushed (8 bytes).
+         *
+         * @param stored true to store it
+         * @return this
+         */
+        public Builder timestamps(boolean stored) {
+            return set(ConfigKey.TIMESTAMPS, Boolean.toString(stored));
+        }
+
+        /**
+         * The format of a new directory.
+         *
+         * @param version 2, or 1 for the format of Apache SkyWalking Satellite
+         * @return this
+         */
+        public Builder formatVersion(int version) {
+            return set(ConfigKey.FORMAT_VERSION, Integer.toString(version));
+        }
+
+        /**
+         * Up to where a version 1 directory is taken for whole after its writer was killed.
+         *
+         * @param position "watermark" as Satellite does, or "writing" when the machine itself stayed up
+         * @return this
+         */
+        public Builder v1Recover(String position) {
+            return set(ConfigKey.V1_RECOVER, position);
+        }
+
+        /**
+         * Whether the directory is opened to be read beside the process that writes it.
+         *
+         * @param only true to own a named consumer and push nothing
+         * @return this
+         */
+        public Builder readOnly(boolean only) {
+            return set(ConfigKey.READ_ONLY, Boolean.toString(only));
+        }
+
+        /**
+         * The configuration.
+         *
+         * @return an immutable configuration
+         */
+        public QueueConfig build() {
+            return new QueueConfig(queueDir, values);
+        }
+    }
+}

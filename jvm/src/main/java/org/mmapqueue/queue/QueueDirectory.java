@@ -1,0 +1,137 @@
+package org.mmapqueue.queue;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.UUID;
+
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.MetaPageV1;
+import org.mmapqueue.meta.MetaPageV2;
+import org.mmapqueue.segment.Geometry;
+
+/** Looks what a directory holds, changing nothing, and makes a new queue in it. */
+final class QueueDirectory {
+    /** The file whose OS lock makes a process the writer. */
+    static final String LOCK_FILE = "lock";
+
+    private final Storage storage;
+    private final Path path;
+    private final QueueConfig config;
+
+    QueueDirectory(Storage storage, QueueConfig config) {
+        this.storage = storage;
+        this.path = config.queueDir();
+        this.config = config;
+    }
+
+    /**
+     * The facts of the queue that is there.
+     *
+     * @return null when there is none and one may be made
+     * @throws ConfigException when the directory is something else
+     * @throws CorruptException when it holds a damaged queue
+     */
+    MetaFields find() throws IOException {
+        if (!Files.exists(path)) {
+            return null;
+        }
+        if (!Files.isDirectory(path)) {
+            throw new ConfigException("queue_dir", path.toString(), "a directory, not a file");
+        }
+        Path meta = path.resolve(MetaPage.FILE_NAME);
+        if (!Files.exists(meta)) {
+            refuseForeign();
+            return null;
+        }
+        ByteBuffer head = ByteBuffer.allocate(80).order(ByteOrder.LITTLE_ENDIAN);
+        try (DataFile file = storage.open(meta, Storage.Mode.READ)) {
+            if (file.read(head, 0) < head.capacity()) {
+                throw new CorruptException(meta.toString(), head.position(),
+                        "the file has " + head.position() + " bytes, expected at least " + head.capacity());
+            }
+        }
+        long version = head.getLong(0);
+        if (version == 1) {
+            return fieldsOfV1(meta, head.getLong(72));
+        }
+        if (version != 2) {
+            throw new CorruptException(meta.toString(), 0,
+                    "the format version is " + Long.toUnsignedString(version) + ", expected 1 or 2");
+        }
+        try (MetaPageV2 page = MetaPageV2.open(storage, path)) {
+            return page.fields();
+        }
+    }
+
+    private void refuseForeign() throws IOException {
+        try (DirectoryStream<Path> entries = Files.newDirectoryStream(path)) {
+            for (Path entry : entries) {
+                String name = entry.getFileName().toString();
+                if (name.endsWith(Geometry.FILE_SUFFIX)) {
+                    throw new CorruptException(path.resolve(MetaPage.FILE_NAME).toString(), 0,
+                            "the file is missing, but there are segments such as " + name);
+                }
+                if (!name.equals(LOCK_FILE) && !name.startsWith(MetaPage.FILE_NAME)) {
+                    throw new ConfigException("queue_dir", path.toString(),
+                            "a directory that holds a queue, or nothing; this one holds " + name + " and no "
+                                    + MetaPage.FILE_NAME);
+                }
+            }
+        }
+    }
+
+    // Version 1 stores no segment size: the first file's length tells, else what is configured.
+    private MetaFields fieldsOfV1(Path meta, long capacity) throws IOException {
+        if (capacity < 1 || capacity > 1 << 30) {
+            throw new CorruptException(meta.toString(), 72,
+                    "the capacity is " + Long.toUnsignedString(capacity) + ", expected 1.." + (1 << 30));
+        }
+        long size = -1;
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(path, "*" + Geometry.FILE_SUFFIX)) {
+            for (Path file : files) {
+                long found = Files.size(file);
+                if (size >= 0 && found != size || found <= 0 || found % 4096 != 0 || found > 1 << 30) {
+                    throw new CorruptException(file.toString(), found, "the segment file has " + found
+                            + " bytes, expected " + (size >= 0 ? size : "a multiple of 4096 up to 1 GiB"));
+                }
+                size = found;
+            }
+        }
+        return new MetaFields(1, (int) capacity, size < 0 ? (int) config.number(ConfigKey.SEGMENT_SIZE) : (int) size, 0,
+                0, false, (int) config.number(ConfigKey.MAX_EVENT_SIZE), 0, 0);
+    }
+
+    /** Makes the directory where it is not there; the queue's pages come later, under the lock. */
+    void createDirectory() throws IOException {
+        if (!Files.isDirectory(path)) {
+            storage.createDirectories(path);
+        }
+    }
+
+    /** Makes a new, empty queue. */
+    void createQueue(Settings settings) throws IOException {
+        Geometry geometry = settings.geometry();
+        if (geometry.version() == 1) {
+            MetaPageV1.create(storage, path, geometry.capacity());
+        } else {
+            UUID uuid = UUID.randomUUID();
+            MetaPageV2.create(storage, path, new MetaFields(2, geometry.capacity(), geometry.segmentSize(),
+                    uuid.getMostSignificantBits(), uuid.getLeastSignificantBits(), settings.timestamps(),
+                    settings.maxEventSize(), System.currentTimeMillis() * 1000, 1));
+        }
+    }
+
+    /** Opens the meta page of the queue that is there. */
+    MetaPage openMeta(MetaFields found) throws IOException {
+        return found.version() == 1 ? MetaPageV1.open(storage, path, found) : MetaPageV2.open(storage, path);
+    }
+}

@@ -1,0 +1,160 @@
+package org.mmapqueue.queue;
+
+import java.io.IOException;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.Closing;
+import org.mmapqueue.io.ProcessLock;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.ConsumerCursors;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.SegmentRing;
+import org.mmapqueue.swap.Scopes;
+import org.mmapqueue.swap.Swapper;
+
+/**
+ * Opens a queue: looks, checks, locks, recovers. Until all that can be refused has been refused nothing is changed;
+ * when a step fails, what was opened before it is closed again. Used once.
+ */
+final class QueueOpener {
+    private final QueueConfig config;
+    private final Storage storage;
+    private final Path path;
+    private ProcessLock lock;
+    private MetaPage meta;
+    private Swapper swapper;
+    private Consumers consumers;
+
+    QueueOpener(QueueConfig config, Storage storage) {
+        this.config = config;
+        this.storage = storage;
+        this.path = config.queueDir();
+    }
+
+    QueueCore open() {
+        boolean done = false;
+        try {
+            QueueCore core = assemble();
+            done = true;
+            return core;
+        } catch (NoSuchFileException e) {
+            throw new CorruptException(e.getFile(), 0, "the file is missing");
+        } catch (IOException e) {
+            throw new MmapQueueException("the queue in " + path + " could not be opened: " + e, e);
+        } finally {
+            if (!done) {
+                undo();
+            }
+        }
+    }
+
+    private QueueCore assemble() throws IOException {
+        QueueDirectory directory = new QueueDirectory(storage, config);
+        MetaFields found = directory.find();
+        Settings settings = found == null ? Settings.forNew(config) : Settings.forExisting(config, found);
+        if (settings.readOnly()) {
+            if (found == null) {
+                throw new MmapQueueException("there is no queue in " + path + " that could be read");
+            }
+        } else {
+            directory.createDirectory();
+            lock = ProcessLock.acquire(path.resolve(QueueDirectory.LOCK_FILE), "the queue in " + path);
+            found = directory.find(); // another process may have made it before this one had the lock
+            if (found == null) {
+                directory.createQueue(settings);
+                found = directory.find();
+            } else {
+                settings = Settings.forExisting(config, found);
+            }
+        }
+        meta = directory.openMeta(found);
+        Geometry geometry = settings.geometry();
+        SegmentRing ring = new SegmentRing(storage, path, geometry);
+        consumers = new Consumers(storage, path, settings, meta);
+        swapper = new Swapper(ring, settings.maxInMemSegments(), !settings.readOnly(),
+                new Places(geometry, meta, consumers));
+        Tail tail = settings.readOnly() ? null : takeUp(settings, ring);
+        return new QueueCore(path, settings, lock, meta, ring, swapper, consumers, tail);
+    }
+
+    private Tail takeUp(Settings settings, SegmentRing ring) throws IOException {
+        if (settings.geometry().version() == 1) {
+            Tail tail = RecoveryV1.run(swapper, settings, meta, path);
+            meta.writing(tail.position());
+            meta.reading(meta.committed());
+            return tail;
+        }
+        checkCursors(settings.geometry());
+        Tail tail;
+        if (meta.clean()) {
+            LogReaderV2 reader = new LogReaderV2(swapper, settings.geometry(), meta.fields(), meta::writing);
+            try {
+                Locator.Place place = Locator.find(reader, meta.writing(), meta.writing());
+                tail = new Tail(meta.writing(), place.offset(), place.lastTimestamp());
+            } finally {
+                reader.leave();
+            }
+            meta.clean(false);
+        } else {
+            tail = new Recovery(swapper, ring, meta, consumers.cursors()).run();
+        }
+        MetaFields stored = meta.fields();
+        MetaFields wanted = stored.withSettings(settings.timestamps(),
+                Math.max(stored.maxEventSize(), settings.maxEventSize()));
+        if (!wanted.equals(stored)) {
+            meta.fields(wanted);
+        }
+        return tail;
+    }
+
+    private void checkCursors(Geometry geometry) {
+        String file = path.resolve(MetaPage.FILE_NAME).toString();
+        long writing = meta.writing();
+        if (writing < 0 || meta.watermark() < 0 || meta.watermark() > writing) {
+            throw new CorruptException(file, 576, "watermark is " + meta.watermark() + " and writing is " + writing
+                    + ", expected 0 <= watermark <= writing");
+        }
+        if (meta.clean()) {
+            for (ConsumerCursors cursors : consumers.cursors()) {
+                if (cursors.committed() < 0 || cursors.committed() > writing) {
+                    throw new CorruptException(file, 640, "a consumer's committed position is " + cursors.committed()
+                            + " and writing is " + writing + ", expected 0 <= committed <= writing");
+                }
+            }
+        }
+        if (meta.committed() > meta.reading() || meta.reading() > writing) {
+            throw new CorruptException(file, 704, "committed is " + meta.committed() + ", reading is " + meta.reading()
+                    + " and writing is " + writing + ", expected committed <= reading <= writing");
+        }
+        long held = geometry.segmentOfEnd(writing) - geometry.segmentOf(consumers.slowest());
+        if (held >= geometry.capacity()) {
+            throw new CorruptException(file, 512, "writing is " + held + " segments ahead of committed, but the ring"
+                    + " has " + geometry.capacity());
+        }
+    }
+
+    private void undo() {
+        try {
+            Closing.all(consumers, swapper, meta, lock);
+        } catch (IOException e) {
+            throw new MmapQueueException("the queue in " + path + " could not be closed: " + e, e);
+        }
+    }
+
+    private record Places(Geometry geometry, MetaPage meta, Consumers consumers) implements Scopes {
+        @Override
+        public long writing() {
+            return Math.max(0, geometry.segmentOfEnd(meta.writing()));
+        }
+
+        @Override
+        public long[] reading() {
+            return consumers.readingSegments();
+        }
+    }
+}

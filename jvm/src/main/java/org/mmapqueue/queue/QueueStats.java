@@ -1,0 +1,21 @@
+package org.mmapqueue.queue;
+
+/**
+ * The state of a queue at one moment. Positions are absolute: segment id × segment size + offset in the segment.
+ *
+ * @param endOffset the offset that the next record gets
+ * @param writingPosition the end of the last record
+ * @param watermarkPosition everything before it has been forced to the disk
+ * @param slowestCommittedPosition everything before it is acked by every consumer
+ * @param segmentsInUse ring segments that hold something that is not acked by every consumer
+ * @param capacitySegments segments in the ring
+ * @param segmentSize bytes of a segment
+ * @param mappedSegments segments mapped now that hold, or have held, records
+ * @param mappedBytes bytes of all mappings, those ahead of the writer and the meta page included
+ * @param peakMappedSegments the most segments that were mapped at once since the queue was opened
+ * @param epoch how often the queue was recovered after an unclean end
+ */
+public record QueueStats(long endOffset, long writingPosition, long watermarkPosition, long slowestCommittedPosition,
+        int segmentsInUse, int capacitySegments, int segmentSize, int mappedSegments, long mappedBytes,
+        int peakMappedSegments, long epoch) {
+}

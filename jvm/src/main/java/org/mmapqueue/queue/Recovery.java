@@ -1,0 +1,173 @@
+package org.mmapqueue.queue;
+
+import java.io.IOException;
+import java.nio.file.NoSuchFileException;
+import java.util.List;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.meta.ConsumerCursors;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordChecksum;
+import org.mmapqueue.segment.Segment;
+import org.mmapqueue.segment.SegmentRing;
+import org.mmapqueue.swap.Swapper;
+
+/**
+ * Finds the end of a log of version 2 that was not closed, and makes it final. First it only reads; what it then
+ * writes, it writes in an order in which a crash at any point leads the next recovery to the same end:
+ *
+ * <ol>
+ * <li>a pad behind the last whole record, which is valid only in the epoch to come; the header of the segment behind,
+ * which belongs to records that were never whole, is wiped; both forced;
+ * <li>the epoch rises, forced;
+ * <li>the cursors move to the segment's end, forced.
+ * </ol>
+ *
+ * <p>The walk begins at the watermark, or at the slowest consumer when that is ahead: behind it the ring may have been
+ * used again. A fault before the place where the walk begins is damage, and raised; behind it, it is the end.
+ */
+final class Recovery {
+    private static final Logger LOG = LoggerFactory.getLogger(Recovery.class);
+
+    private final Swapper swapper;
+    private final SegmentRing ring;
+    private final Geometry geometry;
+    private final MetaPage meta;
+    private final List<? extends ConsumerCursors> consumers;
+    private final LogReaderV2 reader;
+    private byte[] payload = new byte[0];
+
+    Recovery(Swapper swapper, SegmentRing ring, MetaPage meta, List<? extends ConsumerCursors> consumers) {
+        this.swapper = swapper;
+        this.ring = ring;
+        this.geometry = ring.geometry();
+        this.meta = meta;
+        this.consumers = consumers;
+        this.reader = new LogReaderV2(swapper, geometry, meta.fields(), () -> Long.MAX_VALUE);
+    }
+
+    Tail run() throws IOException {
+        Tail end;
+        try {
+            end = walk(start());
+        } finally {
+            reader.leave();
+        }
+        MetaFields fields = meta.fields();
+        long next = fields.epoch() + 1;
+        long closed = seal(end.position(), next);
+        meta.fields(fields.withEpoch(next));
+        meta.writing(closed);
+        meta.watermark(closed);
+        for (ConsumerCursors consumer : consumers) {
+            if (consumer.committed() > closed) {
+                LOG.warn("{}: records that a consumer had acked up to position {} did not survive; it goes on at {}",
+                        ring.path(0).getParent(), consumer.committed(), closed);
+                consumer.committed(closed);
+                consumer.reading(closed);
+                consumer.force();
+            }
+        }
+        meta.mirror();
+        meta.force();
+        return new Tail(closed, end.nextOffset(), end.lastTimestamp());
+    }
+
+    private Tail start() throws IOException {
+        long slowest = Long.MAX_VALUE;
+        for (ConsumerCursors consumer : consumers) {
+            slowest = Math.min(slowest, consumer.committed());
+        }
+        long watermark = meta.watermark();
+        if (slowest > watermark) {
+            try {
+                return locate(slowest);
+            } catch (CorruptException | NoSuchFileException e) {
+                // After a loss of power the acked records themselves may be gone; what was forced is still there.
+                LOG.info("the slowest consumer's position {} is not in the log any more: {}", slowest, e.toString());
+            }
+        }
+        return locate(watermark);
+    }
+
+    // The next segment may or may not be there yet: it is, when it can be read.
+    private Tail locate(long position) throws IOException {
+        Locator.Place place;
+        try {
+            place = Locator.find(reader, position, position + 1);
+        } catch (CorruptException | NoSuchFileException e) {
+            if (geometry.offsetOfEnd(position) < geometry.segmentSize()) {
+                throw e;
+            }
+            place = Locator.find(reader, position, position);
+        }
+        return new Tail(position, place.offset(), place.lastTimestamp());
+    }
+
+    private Tail walk(Tail start) throws IOException {
+        Tail end = start;
+        long offset = start.nextOffset();
+        long timestamp = start.lastTimestamp();
+        reader.moveTo(start.position());
+        while (true) {
+            try {
+                reader.next();
+                if (payload.length < reader.length) {
+                    payload = new byte[reader.length];
+                }
+                reader.read(payload);
+            } catch (CorruptException | NoSuchFileException e) {
+                LOG.info("{}: the log ends at position {}, offset {}: {}", ring.path(0).getParent(), end.position(),
+                        end.nextOffset(), e.getMessage());
+                return end;
+            }
+            offset++;
+            timestamp = Math.max(timestamp, reader.timestamp);
+            boolean batchGoesOn = reader.batchGoesOn;
+            reader.advance();
+            if (!batchGoesOn) {
+                end = new Tail(reader.position(), offset, timestamp);
+            }
+        }
+    }
+
+    /** Closes the segment that holds the end; returns the position of its end. */
+    private long seal(long end, long epoch) throws IOException {
+        long id = geometry.segmentOfEnd(end);
+        int offset = geometry.offsetOfEnd(end);
+        if (offset < geometry.segmentSize()) {
+            MetaFields fields = meta.fields();
+            Segment segment = swapper.pin(id);
+            RecordChecksum checksum = new RecordChecksum(fields.uuidHigh(), fields.uuidLow());
+            segment.publish(offset, LogReaderV2.padHeader(checksum, id, offset, epoch));
+            swapper.unpin(segment);
+        }
+        if (id >= 0) {
+            ring.force(id, id);
+        }
+        wipe(id + 1);
+        return geometry.position(id, geometry.segmentSize());
+    }
+
+    private void wipe(long id) throws IOException {
+        Segment segment;
+        try {
+            segment = swapper.pin(id);
+        } catch (CorruptException | NoSuchFileException e) {
+            return; // no such segment was ever whole
+        }
+        try {
+            if (segment.headerFault(meta.fields().uuidLow()) == null) {
+                segment.wipeHeader();
+                ring.force(id, id);
+            }
+        } finally {
+            swapper.unpin(segment);
+        }
+    }
+}

@@ -1,0 +1,48 @@
+package org.mmapqueue.queue;
+
+import java.io.IOException;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.swap.Swapper;
+
+/**
+ * Takes up a directory of version 1 as Satellite does: writing := watermark (or, on request, what is stored as writing,
+ * which is whole when only the process was killed), reading := committed; where committed is ahead, writing :=
+ * committed. There are no checksums, so all that can be checked is that the lengths lead from the committed position
+ * to the writing position exactly; a directory in which they do not is refused, and left as it is.
+ */
+final class RecoveryV1 {
+    private RecoveryV1() {
+    }
+
+    static Tail run(Swapper swapper, Settings settings, MetaPage meta, Path directory) throws IOException {
+        Geometry geometry = settings.geometry();
+        String file = directory.resolve(MetaPage.FILE_NAME).toString();
+        long committed = LogReaderV1.normal(geometry, meta.committed());
+        long stored = LogReaderV1.normal(geometry, settings.v1RecoverWriting() ? meta.writing() : meta.watermark());
+        long end = Math.max(stored, committed);
+        long ring = (long) geometry.capacity() * geometry.segmentSize();
+        if (end - committed > ring) {
+            throw new CorruptException(file, 8, "writing is " + (end - committed) + " bytes ahead of committed, but the"
+                    + " ring has " + ring + ": records that were not acked have been overwritten");
+        }
+        LogReaderV1 reader = new LogReaderV1(swapper, geometry, settings.maxEventSize(), () -> end);
+        long records = 0;
+        try {
+            reader.moveTo(committed);
+            while (reader.next()) {
+                reader.advance();
+                records++;
+            }
+        } catch (NoSuchFileException e) {
+            throw new CorruptException(e.getFile(), 0, "the segment file is missing");
+        } finally {
+            reader.leave();
+        }
+        return new Tail(end, records, 0);
+    }
+}

@@ -1,0 +1,57 @@
+package org.mmapqueue.segment;
+
+/**
+ * The arithmetic of a ring: positions are absolute, id × size + offset; ids grow for ever; slot = id mod capacity.
+ *
+ * <p>A position that is a multiple of the size is the END of the segment before it: the next segment may not be there
+ * yet. {@link #segmentOfEnd} and {@link #offsetOfEnd} read a position in this sense.
+ *
+ * @param version format version, 1 or 2
+ * @param segmentSize bytes of each segment
+ * @param capacity segments in the ring
+ */
+public record Geometry(int version, int segmentSize, int capacity) {
+
+    /** Where records begin in a segment: behind the header that version 2 has. */
+    public int dataStart() {
+        return version == 1 ? 0 : SegmentDescriptor.LENGTH;
+    }
+
+    /** Bytes for records in one segment. */
+    public int dataBytes() {
+        return segmentSize - dataStart();
+    }
+
+    /** The ring slot of a segment. */
+    public int slotOf(long id) {
+        return (int) (id % capacity);
+    }
+
+    /** The absolute position of a place in a segment. */
+    public long position(long id, int offset) {
+        return id * segmentSize + offset;
+    }
+
+    /** The first segment that still holds something at or behind the position. */
+    public long segmentOf(long position) {
+        return position / segmentSize;
+    }
+
+    /** The segment that ends at the position or holds it; -1 for position 0, before the first segment. */
+    public long segmentOfEnd(long position) {
+        return Math.floorDiv(position - 1, (long) segmentSize);
+    }
+
+    /** The offset that belongs to {@link #segmentOfEnd}: 1..size; the size itself at a segment's end. */
+    public int offsetOfEnd(long position) {
+        return (int) (position - segmentOfEnd(position) * segmentSize);
+    }
+
+    /** The file name of a segment. */
+    public String fileName(long id) {
+        return slotOf(id) + FILE_SUFFIX;
+    }
+
+    /** What the names of all segment files end in. */
+    public static final String FILE_SUFFIX = "_segment.dat";
+}

@@ -1,0 +1,55 @@
+package org.mmapqueue.segment;
+
+import java.util.zip.CRC32C;
+
+import org.mmapqueue.io.Mapped;
+
+/**
+ * The checksum of a record: CRC32C of the payload, then of the record's identity, so that a record of another queue,
+ * place, lap or epoch does not pass for this one:
+ *
+ * <pre>
+ *  0  queue UUID (16)
+ * 16  segment id (8)
+ * 24  epoch (8)
+ * 32  offset in the segment (4)
+ * 36  length and flags (4)
+ * 40  timestamp (8), 0 when there is none
+ * </pre>
+ *
+ * <p>A writer runs the payload's part before it claims a place. Not thread-safe: one object for each user.
+ */
+public final class RecordChecksum {
+    private static final int SEGMENT_ID = 16;
+    private static final int EPOCH = 24;
+    private static final int OFFSET = 32;
+    private static final int LENGTH_AND_FLAGS = 36;
+    private static final int TIMESTAMP = 40;
+    private static final int BYTES = 48;
+
+    private final byte[] identity = new byte[BYTES];
+
+    /** Checksums for the records of one queue. */
+    public RecordChecksum(long uuidHigh, long uuidLow) {
+        Mapped.ARRAY_LONG.set(identity, 0, uuidHigh);
+        Mapped.ARRAY_LONG.set(identity, 8, uuidLow);
+    }
+
+    /**
+     * Completes a checksum.
+     *
+     * @param crc has been run over the payload
+     * @return the checksum as it is stored, never 0
+     */
+    public int finish(CRC32C crc, long segmentId, long epoch, int offset, int lengthAndFlags, long timestamp) {
+        byte[] bytes = identity;
+        Mapped.ARRAY_LONG.set(bytes, SEGMENT_ID, segmentId);
+        Mapped.ARRAY_LONG.set(bytes, EPOCH, epoch);
+        Mapped.ARRAY_INT.set(bytes, OFFSET, offset);
+        Mapped.ARRAY_INT.set(bytes, LENGTH_AND_FLAGS, lengthAndFlags);
+        Mapped.ARRAY_LONG.set(bytes, TIMESTAMP, timestamp);
+        crc.update(bytes, 0, BYTES);
+        int value = (int) crc.getValue();
+        return value == 0 ? 0xFFFF_FFFF : value;
+    }
+}

@@ -1,0 +1,141 @@
+package org.mmapqueue.segment;
+
+import java.nio.ByteBuffer;
+import java.nio.MappedByteBuffer;
+import java.nio.file.Path;
+import java.util.zip.CRC32C;
+
+import org.mmapqueue.io.Mapped;
+
+/**
+ * One mapped segment in one lap of the ring. Access is safe from any thread as long as the segment is pinned; a use
+ * after that may kill the JVM.
+ */
+public final class Segment {
+    private final long id;
+    private final Path path;
+    private final ByteBuffer bytes;
+
+    /** A segment in a mapping that somebody keeps. */
+    public Segment(long id, Path path, MappedByteBuffer mapping) {
+        this.id = id;
+        this.path = path;
+        this.bytes = mapping;
+    }
+
+    /** The segment's id. */
+    public long id() {
+        return id;
+    }
+
+    /** Its file, for messages. */
+    public Path path() {
+        return path;
+    }
+
+    /** Reads a record's header; what was stored before it was published is visible after this. */
+    public long headerAcquire(int offset) {
+        return (long) Mapped.LONG.getAcquire(bytes, offset);
+    }
+
+    /** Publishes a record: all stores before this are visible to whoever acquires the header. */
+    public void publish(int offset, long header) {
+        Mapped.LONG.setRelease(bytes, offset, header);
+    }
+
+    /** Reads a word; unordered. */
+    public long getLong(int offset) {
+        return (long) Mapped.LONG.get(bytes, offset);
+    }
+
+    /** Stores a word; unordered. */
+    public void putLong(int offset, long value) {
+        Mapped.LONG.set(bytes, offset, value);
+    }
+
+    /** Copies bytes into the segment. */
+    public void put(int offset, byte[] source, int from, int length) {
+        bytes.put(offset, source, from, length);
+    }
+
+    /** Copies bytes out of the segment. */
+    public void get(int offset, byte[] target, int to, int length) {
+        bytes.get(offset, target, to, length);
+    }
+
+    /** Writes the header of version 2; it must be complete before any record is published here. */
+    public void writeHeader(long uuidLow, long epoch, long baseIndex, long baseTimestamp, int firstRecord) {
+        Mapped.INT.set(bytes, SegmentDescriptor.VERSION, 2);
+        Mapped.INT.set(bytes, SegmentDescriptor.VERSION + 4, 0);
+        putLong(SegmentDescriptor.UUID_LOW, uuidLow);
+        putLong(SegmentDescriptor.ID, id);
+        putLong(SegmentDescriptor.EPOCH, epoch);
+        putLong(SegmentDescriptor.BASE_INDEX, baseIndex);
+        putLong(SegmentDescriptor.BASE_TIMESTAMP, baseTimestamp);
+        Mapped.INT.set(bytes, SegmentDescriptor.FIRST_RECORD, firstRecord);
+        putLong(SegmentDescriptor.MAGIC, SegmentDescriptor.MAGIC_VALUE);
+        Mapped.INT.set(bytes, SegmentDescriptor.CHECKSUM, headerChecksum());
+    }
+
+    /** Wipes the header: whatever the segment holds is not part of the log any more. */
+    public void wipeHeader() {
+        for (int at = 0; at < SegmentDescriptor.LENGTH; at += 8) {
+            putLong(at, 0);
+        }
+    }
+
+    /**
+     * Checks the header of version 2.
+     *
+     * @return null when this is the queue's segment of this id, else what was found and what was expected
+     */
+    public String headerFault(long uuidLow) {
+        if (getLong(SegmentDescriptor.MAGIC) != SegmentDescriptor.MAGIC_VALUE) {
+            return "segment magic is 0x" + Long.toHexString(getLong(SegmentDescriptor.MAGIC)) + ", expected 0x"
+                    + Long.toHexString(SegmentDescriptor.MAGIC_VALUE);
+        }
+        int found = (int) Mapped.INT.get(bytes, SegmentDescriptor.CHECKSUM);
+        if (found != headerChecksum()) {
+            return "checksum of the segment header is 0x" + Integer.toHexString(found) + ", expected 0x"
+                    + Integer.toHexString(headerChecksum());
+        }
+        if ((int) Mapped.INT.get(bytes, SegmentDescriptor.VERSION) != 2) {
+            return "segment version is " + (int) Mapped.INT.get(bytes, SegmentDescriptor.VERSION) + ", expected 2";
+        }
+        if (getLong(SegmentDescriptor.UUID_LOW) != uuidLow) {
+            return "the segment belongs to another queue";
+        }
+        if (getLong(SegmentDescriptor.ID) != id) {
+            return "segment id is " + getLong(SegmentDescriptor.ID) + ", expected " + id;
+        }
+        return null;
+    }
+
+    private int headerChecksum() {
+        byte[] header = new byte[SegmentDescriptor.CHECKSUM];
+        get(0, header, 0, header.length);
+        CRC32C crc = new CRC32C();
+        crc.update(header, 0, header.length);
+        return (int) crc.getValue();
+    }
+
+    /** The epoch in which the segment was begun. */
+    public long epoch() {
+        return getLong(SegmentDescriptor.EPOCH);
+    }
+
+    /** The index of the first record that starts here, or of the next one if none does. */
+    public long baseIndex() {
+        return getLong(SegmentDescriptor.BASE_INDEX);
+    }
+
+    /** No record that starts here is older, in µs since 1970. */
+    public long baseTimestamp() {
+        return getLong(SegmentDescriptor.BASE_TIMESTAMP);
+    }
+
+    /** Where the first record starts; 0 when none starts here. */
+    public int firstRecord() {
+        return (int) Mapped.INT.get(bytes, SegmentDescriptor.FIRST_RECORD);
+    }
+}

@@ -1,0 +1,31 @@
+package org.mmapqueue.swap;
+
+import org.mmapqueue.segment.Segment;
+import org.mmapqueue.segment.SlotFile;
+
+/** What the swapper knows of one ring slot; guarded by the swapper's lock. */
+final class Slot {
+    static final long NONE = -1;
+
+    final int number;
+    final SlotFile file;
+    /** Users of the mapping, in whatever lap: while there are any it stays. */
+    int pins;
+    /** Somebody writes zeros into the file or touches its pages; mapping and preparedId are his. */
+    boolean filling;
+    /** Mapped, but not entered by the writer yet: not counted as live. */
+    boolean ahead;
+    /** The segment for which the file has been filled with zeros, or NONE. */
+    long preparedId = NONE;
+    /** The segment that the mapping holds now, or null. */
+    Segment segment;
+
+    Slot(int number, SlotFile file) {
+        this.number = number;
+        this.file = file;
+    }
+
+    boolean isIdle() {
+        return pins == 0 && !filling && !file.isMapped() && preparedId == NONE;
+    }
+}

@@ -1,0 +1,396 @@
+package org.mmapqueue.swap;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.Segment;
+import org.mmapqueue.segment.SegmentRing;
+
+/**
+ * Keeps at most {@code max_in_mem_segments} segments mapped. Whoever uses a segment pins it: a pinned one is never
+ * unmapped. Writer and readers keep the pin of the segment that they are in, so that a record costs no call here; only
+ * going to another segment does. Safe for any number of threads.
+ *
+ * <p>The policy is Satellite's: when the limit is reached, segments are displaced first from the read scope
+ * [reading − max, reading − 1], upwards, then from the written scope [writing − max, writing − 1], downwards, until
+ * max / 2 − 1 places are free. Segments mapped ahead of the writer use places that are free and give them back when
+ * somebody else needs one.
+ */
+public final class Swapper implements Closeable {
+    private static final long PIN_WAIT_NANOS = 10_000_000_000L;
+
+    private final SegmentRing ring;
+    private final Geometry geometry;
+    private final int max;
+    private final boolean writable;
+    private final Scopes scopes;
+    private final ReentrantLock lock = new ReentrantLock();
+    /** A slot has been filled, or has lost its last pin. */
+    private final Condition changed = lock.newCondition();
+    private final Map<Integer, Slot> slots = new HashMap<>();
+    private int live;
+    private int ahead;
+    private int peak;
+    private long lastEntered = -1;
+
+    /**
+     * A swapper with nothing mapped.
+     *
+     * @param ring the segment files
+     * @param max the most segments that may be mapped at once, at least 4
+     * @param writable whether segments are mapped to be written
+     * @param scopes where writer and readers are
+     */
+    public Swapper(SegmentRing ring, int max, boolean writable, Scopes scopes) {
+        this.ring = ring;
+        this.geometry = ring.geometry();
+        this.max = max;
+        this.writable = writable;
+        this.scopes = scopes;
+    }
+
+    /**
+     * A segment that exists, mapped and pinned for the caller.
+     *
+     * @throws org.mmapqueue.errors.CorruptException when its file has not the full size
+     * @throws IOException when it can not be opened or mapped
+     */
+    public Segment pin(long id) throws IOException {
+        lock.lock();
+        try {
+            Slot slot = settled(id);
+            if (!slot.file.isMapped()) {
+                mapLive(slot);
+            }
+            return pinned(slot, id);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * The next segment for the writer: all zeros, mapped and pinned. Prepares it first when nobody has.
+     *
+     * @throws IOException when the disk is full or the file can not be mapped; the call may be repeated
+     */
+    public Segment enter(long id) throws IOException {
+        prepare(id);
+        lock.lock();
+        try {
+            Slot slot = settled(id);
+            if (!slot.file.isMapped()) {
+                mapLive(slot);
+            } else if (slot.ahead) {
+                slot.ahead = false;
+                ahead--;
+                live++;
+            }
+            slot.preparedId = Slot.NONE;
+            lastEntered = id;
+            return pinned(slot, id);
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Says where the writer stands: only segments behind this one are ever filled with zeros. */
+    public void startAt(long id) {
+        lock.lock();
+        try {
+            lastEntered = id;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Gives a pin back; the caller must not use the segment any more. */
+    public void unpin(Segment segment) {
+        lock.lock();
+        try {
+            Slot slot = slots.get(geometry.slotOf(segment.id()));
+            slot.pins--;
+            if (slot.pins == 0) {
+                changed.signalAll();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Fills the slot of a future segment with zeros and, where there is a free place, maps it. Does nothing when that
+     * has been done. The slot must be free: no consumer may need what it holds.
+     */
+    public void prepare(long id) throws IOException {
+        Slot slot;
+        lock.lock();
+        try {
+            slot = settled(id);
+            // Somebody may have prepared it meanwhile, and the writer may be in it.
+            if (slot.preparedId == id || id <= lastEntered) {
+                forgetIfIdle(slot);
+                return;
+            }
+            slot.file.openToWrite();
+            slot.filling = true;
+        } finally {
+            lock.unlock();
+        }
+        boolean done = false;
+        try {
+            slot.file.fill();
+            if (id < geometry.capacity()) {
+                ring.forceEntries();
+            }
+            if (mapAhead(slot)) {
+                slot.file.touch();
+            }
+            done = true;
+        } finally {
+            lock.lock();
+            try {
+                slot.filling = false;
+                slot.preparedId = done ? id : Slot.NONE;
+                if (!slot.file.isMapped()) {
+                    slot.file.release();
+                }
+                changed.signalAll();
+            } finally {
+                lock.unlock();
+            }
+        }
+    }
+
+    /** Displaces when the limit is reached, so that the next segment finds a free place. */
+    public void displaceWhenFull() throws IOException {
+        lock.lock();
+        try {
+            if (live >= max) {
+                displace();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Segments mapped that hold, or have held, records. */
+    public int live() {
+        lock.lock();
+        try {
+            return live;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** All segments mapped, the ones ahead of the writer included. */
+    public int mapped() {
+        lock.lock();
+        try {
+            return live + ahead;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** The most segments that were mapped at once since the queue was opened. */
+    public int peak() {
+        lock.lock();
+        try {
+            return peak;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Unmaps everything. Nobody may use any segment any more. */
+    @Override
+    public void close() throws IOException {
+        lock.lock();
+        try {
+            for (Slot slot : slots.values()) {
+                while (slot.filling) {
+                    changed.awaitUninterruptibly();
+                }
+                slot.file.release();
+            }
+            slots.clear();
+            live = 0;
+            ahead = 0;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    private Slot settled(long id) {
+        int number = geometry.slotOf(id);
+        Slot slot = slots.get(number);
+        while (slot != null && slot.filling) {
+            changed.awaitUninterruptibly();
+            slot = slots.get(number);
+        }
+        if (slot == null) {
+            slot = new Slot(number, ring.slotFile(id));
+            slots.put(number, slot);
+        }
+        return slot;
+    }
+
+    private Segment pinned(Slot slot, long id) {
+        if (slot.segment == null || slot.segment.id() != id) {
+            slot.segment = new Segment(id, slot.file.path(), slot.file.mapping());
+        }
+        slot.pins++;
+        return slot.segment;
+    }
+
+    private void mapLive(Slot slot) throws IOException {
+        slot.pins++; // not to be displaced by its own coming
+        try {
+            makeRoom();
+            if (!slot.file.isMapped()) { // by another thread, while this one waited for room
+                slot.file.map(writable);
+                live++;
+                peak = Math.max(peak, live + ahead);
+            }
+        } finally {
+            slot.pins--;
+            if (!slot.file.isMapped()) {
+                slot.file.release();
+            }
+            forgetIfIdle(slot);
+        }
+    }
+
+    // Called by whoever fills the slot. True when the slot is mapped, now or before.
+    private boolean mapAhead(Slot slot) throws IOException {
+        lock.lock();
+        try {
+            if (!slot.file.isMapped() && live + ahead < max) {
+                slot.file.map(writable);
+                slot.ahead = true;
+                ahead++;
+                peak = Math.max(peak, live + ahead);
+            }
+            return slot.file.isMapped();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    // Readers pin a second segment for the moment in which they follow a record into it, and one that is being
+    // filled can not be given back: both are worth waiting for.
+    private void makeRoom() throws IOException {
+        long left = PIN_WAIT_NANOS;
+        while (live + ahead >= max) {
+            displace();
+            if (live + ahead >= max) {
+                giveBackOneAhead();
+            }
+            if (live + ahead >= max) {
+                left = awaitChange(left);
+            }
+        }
+    }
+
+    private long awaitChange(long left) {
+        if (left <= 0) {
+            throw new MmapQueueException("all " + max + " segments that max_in_mem_segments allows are in use at once;"
+                    + " it has to be larger for this many consumers");
+        }
+        boolean interrupted = Thread.interrupted();
+        long start = System.nanoTime();
+        try {
+            changed.awaitNanos(left);
+        } catch (InterruptedException e) {
+            interrupted = true;
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+        return left - (System.nanoTime() - start);
+    }
+
+    private void displace() throws IOException {
+        int wanted = Math.max(1, max / 2 - 1);
+        long writing = scopes.writing();
+        long[] reading = scopes.reading();
+        for (long reader : reading) {
+            for (long id = reader - max; id < reader; id++) {
+                if (max - live >= wanted) {
+                    return;
+                }
+                displace(id, writing, reading);
+            }
+        }
+        for (long id = writing - 1; id >= writing - max; id--) {
+            if (max - live >= wanted) {
+                return;
+            }
+            displace(id, writing, reading);
+        }
+        if (max - live > 0) {
+            return;
+        }
+        // Neither scope holds one that is free to go: readers have jumped. Any other one will do.
+        for (Slot slot : Map.copyOf(slots).values()) {
+            if (max - live >= wanted) {
+                return;
+            }
+            unmap(slot);
+        }
+    }
+
+    private void displace(long id, long writing, long[] reading) throws IOException {
+        int number = (int) Math.floorMod(id, (long) geometry.capacity());
+        if (number == geometry.slotOf(writing)) {
+            return;
+        }
+        for (long reader : reading) {
+            if (number == geometry.slotOf(reader)) {
+                return;
+            }
+        }
+        Slot slot = slots.get(number);
+        if (slot != null) {
+            unmap(slot);
+        }
+    }
+
+    private void unmap(Slot slot) throws IOException {
+        if (slot.pins > 0 || slot.filling || slot.ahead || !slot.file.isMapped()) {
+            return;
+        }
+        slot.file.release();
+        slot.segment = null;
+        live--;
+        forgetIfIdle(slot);
+    }
+
+    private void giveBackOneAhead() throws IOException {
+        Slot last = null;
+        for (Slot slot : slots.values()) {
+            if (slot.ahead && !slot.filling && slot.pins == 0 && (last == null || slot.preparedId > last.preparedId)) {
+                last = slot;
+            }
+        }
+        if (last != null) {
+            last.file.release();
+            last.ahead = false;
+            ahead--;
+        }
+    }
+
+    private void forgetIfIdle(Slot slot) {
+        if (slot.isIdle()) {
+            slots.remove(slot.number);
+        }
+    }
+}
