@@ -12,7 +12,7 @@ import org.mmapqueue.errors.PoisonedException;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Geometry;
-import org.mmapqueue.segment.SegmentRing;
+import org.mmapqueue.segment.SegmentForcer;
 
 /**
  * Forces data segments, then the consumers' cursors, then the watermark; by period, by count, and on request. Requests
@@ -20,11 +20,12 @@ import org.mmapqueue.segment.SegmentRing;
  * find their records covered. Safe for any number of threads.
  *
  * <p>The watermark is the writing position as it was BEFORE the force, so it never passes a byte that has not been
- * forced. After a force that failed the kernel may have dropped the pages and forgotten it: none is trusted any more.
+ * forced, but for those that every consumer had acked by then: they are never needed again. The acks that say so reach
+ * the disk before the watermark, or (the default consumer's) in the same sector. After a force that failed the kernel may have dropped the pages and forgotten it: none is trusted any more.
  */
 public final class Flusher implements Closeable {
     private final MetaPage meta;
-    private final SegmentRing ring;
+    private final SegmentForcer segments;
     private final Geometry geometry;
     private final Supplier<Iterable<? extends ConsumerCursors>> consumers;
     private final long periodNanos;
@@ -45,11 +46,11 @@ public final class Flusher implements Closeable {
      * @param consumers the cursors of the named consumers, as they are at the time of the call
      * @param periodMillis the longest that a published record stays unforced, in ms
      */
-    public Flusher(String name, MetaPage meta, SegmentRing ring,
+    public Flusher(String name, MetaPage meta, Geometry geometry, SegmentForcer segments,
             Supplier<Iterable<? extends ConsumerCursors>> consumers, long periodMillis) {
         this.meta = meta;
-        this.ring = ring;
-        this.geometry = ring.geometry();
+        this.geometry = geometry;
+        this.segments = segments;
         this.consumers = consumers;
         this.periodNanos = TimeUnit.MILLISECONDS.toNanos(periodMillis);
         this.thread = new Thread(this::run, name);
@@ -85,7 +86,7 @@ public final class Flusher implements Closeable {
         try {
             checkUsable();
             if (meta.watermark() < position) {
-                guarded(this::forceData);
+                guarded(() -> forceData(consumers.get().iterator().hasNext() ? 0 : meta.committed()));
             }
         } finally {
             flushing.unlock();
@@ -213,25 +214,43 @@ public final class Flusher implements Closeable {
         }
     }
 
-    private void forceData() throws IOException {
+    /**
+     * Forces what has been published since the last time, and moves the watermark. Segments before {@code needed} are
+     * left out: nobody will read them again. The segment that holds {@code needed} is forced from its beginning, because
+     * finding the number of a record begins there.
+     */
+    private void forceData(long needed) throws IOException {
         long target = meta.writing();
-        long watermark = meta.watermark();
-        if (target > watermark) {
-            ring.force(geometry.segmentOf(watermark), geometry.segmentOfEnd(target));
-            meta.watermark(target);
+        long from = meta.watermark();
+        if (target <= from) {
+            return;
         }
+        long last = geometry.segmentOfEnd(target);
+        // An id a lap behind shares its slot with a later one.
+        long first = Math.max(geometry.segmentOf(needed), last - geometry.capacity() + 1);
+        if (geometry.segmentOf(from) < first) {
+            from = geometry.position(first, 0);
+        }
+        for (long id = geometry.segmentOf(from); id <= last; id++) {
+            int start = (int) Math.max(0, from - geometry.position(id, 0));
+            int end = id == last ? geometry.offsetOfEnd(target) : geometry.segmentSize();
+            segments.force(id, start, end);
+        }
+        meta.watermark(target);
     }
 
     private void forceAll() throws IOException {
         long cursors = meta.writing() + meta.committed() + meta.reading();
+        long slowest = meta.committed();
         for (ConsumerCursors consumer : consumers.get()) {
             cursors += consumer.committed() + consumer.reading();
+            slowest = Math.min(slowest, consumer.committed());
         }
         // Positions only grow, so an unchanged sum means that nothing moved and nothing has to be forced.
         if (cursors == forcedCursors) {
             return;
         }
-        forceData();
+        forceData(slowest);
         for (ConsumerCursors consumer : consumers.get()) {
             consumer.force();
         }

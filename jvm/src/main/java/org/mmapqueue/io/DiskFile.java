@@ -17,8 +17,15 @@ import java.util.Set;
  * interrupted; here the channel is then opened again, the call repeated (all of them may be) and the interrupt kept.
  */
 final class DiskFile implements DataFile {
-    private static final int ZERO_BLOCK = 256 * 1024;
-    private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(ZERO_BLOCK).asReadOnlyBuffer();
+    /**
+     * The page cache makes folios as large as the write that brings them in, and one fault maps one folio. A folio that
+     * straddles two page tables (2 MiB each) faults page by page instead, so large blocks are for files whose mappings
+     * the kernel aligns.
+     */
+    private static final int LARGE_BLOCK = 1 << 20;
+    private static final int SMALL_BLOCK = 128 << 10;
+    private static final long ALIGNED_FROM = 2 << 20;
+    private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(LARGE_BLOCK).asReadOnlyBuffer();
 
     private final Path path;
     private final boolean writable;
@@ -83,11 +90,12 @@ final class DiskFile implements DataFile {
 
     @Override
     public void zeroFill(long size) throws IOException {
+        int blockSize = size < ALIGNED_FROM ? SMALL_BLOCK : LARGE_BLOCK;
         uninterrupted(open -> {
             long done = 0;
             while (done < size) {
                 ByteBuffer block = ZEROS.duplicate();
-                block.limit((int) Math.min(ZERO_BLOCK, size - done));
+                block.limit((int) Math.min(blockSize, size - done));
                 done += open.write(block, done);
             }
             return null;

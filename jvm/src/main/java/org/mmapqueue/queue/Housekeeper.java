@@ -25,6 +25,7 @@ final class Housekeeper implements AutoCloseable {
     private volatile long entered = -1;
     private volatile boolean stopped;
     private volatile boolean wanted;
+    private volatile long preparedTo = -1;
     private boolean complained;
 
     Housekeeper(String name, Swapper swapper, Appender.Ring ring, Geometry geometry, int maxInMemSegments) {
@@ -44,7 +45,10 @@ final class Housekeeper implements AutoCloseable {
     /** The writer is in this segment now. */
     void entered(long segmentId) {
         entered = segmentId;
-        wake();
+        // Waking a thread costs more than preparing a small segment: only when half of those ahead are used up.
+        if (preparedTo - segmentId <= ahead / 2 || swapper.isFull()) {
+            wake();
+        }
     }
 
     /** There may be something to do: the writer has moved, or space has become free. */
@@ -70,13 +74,14 @@ final class Housekeeper implements AutoCloseable {
     void step() {
         try {
             swapper.displaceWhenFull();
+            long tail = entered;
             for (int i = 1; i <= ahead && !stopped; i++) {
-                long tail = entered;
                 // Not further than a lap from the tail: its own slot is never free.
                 if (tail < 0 || !ring.isFree(tail + i)) {
                     return;
                 }
                 swapper.prepare(tail + i);
+                preparedTo = tail + i;
             }
             complained = false;
         } catch (IOException | RuntimeException e) {

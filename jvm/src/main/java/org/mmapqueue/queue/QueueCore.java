@@ -13,7 +13,6 @@ import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Geometry;
-import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.swap.Swapper;
 
 /**
@@ -46,7 +45,7 @@ final class QueueCore implements Consumers.Log {
      *
      * @param tail the end of the log, or null when another process writes
      */
-    QueueCore(Path directory, Settings settings, ProcessLock lock, MetaPage meta, SegmentRing ring, Swapper swapper,
+    QueueCore(Path directory, Settings settings, ProcessLock lock, MetaPage meta, Swapper swapper,
             Consumers consumers, Tail tail) throws IOException {
         this.directory = directory;
         this.settings = settings;
@@ -63,7 +62,7 @@ final class QueueCore implements Consumers.Log {
             return;
         }
         String name = "mmapqueue-" + directory.getFileName();
-        this.flusher = new Flusher(name + "-flusher", meta, ring, consumers::named, settings.flushPeriodMillis());
+        this.flusher = new Flusher(name + "-flusher", meta, geometry, swapper, consumers::named, settings.flushPeriodMillis());
         Space slots = new Space();
         this.housekeeper = new Housekeeper(name + "-housekeeper", swapper, slots, geometry,
                 settings.maxInMemSegments());

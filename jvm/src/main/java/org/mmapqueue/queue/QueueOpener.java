@@ -79,7 +79,7 @@ final class QueueOpener {
         swapper = new Swapper(ring, settings.maxInMemSegments(), !settings.readOnly(),
                 new Places(geometry, meta, consumers));
         Tail tail = settings.readOnly() ? null : takeUp(settings, ring);
-        return new QueueCore(path, settings, lock, meta, ring, swapper, consumers, tail);
+        return new QueueCore(path, settings, lock, meta, swapper, consumers, tail);
     }
 
     private Tail takeUp(Settings settings, SegmentRing ring) throws IOException {

@@ -148,7 +148,7 @@ final class Recovery {
             swapper.unpin(segment);
         }
         if (id >= 0) {
-            ring.force(id, id);
+            ring.force(id);
         }
         wipe(id + 1);
         return geometry.position(id, geometry.segmentSize());
@@ -164,7 +164,7 @@ final class Recovery {
         try {
             if (segment.headerFault(meta.fields().uuidLow()) == null) {
                 segment.wipeHeader();
-                ring.force(id, id);
+                ring.force(id);
             }
         } finally {
             swapper.unpin(segment);

@@ -39,16 +39,10 @@ public final class SegmentRing {
         storage.forceDirectory(directory);
     }
 
-    /**
-     * Forces the segments {@code first}..{@code last} to the disk, mapped or not: a force of the file takes what was
-     * stored through any mapping of it.
-     */
-    public void force(long first, long last) throws IOException {
-        // In a ring an id further back shares its slot with a later one that is forced anyway.
-        for (long id = Math.max(first, last - geometry.capacity() + 1); id <= last; id++) {
-            try (DataFile file = storage.open(path(id), Storage.Mode.WRITE)) {
-                file.force();
-            }
+    /** Forces a whole segment, mapped or not: a force of the file takes what was stored through any mapping of it. */
+    public void force(long id) throws IOException {
+        try (DataFile file = storage.open(path(id), Storage.Mode.WRITE)) {
+            file.force();
         }
     }
 }

@@ -1,5 +1,6 @@
 package org.mmapqueue.segment;
 
+import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
@@ -12,10 +13,11 @@ import org.mmapqueue.io.Storage;
 
 /**
  * The file of one ring slot, which stays the same lap after lap, and its mapping while there is one. Not thread-safe:
- * the swapper guards it; only {@link #fill} may run beside other calls for the same slot.
+ * the swapper guards it.
  */
 public final class SlotFile {
-    private static final int PAGE = 4096;
+    /** The kernel maps this much or more in one fault after a file was filled in blocks of it. */
+    private static final int TOUCH_STRIDE = 64 * 1024;
 
     private final Storage storage;
     private final Path path;
@@ -38,6 +40,11 @@ public final class SlotFile {
     /** The mapping, or null. */
     public MappedByteBuffer mapping() {
         return mapping;
+    }
+
+    /** Whether there is a mapping. */
+    public boolean isMapped() {
+        return mapping != null;
     }
 
     /** Opens the file; makes it when it is not there. */
@@ -69,31 +76,39 @@ public final class SlotFile {
         mapping = file.map(size, writable);
     }
 
-    /**
-     * Stores a zero into each page of a mapping that is known to hold zeros, so that the page faults are taken here
-     * and not by the writer.
-     */
+    /** Gives the mapping up for a new one: after a force each page of the old one faults at its next store. */
+    public void remap(boolean writable) throws IOException {
+        MappedByteBuffer old = mapping;
+        mapping = null;
+        Mapped.unmap(old);
+        map(writable);
+    }
+
+    /** Takes the page faults of a new mapping, which holds zeros, away from the writer. */
     public void touch() {
         ByteBuffer bytes = mapping;
-        for (int at = 0; at < size; at += PAGE) {
+        for (int at = 0; at < size; at += TOUCH_STRIDE) {
             Mapped.LONG.setOpaque(bytes, at, 0L);
         }
     }
 
-    /** Gives mapping and descriptor back. Nobody may use a segment of this slot any more. */
-    public void release() throws IOException {
-        if (mapping != null) {
-            Mapped.unmap(mapping);
-            mapping = null;
-        }
-        if (file != null) {
-            file.close();
-            file = null;
-        }
-    }
-
-    /** Whether {@link #release} would give a mapping back. */
-    public boolean isMapped() {
-        return mapping != null;
+    /**
+     * Takes mapping and descriptor out of this object, which can be opened and mapped again.
+     *
+     * @return gives both back; nobody may use a segment of this mapping any more by then
+     */
+    public Closeable detach() {
+        MappedByteBuffer oldMapping = mapping;
+        DataFile oldFile = file;
+        mapping = null;
+        file = null;
+        return () -> {
+            if (oldMapping != null) {
+                Mapped.unmap(oldMapping);
+            }
+            if (oldFile != null) {
+                oldFile.close();
+            }
+        };
     }
 }

@@ -15,6 +15,8 @@ final class Slot {
     boolean filling;
     /** Mapped, but not entered by the writer yet: not counted as live. */
     boolean ahead;
+    /** Some of the mapping has been forced since it was made. */
+    boolean forced;
     /** The segment for which the file has been filled with zeros, or NONE. */
     long preparedId = NONE;
     /** The segment that the mapping holds now, or null. */

@@ -2,14 +2,21 @@ package org.mmapqueue.swap;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.MappedByteBuffer;
+import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.Closing;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
+import org.mmapqueue.segment.SegmentForcer;
 import org.mmapqueue.segment.SegmentRing;
 
 /**
@@ -21,9 +28,15 @@ import org.mmapqueue.segment.SegmentRing;
  * [reading − max, reading − 1], upwards, then from the written scope [writing − max, writing − 1], downwards, until
  * max / 2 − 1 places are free. Segments mapped ahead of the writer use places that are free and give them back when
  * somebody else needs one.
+ *
+ * <p>A slot that comes round again keeps its mapping when it has one, unless it was forced: then a new mapping is
+ * cheaper than a page fault for each of its pages. The lock is not held while files are filled, mapped anew, unmapped
+ * or forced.
  */
-public final class Swapper implements Closeable {
+public final class Swapper implements SegmentForcer, Closeable {
     private static final long PIN_WAIT_NANOS = 10_000_000_000L;
+    /** Below this a page fault or two on the writer's side are cheaper than having the preparing thread take them. */
+    private static final int TOUCHED_FROM = 2 << 20;
 
     private final SegmentRing ring;
     private final Geometry geometry;
@@ -31,13 +44,19 @@ public final class Swapper implements Closeable {
     private final boolean writable;
     private final Scopes scopes;
     private final ReentrantLock lock = new ReentrantLock();
-    /** A slot has been filled, or has lost its last pin. */
+    /** A slot has been filled or has lost its last pin, or a mapping is gone. */
     private final Condition changed = lock.newCondition();
     private final Map<Integer, Slot> slots = new HashMap<>();
+    /** Taken out of their slots, still to be unmapped, and counted as mapped until then. */
+    private final ArrayDeque<Closeable> garbage = new ArrayDeque<>();
     private int live;
     private int ahead;
+    private int releasing;
     private int peak;
     private long lastEntered = -1;
+    private volatile boolean full;
+    /** Files were made whose directory entries have not been forced. */
+    private volatile boolean newFiles;
 
     /**
      * A swapper with nothing mapped.
@@ -91,6 +110,7 @@ public final class Swapper implements Closeable {
                 ahead--;
                 live++;
             }
+            full = live >= max;
             slot.preparedId = Slot.NONE;
             lastEntered = id;
             return pinned(slot, id);
@@ -113,13 +133,16 @@ public final class Swapper implements Closeable {
     public void unpin(Segment segment) {
         lock.lock();
         try {
-            Slot slot = slots.get(geometry.slotOf(segment.id()));
-            slot.pins--;
-            if (slot.pins == 0) {
-                changed.signalAll();
-            }
+            unpin(slots.get(geometry.slotOf(segment.id())));
         } finally {
             lock.unlock();
+        }
+    }
+
+    private void unpin(Slot slot) {
+        slot.pins--;
+        if (slot.pins == 0) {
+            changed.signalAll();
         }
     }
 
@@ -146,11 +169,9 @@ public final class Swapper implements Closeable {
         try {
             slot.file.fill();
             if (id < geometry.capacity()) {
-                ring.forceEntries();
+                newFiles = true;
             }
-            if (mapAhead(slot)) {
-                slot.file.touch();
-            }
+            mapAhead(slot);
             done = true;
         } finally {
             lock.lock();
@@ -158,13 +179,106 @@ public final class Swapper implements Closeable {
                 slot.filling = false;
                 slot.preparedId = done ? id : Slot.NONE;
                 if (!slot.file.isMapped()) {
-                    slot.file.release();
+                    garbage.add(slot.file.detach());
+                    releasing++;
                 }
                 changed.signalAll();
             } finally {
                 lock.unlock();
             }
+            sweep();
         }
+    }
+
+    // By whoever fills the slot: nobody else pins or unmaps it meanwhile.
+    private void mapAhead(Slot slot) throws IOException {
+        boolean remap;
+        lock.lock();
+        try {
+            if (slot.file.isMapped()) {
+                remap = slot.forced && slot.pins == 0;
+            } else if (mapped() < max) {
+                slot.file.map(writable);
+                slot.ahead = true;
+                ahead++;
+                peak = Math.max(peak, mapped());
+                remap = false;
+            } else {
+                return;
+            }
+        } finally {
+            lock.unlock();
+        }
+        if (remap) {
+            slot.segment = null;
+            slot.forced = false;
+            try {
+                slot.file.remap(writable);
+            } finally {
+                countLost(slot);
+            }
+        }
+        if (geometry.segmentSize() >= TOUCHED_FROM) {
+            slot.file.touch();
+        }
+    }
+
+    private void countLost(Slot slot) {
+        lock.lock();
+        try {
+            if (!slot.file.isMapped() && slot.ahead) {
+                slot.ahead = false;
+                ahead--;
+            } else if (!slot.file.isMapped()) {
+                live--;
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void force(long id, int from, int to) throws IOException {
+        if (newFiles) {
+            newFiles = false;
+            ring.forceEntries();
+        }
+        Slot slot;
+        MappedByteBuffer mapping;
+        lock.lock();
+        try {
+            slot = slots.get(geometry.slotOf(id));
+            boolean held = slot != null && slot.file.isMapped() && !slot.filling;
+            mapping = held ? slot.file.mapping() : null;
+            if (held) {
+                slot.pins++;
+                slot.forced = true;
+            }
+        } finally {
+            lock.unlock();
+        }
+        if (mapping == null) {
+            ring.force(id);
+            return;
+        }
+        try {
+            // The range alone: forcing the zeros behind it would make each of their pages fault again.
+            mapping.force(from, to - from);
+        } catch (UncheckedIOException e) {
+            throw e.getCause();
+        } finally {
+            lock.lock();
+            try {
+                unpin(slot);
+            } finally {
+                lock.unlock();
+            }
+        }
+    }
+
+    /** Whether the limit has been reached by segments that hold records: {@link #displaceWhenFull} has work to do. */
+    public boolean isFull() {
+        return full;
     }
 
     /** Displaces when the limit is reached, so that the next segment finds a free place. */
@@ -177,6 +291,7 @@ public final class Swapper implements Closeable {
         } finally {
             lock.unlock();
         }
+        sweep();
     }
 
     /** Segments mapped that hold, or have held, records. */
@@ -193,7 +308,7 @@ public final class Swapper implements Closeable {
     public int mapped() {
         lock.lock();
         try {
-            return live + ahead;
+            return live + ahead + releasing;
         } finally {
             lock.unlock();
         }
@@ -212,20 +327,25 @@ public final class Swapper implements Closeable {
     /** Unmaps everything. Nobody may use any segment any more. */
     @Override
     public void close() throws IOException {
+        List<Closeable> all = new ArrayList<>();
         lock.lock();
         try {
             for (Slot slot : slots.values()) {
                 while (slot.filling) {
                     changed.awaitUninterruptibly();
                 }
-                slot.file.release();
+                all.add(slot.file.detach());
             }
             slots.clear();
+            all.addAll(garbage);
+            garbage.clear();
             live = 0;
             ahead = 0;
+            releasing = 0;
         } finally {
             lock.unlock();
         }
+        Closing.all(all.toArray(new Closeable[0]));
     }
 
     private Slot settled(long id) {
@@ -257,44 +377,38 @@ public final class Swapper implements Closeable {
             if (!slot.file.isMapped()) { // by another thread, while this one waited for room
                 slot.file.map(writable);
                 live++;
-                peak = Math.max(peak, live + ahead);
+                peak = Math.max(peak, mapped());
+                full = live >= max;
             }
         } finally {
             slot.pins--;
             if (!slot.file.isMapped()) {
-                slot.file.release();
+                slot.file.detach().close();
             }
             forgetIfIdle(slot);
         }
     }
 
-    // Called by whoever fills the slot. True when the slot is mapped, now or before.
-    private boolean mapAhead(Slot slot) throws IOException {
-        lock.lock();
-        try {
-            if (!slot.file.isMapped() && live + ahead < max) {
-                slot.file.map(writable);
-                slot.ahead = true;
-                ahead++;
-                peak = Math.max(peak, live + ahead);
-            }
-            return slot.file.isMapped();
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    // Readers pin a second segment for the moment in which they follow a record into it, and one that is being
-    // filled can not be given back: both are worth waiting for.
+    // Readers pin a second segment for the moment in which they follow a record into it, one that is being filled can
+    // not be given back, and another thread may be about to unmap some: all are worth waiting for.
     private void makeRoom() throws IOException {
         long left = PIN_WAIT_NANOS;
-        while (live + ahead >= max) {
-            displace();
-            if (live + ahead >= max) {
+        while (mapped() >= max) {
+            if (garbage.isEmpty()) {
+                displace();
+            }
+            if (garbage.isEmpty()) {
                 giveBackOneAhead();
             }
-            if (live + ahead >= max) {
+            if (garbage.isEmpty()) {
                 left = awaitChange(left);
+            } else {
+                lock.unlock();
+                try {
+                    sweep();
+                } finally {
+                    lock.lock();
+                }
             }
         }
     }
@@ -318,37 +432,57 @@ public final class Swapper implements Closeable {
         return left - (System.nanoTime() - start);
     }
 
-    private void displace() throws IOException {
+    // Unmapping takes longer than anything else here, so it is done without the lock.
+    private void sweep() throws IOException {
+        while (true) {
+            Closeable next;
+            lock.lock();
+            try {
+                next = garbage.poll();
+            } finally {
+                lock.unlock();
+            }
+            if (next == null) {
+                return;
+            }
+            try {
+                next.close();
+            } finally {
+                lock.lock();
+                try {
+                    releasing--;
+                    changed.signalAll();
+                } finally {
+                    lock.unlock();
+                }
+            }
+        }
+    }
+
+    private void displace() {
         int wanted = Math.max(1, max / 2 - 1);
         long writing = scopes.writing();
         long[] reading = scopes.reading();
         for (long reader : reading) {
-            for (long id = reader - max; id < reader; id++) {
-                if (max - live >= wanted) {
-                    return;
-                }
+            for (long id = reader - max; id < reader && max - live < wanted; id++) {
                 displace(id, writing, reading);
             }
         }
-        for (long id = writing - 1; id >= writing - max; id--) {
-            if (max - live >= wanted) {
-                return;
-            }
+        for (long id = writing - 1; id >= writing - max && max - live < wanted; id--) {
             displace(id, writing, reading);
         }
-        if (max - live > 0) {
-            return;
-        }
-        // Neither scope holds one that is free to go: readers have jumped. Any other one will do.
-        for (Slot slot : Map.copyOf(slots).values()) {
-            if (max - live >= wanted) {
-                return;
+        if (live >= max) {
+            // Neither scope holds one that is free to go: readers have jumped. Any other one will do.
+            for (Slot slot : List.copyOf(slots.values())) {
+                if (max - live < wanted) {
+                    release(slot);
+                }
             }
-            unmap(slot);
         }
+        full = live >= max;
     }
 
-    private void displace(long id, long writing, long[] reading) throws IOException {
+    private void displace(long id, long writing, long[] reading) {
         int number = (int) Math.floorMod(id, (long) geometry.capacity());
         if (number == geometry.slotOf(writing)) {
             return;
@@ -360,30 +494,35 @@ public final class Swapper implements Closeable {
         }
         Slot slot = slots.get(number);
         if (slot != null) {
-            unmap(slot);
+            release(slot);
         }
     }
 
-    private void unmap(Slot slot) throws IOException {
+    private void release(Slot slot) {
         if (slot.pins > 0 || slot.filling || slot.ahead || !slot.file.isMapped()) {
             return;
         }
-        slot.file.release();
-        slot.segment = null;
+        garbage.add(slot.file.detach());
+        releasing++;
         live--;
+        slot.segment = null;
+        slot.forced = false;
         forgetIfIdle(slot);
     }
 
-    private void giveBackOneAhead() throws IOException {
+    private void giveBackOneAhead() {
         Slot last = null;
         for (Slot slot : slots.values()) {
-            if (slot.ahead && !slot.filling && slot.pins == 0 && (last == null || slot.preparedId > last.preparedId)) {
+            if (slot.ahead && !slot.filling && slot.pins == 0
+                    && (last == null || slot.preparedId > last.preparedId)) {
                 last = slot;
             }
         }
         if (last != null) {
-            last.file.release();
+            garbage.add(last.file.detach());
+            releasing++;
             last.ahead = false;
+            last.segment = null;
             ahead--;
         }
     }
