@@ -1,0 +1,117 @@
+# Bare `make` lists the targets. Each one makes what it needs first, and only what has changed.
+
+VERSION := $(shell sed -n 's/^version=//p' gradle.properties)
+
+PYTHON ?= python3
+VENV   := .venv
+PY     := $(VENV)/bin/python
+
+# A daemon pays off at a desk; on a build host it would only be left behind.
+GRADLE := scripts/gradle --console=plain --quiet $(if $(CI),--no-daemon)
+
+JAR     := python/src/mmapqueue/jars/mmapqueue-$(VERSION).jar
+WHEEL   := dist/mmapqueue-$(VERSION)-py3-none-any.whl
+TEST_CP := jvm/build/test.classpath
+JMH_CP  := jmh/build/bench.classpath
+
+VENV_READY    := $(VENV)/.requirements
+PACKAGE_READY := $(VENV)/.package
+
+# Directories are prerequisites too: that is how a deleted file is noticed.
+BUILD_FILES := build.gradle settings.gradle gradle.properties gradle/libraries.gradle
+JVM_BUILD   := $(BUILD_FILES) jvm/build.gradle jvm/libraries.lock LICENSE
+JVM_MAIN    := $(shell find jvm/src/main 2>/dev/null)
+JVM_TEST    := $(shell find jvm/src/test 2>/dev/null)
+JMH_MAIN    := $(shell find jmh/src 2>/dev/null) jmh/build.gradle jmh/libraries.lock
+PY_BUILD    := gradle.properties $(addprefix python/,pyproject.toml hatch_build.py README.md LICENSE)
+PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars*' -prune -o -print 2>/dev/null)
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup build test test-java test-python soak lint format bench demo demo-clean lock clean distclean
+
+help: ## List the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+setup: $(PACKAGE_READY) ## Install what is missing: Gradle, .venv with the locked requirements, the package
+
+build: $(JAR) $(WHEEL) ## Build the jar and the wheel
+
+test: test-java test-python ## Run all tests: JUnit, then pytest
+
+test-java: $(TEST_CP) ## Run the JVM tests (JUNIT="--select-class=…" for some of them)
+	java -ea @$(TEST_CP) org.junit.platform.console.ConsoleLauncher execute $(JUNIT) \
+	    --details=tree --disable-banner --fail-if-no-tests $(if $(CI),--disable-ansi-colors)
+test-java: JUNIT ?= --scan-class-path=jvm/build/classes/java/test
+
+test-python: $(PACKAGE_READY) $(JAR) ## Run the Python tests (PYTEST="tests/…" for some of them)
+	$(PY) -m pytest $(PYTEST)
+
+soak: $(TEST_CP) ## Count every message of 4 producers and 4 consumers (N=10000000 of 1 KiB)
+	java -Xmx64m @$(TEST_CP) org.mmapqueue.soak.ManyThreads $(N)
+soak: N ?= 10000000
+
+lint: $(PACKAGE_READY) ## Check the Python sources: ruff, mypy (javac checks the Java ones in every build)
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+
+format: $(PACKAGE_READY) ## Format the Python sources
+	$(PY) -m ruff check --fix .
+	$(PY) -m ruff format .
+
+bench: $(JMH_CP) ## Run the benchmarks (BENCH="…" for other arguments than --short)
+	java @$(JMH_CP) org.mmapqueue.bench.BenchMain $(BENCH)
+bench: BENCH ?= --short
+
+demo: $(PACKAGE_READY) $(JAR) ## Run the log pipeline of examples/
+	$(PY) examples/log_pipeline/demo.py
+
+demo-clean: ## Remove what the demo has left
+	rm -rf build/demo
+
+lock: ## Lock the libraries and requirements anew (needs uv)
+	$(GRADLE) lockLibraries
+	for name in build dev; do \
+	    uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
+	        --quiet --upgrade --output-file requirements/$$name.lock requirements/$$name.in || exit 1; \
+	done
+
+clean: ## Remove what was built
+	rm -rf build dist jvm/build jmh/build python/src/mmapqueue/jars $(PACKAGE_READY)
+	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find python examples tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
+
+distclean: clean ## Remove what was set up, too
+	rm -rf $(VENV) .gradle
+
+# Gradle leaves files alone that come out the same, hence the touch.
+$(JAR): $(JVM_BUILD) $(JVM_MAIN)
+	$(GRADLE) :mmapqueue:bundle
+	@touch $@
+
+# After the jar, as it compiles the same classes.
+$(TEST_CP): $(JVM_BUILD) $(JVM_MAIN) $(JVM_TEST) | $(JAR)
+	$(GRADLE) :mmapqueue:testClasspath
+	@touch $@
+
+$(JMH_CP): $(JVM_BUILD) $(JVM_MAIN) $(JMH_MAIN) | $(JAR)
+	$(GRADLE) :mmapqueue-jmh:benchClasspath
+	@touch $@
+
+# In two steps, as the first holds what the second is built with.
+$(VENV_READY): requirements/build.lock requirements/dev.lock
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 10) and "Python 3.10 or newer is needed, $(PYTHON) is " + sys.version)'
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install --quiet --require-hashes -r requirements/build.lock
+	$(PY) -m pip install --quiet --require-hashes --no-build-isolation -r requirements/dev.lock
+	@touch $@
+
+# Editable: a change in python/src counts at once.
+$(PACKAGE_READY): $(VENV_READY) $(PY_BUILD) | $(JAR)
+	$(PY) -m pip install --quiet --no-deps --no-build-isolation --editable python
+	@touch $@
+
+$(WHEEL): $(JAR) $(VENV_READY) $(PY_BUILD) $(PY_MAIN)
+	rm -f dist/mmapqueue-*.whl
+	cd python && ../$(PY) -m hatchling build --target wheel --directory ../dist
