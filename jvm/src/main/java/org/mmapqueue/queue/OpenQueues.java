@@ -32,9 +32,8 @@ final class OpenQueues {
             if (shared != null) {
                 refuseOther(config, shared.core.settings());
             } else {
-                QueueCore core = QueueCore.open(config);
-                shared = new Shared(core);
-                OPEN.put(key(config.queueDir()), shared);
+                shared = new Shared(QueueCore.open(config));
+                OPEN.put(key(config.queueDir()), shared); // the key of a directory that is there by now
             }
             shared.handles++;
             return shared.core;
@@ -44,11 +43,11 @@ final class OpenQueues {
     /** Closes the queue when this was its last handle. */
     static void release(QueueCore core) {
         synchronized (OPEN) {
-            Path key = key(core.directory());
-            Shared shared = OPEN.get(key);
+            // Not by path: somebody may have moved or deleted the directory.
+            Shared shared = OPEN.values().stream().filter(each -> each.core == core).findFirst().orElseThrow();
             shared.handles--;
             if (shared.handles == 0) {
-                OPEN.remove(key);
+                OPEN.values().remove(shared);
                 core.close();
             }
         }

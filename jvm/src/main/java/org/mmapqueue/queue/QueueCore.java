@@ -11,8 +11,10 @@ import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.swap.Swapper;
 
 /**
@@ -226,7 +228,16 @@ final class QueueCore implements Consumers.Log {
     public LogReader reader() {
         return geometry.version() == 1
                 ? new LogReaderV1(swapper, geometry, settings.maxEventSize(), meta::writing)
-                : new LogReaderV2(swapper, geometry, meta.fields(), meta::writing);
+                : new LogReaderV2(swapper, geometry, readableFields(), meta::writing);
+    }
+
+    // The process that writes may have been started anew with a larger max_event_size: only the ring is a bound then.
+    private MetaFields readableFields() {
+        MetaFields fields = meta.fields();
+        long ring = (long) geometry.capacity() * geometry.dataBytes();
+        return settings.readOnly()
+                ? fields.withSettings(fields.timestamps(), (int) Math.min(RecordDescriptor.MAX_LENGTH, ring))
+                : fields;
     }
 
     @Override
