@@ -25,8 +25,8 @@ import org.mmapqueue.meta.MetaPage;
  * All consumers of a queue: those that exist, on whose slowest one the space depends, and those that this process
  * owns. Any number of threads.
  *
- * <p>The process that writes makes new consumers, and owns the default one. A named one is owned by whoever asks first,
- * here or in a process that has the queue open to read; the OS lock consumers/&lt;name&gt;.lock says who.
+ * <p>The process that writes makes new consumers. Each one, the default one too, is owned by whoever asks first, here or
+ * in a process that has the queue open to read; the OS lock consumers/&lt;name&gt;.lock says who.
  */
 final class Consumers implements Closeable {
     /** The consumer whose cursors are in meta.dat. */
@@ -142,11 +142,12 @@ final class Consumers implements Closeable {
             return core;
         }
         check(name);
-        if (!pages.containsKey(name) && Files.exists(directory.resolve(name + ConsumerPage.SUFFIX))) {
+        checkPlaces();
+        if (!exists(name) && Files.exists(directory.resolve(name + ConsumerPage.SUFFIX))) {
             register(name); // made by the writer since this process opened the queue
         }
         boolean isDefault = name.equals(DEFAULT);
-        Closeable ownership = isDefault ? () -> { } : own(name);
+        Closeable ownership = own(name);
         boolean done = false;
         try {
             ConsumerCursors page = isDefault ? meta : page(name, start, log);
@@ -168,10 +169,9 @@ final class Consumers implements Closeable {
         if (settings.geometry().version() == 1 && !name.equals(DEFAULT)) {
             throw new ConfigException("consumer", name, DEFAULT + " alone, in a directory of format version 1");
         }
-        if (settings.readOnly() && name.equals(DEFAULT)) {
-            throw new ConfigException("consumer", name,
-                    "a named one: the default consumer belongs to the process that writes");
-        }
+    }
+
+    private void checkPlaces() {
         if (open.size() + PLACES_KEPT >= settings.maxInMemSegments()) {
             throw new ConfigException("max_in_mem_segments", Integer.toString(settings.maxInMemSegments()),
                     "at least " + (open.size() + 1 + PLACES_KEPT) + " for " + (open.size() + 1)
@@ -179,16 +179,43 @@ final class Consumers implements Closeable {
         }
     }
 
+    private boolean exists(String name) {
+        return name.equals(DEFAULT) || pages.containsKey(name);
+    }
+
     private Closeable own(String name) throws IOException {
-        boolean known = pages.containsKey(name);
-        if (!known && settings.readOnly()) {
-            throw new ConfigException("consumer", name, "one of " + pages.keySet()
-                    + "; the process that writes the queue makes new ones");
+        if (settings.geometry().version() == 1) {
+            return () -> { }; // nobody can have it open beside the writer, and the directory is Satellite's
         }
-        if (!known && !Files.isDirectory(directory)) {
+        if (!exists(name)) {
+            refuseToMake(name);
+        }
+        if (!Files.isDirectory(directory)) {
             storage.createDirectories(directory);
         }
         return ProcessLock.acquire(directory.resolve(name + LOCK_SUFFIX), "consumer " + name);
+    }
+
+    private void refuseToMake(String name) {
+        if (settings.readOnly()) {
+            throw new ConfigException("consumer", name, DEFAULT + " or one of " + pages.keySet()
+                    + "; the process that writes the queue makes new ones");
+        }
+    }
+
+    /** Makes a consumer and leaves it to others to own it; does nothing when it is there. */
+    synchronized void create(String name, StartAt start, Log log) throws IOException {
+        if (stopped) {
+            throw new ClosedException("the queue is closed");
+        }
+        check(name);
+        if (!exists(name)) {
+            refuseToMake(name);
+            if (!Files.isDirectory(directory)) {
+                storage.createDirectories(directory);
+            }
+            page(name, start, log);
+        }
     }
 
     private ConsumerPage page(String name, StartAt start, Log log) throws IOException {

@@ -210,7 +210,8 @@ public final class MmapQueue implements AutoCloseable {
     /**
      * The default consumer.
      *
-     * @return the consumer whose position is part of the queue itself
+     * @return the consumer whose position is part of the queue itself, owned by this process from the first call on
+     * @throws org.mmapqueue.errors.LockedException when another process owns it
      */
     public Consumer consumer() {
         Consumer known = defaultConsumer;
@@ -233,6 +234,17 @@ public final class MmapQueue implements AutoCloseable {
     public Consumer consumer(String name, StartAt start) {
         QueueCore open = core();
         return new Consumer(this, open, open.consumer(name, start));
+    }
+
+    /**
+     * Makes a consumer for another process to own. Does nothing when it is there.
+     *
+     * @param name 1 to 100 letters, digits, '_', '-' or '.'
+     * @param start where it begins
+     * @throws org.mmapqueue.errors.ConfigException when the name is not allowed
+     */
+    public void createConsumer(String name, StartAt start) {
+        core().createConsumer(name, start);
     }
 
     /**

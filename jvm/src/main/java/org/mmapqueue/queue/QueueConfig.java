@@ -233,7 +233,7 @@ public final class QueueConfig {
         /**
          * Whether the directory is opened to be read beside the process that writes it.
          *
-         * @param only true to own a named consumer and push nothing
+         * @param only true to pop and ack, as the owner of a consumer, and push nothing
          * @return this
          */
         public Builder readOnly(boolean only) {

@@ -210,6 +210,14 @@ final class QueueCore implements Consumers.Log {
         }
     }
 
+    void createConsumer(String name, StartAt start) {
+        try {
+            consumers.create(name, start, this);
+        } catch (IOException e) {
+            throw new MmapQueueException("consumer " + name + " of " + directory + " could not be made: " + e, e);
+        }
+    }
+
     void ack(ConsumerCore consumer, long offset) {
         if (consumer.ack(offset)) {
             space.signalAll();

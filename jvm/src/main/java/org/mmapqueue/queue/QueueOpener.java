@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
+import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
@@ -60,6 +61,9 @@ final class QueueOpener {
         if (settings.readOnly()) {
             if (found == null) {
                 throw new MmapQueueException("there is no queue in " + path + " that could be read");
+            }
+            if (found.version() == 1) {
+                throw new ConfigException("read_only", "true", "false, for a directory of format version 1");
             }
         } else {
             directory.createDirectory();

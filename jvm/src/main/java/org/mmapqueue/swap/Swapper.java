@@ -4,7 +4,6 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.MappedByteBuffer;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -24,10 +23,8 @@ import org.mmapqueue.segment.SegmentRing;
  * unmapped. Writer and readers keep the pin of the segment that they are in, so that a record costs no call here; only
  * going to another segment does. Safe for any number of threads.
  *
- * <p>The policy is Satellite's: when the limit is reached, segments are displaced first from the read scope
- * [reading − max, reading − 1], upwards, then from the written scope [writing − max, writing − 1], downwards, until
- * max / 2 − 1 places are free. Segments mapped ahead of the writer use places that are free and give them back when
- * somebody else needs one.
+ * <p>When the limit is reached, {@link Displacement} says which segments go, until max / 2 − 1 places are free. Segments
+ * mapped ahead of the writer use places that are free and give them back when somebody else needs one.
  *
  * <p>A slot that comes round again keeps its mapping when it has one, unless it was forced: then a new mapping is
  * cheaper than a page fault for each of its pages. The lock is not held while files are filled, mapped anew, unmapped
@@ -42,16 +39,14 @@ public final class Swapper implements SegmentForcer, Closeable {
     private final Geometry geometry;
     private final int max;
     private final boolean writable;
-    private final Scopes scopes;
+    private final Displacement displacement;
     private final ReentrantLock lock = new ReentrantLock();
     /** A slot has been filled or has lost its last pin, or a mapping is gone. */
     private final Condition changed = lock.newCondition();
     private final Map<Integer, Slot> slots = new HashMap<>();
-    /** Taken out of their slots, still to be unmapped, and counted as mapped until then. */
-    private final ArrayDeque<Closeable> garbage = new ArrayDeque<>();
+    private final Unmapper unmapper = new Unmapper(lock, changed);
     private int live;
     private int ahead;
-    private int releasing;
     private int peak;
     private long lastEntered = -1;
     private volatile boolean full;
@@ -71,7 +66,7 @@ public final class Swapper implements SegmentForcer, Closeable {
         this.geometry = ring.geometry();
         this.max = max;
         this.writable = writable;
-        this.scopes = scopes;
+        this.displacement = new Displacement(geometry, max, scopes);
     }
 
     /**
@@ -179,14 +174,12 @@ public final class Swapper implements SegmentForcer, Closeable {
                 slot.filling = false;
                 slot.preparedId = done ? id : Slot.NONE;
                 if (!slot.file.isMapped()) {
-                    garbage.add(slot.file.detach());
-                    releasing++;
+                    slot.file.detach().close();
                 }
                 changed.signalAll();
             } finally {
                 lock.unlock();
             }
-            sweep();
         }
     }
 
@@ -291,7 +284,7 @@ public final class Swapper implements SegmentForcer, Closeable {
         } finally {
             lock.unlock();
         }
-        sweep();
+        unmapper.sweep();
     }
 
     /** Segments mapped that hold, or have held, records. */
@@ -308,7 +301,7 @@ public final class Swapper implements SegmentForcer, Closeable {
     public int mapped() {
         lock.lock();
         try {
-            return live + ahead + releasing;
+            return live + ahead + unmapper.pending();
         } finally {
             lock.unlock();
         }
@@ -337,15 +330,13 @@ public final class Swapper implements SegmentForcer, Closeable {
                 all.add(slot.file.detach());
             }
             slots.clear();
-            all.addAll(garbage);
-            garbage.clear();
+            all.add(unmapper);
             live = 0;
             ahead = 0;
-            releasing = 0;
+            Closing.all(all.toArray(new Closeable[0]));
         } finally {
             lock.unlock();
         }
-        Closing.all(all.toArray(new Closeable[0]));
     }
 
     private Slot settled(long id) {
@@ -394,18 +385,18 @@ public final class Swapper implements SegmentForcer, Closeable {
     private void makeRoom() throws IOException {
         long left = PIN_WAIT_NANOS;
         while (mapped() >= max) {
-            if (garbage.isEmpty()) {
+            if (unmapper.isIdle()) {
                 displace();
             }
-            if (garbage.isEmpty()) {
+            if (unmapper.isIdle()) {
                 giveBackOneAhead();
             }
-            if (garbage.isEmpty()) {
+            if (unmapper.isIdle()) {
                 left = awaitChange(left);
             } else {
                 lock.unlock();
                 try {
-                    sweep();
+                    unmapper.sweep();
                 } finally {
                     lock.lock();
                 }
@@ -432,45 +423,15 @@ public final class Swapper implements SegmentForcer, Closeable {
         return left - (System.nanoTime() - start);
     }
 
-    // Unmapping takes longer than anything else here, so it is done without the lock.
-    private void sweep() throws IOException {
-        while (true) {
-            Closeable next;
-            lock.lock();
-            try {
-                next = garbage.poll();
-            } finally {
-                lock.unlock();
-            }
-            if (next == null) {
-                return;
-            }
-            try {
-                next.close();
-            } finally {
-                lock.lock();
-                try {
-                    releasing--;
-                    changed.signalAll();
-                } finally {
-                    lock.unlock();
-                }
-            }
-        }
-    }
-
     private void displace() {
-        int wanted = Math.max(1, max / 2 - 1);
-        long writing = scopes.writing();
-        long[] reading = scopes.reading();
-        for (long reader : reading) {
-            for (long id = reader - max; id < reader && max - live < wanted; id++) {
-                displace(id, writing, reading);
+        int wanted = displacement.wantedPlaces();
+        displacement.offer(number -> {
+            Slot slot = slots.get(number);
+            if (slot != null) {
+                release(slot);
             }
-        }
-        for (long id = writing - 1; id >= writing - max && max - live < wanted; id--) {
-            displace(id, writing, reading);
-        }
+            return max - live >= wanted;
+        });
         if (live >= max) {
             // Neither scope holds one that is free to go: readers have jumped. Any other one will do.
             for (Slot slot : List.copyOf(slots.values())) {
@@ -482,28 +443,11 @@ public final class Swapper implements SegmentForcer, Closeable {
         full = live >= max;
     }
 
-    private void displace(long id, long writing, long[] reading) {
-        int number = (int) Math.floorMod(id, (long) geometry.capacity());
-        if (number == geometry.slotOf(writing)) {
-            return;
-        }
-        for (long reader : reading) {
-            if (number == geometry.slotOf(reader)) {
-                return;
-            }
-        }
-        Slot slot = slots.get(number);
-        if (slot != null) {
-            release(slot);
-        }
-    }
-
     private void release(Slot slot) {
         if (slot.pins > 0 || slot.filling || slot.ahead || !slot.file.isMapped()) {
             return;
         }
-        garbage.add(slot.file.detach());
-        releasing++;
+        unmapper.add(slot.file.detach());
         live--;
         slot.segment = null;
         slot.forced = false;
@@ -519,8 +463,7 @@ public final class Swapper implements SegmentForcer, Closeable {
             }
         }
         if (last != null) {
-            garbage.add(last.file.detach());
-            releasing++;
+            unmapper.add(last.file.detach());
             last.ahead = false;
             last.segment = null;
             ahead--;
