@@ -2,6 +2,9 @@ package org.mmapqueue.flush;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -36,7 +39,9 @@ public final class Flusher implements Closeable {
     private boolean requested;
     private boolean stopped;
     private boolean ended;
-    private long forcedCursors = -1;
+    private long[] forcedMoving = {};
+    private long[] forcedCommitted = {};
+    private volatile long durableCommitted;
     private volatile Throwable failure;
 
     /**
@@ -86,7 +91,7 @@ public final class Flusher implements Closeable {
         try {
             checkUsable();
             if (meta.watermark() < position) {
-                guarded(() -> forceData(consumers.get().iterator().hasNext() ? 0 : meta.committed()));
+                guarded(() -> meta.watermark(forceData(durableCommitted)));
             }
         } finally {
             flushing.unlock();
@@ -117,6 +122,19 @@ public final class Flusher implements Closeable {
         if (failure == null) {
             failure = cause;
         }
+    }
+
+    /**
+     * Every consumer's committed position is on the disk up to here: a ring slot that ends before it may be used again,
+     * and even after a loss of power nobody will look for what it held.
+     */
+    public long durableCommitted() {
+        return durableCommitted;
+    }
+
+    /** Says what {@link #durableCommitted} is at the beginning. */
+    public void startAt(long committed) {
+        durableCommitted = committed;
     }
 
     /** What poisoned the writer, or null. */
@@ -215,15 +233,15 @@ public final class Flusher implements Closeable {
     }
 
     /**
-     * Forces what has been published since the last time, and moves the watermark. Segments before {@code needed} are
-     * left out: nobody will read them again. The segment that holds {@code needed} is forced from its beginning, because
-     * finding the number of a record begins there.
+     * Forces what has been published since the last time; returns up to where. Segments before {@code needed} are left
+     * out: nobody will read them again, once the cursors that say so are on the disk. The segment that holds
+     * {@code needed} is forced from its beginning, because finding the number of a record begins there.
      */
-    private void forceData(long needed) throws IOException {
+    private long forceData(long needed) throws IOException {
         long target = meta.writing();
         long from = meta.watermark();
         if (target <= from) {
-            return;
+            return from;
         }
         long last = geometry.segmentOfEnd(target);
         // An id a lap behind shares its slot with a later one.
@@ -236,26 +254,33 @@ public final class Flusher implements Closeable {
             int end = id == last ? geometry.offsetOfEnd(target) : geometry.segmentSize();
             segments.force(id, start, end);
         }
-        meta.watermark(target);
+        return target;
     }
 
     private void forceAll() throws IOException {
-        long cursors = meta.writing() + meta.committed() + meta.reading();
-        long slowest = meta.committed();
-        for (ConsumerCursors consumer : consumers.get()) {
-            cursors += consumer.committed() + consumer.reading();
-            slowest = Math.min(slowest, consumer.committed());
+        List<ConsumerCursors> named = new ArrayList<>();
+        consumers.get().forEach(named::add);
+        // Read once: what is remembered as forced must be what was forced.
+        long[] moving = {meta.writing(), meta.reading(), meta.committed()};
+        long slowest = moving[2];
+        long[] committed = new long[named.size()];
+        for (int i = 0; i < committed.length; i++) {
+            committed[i] = named.get(i).committed();
+            slowest = Math.min(slowest, committed[i]);
         }
-        // Positions only grow, so an unchanged sum means that nothing moved and nothing has to be forced.
-        if (cursors == forcedCursors) {
+        if (Arrays.equals(moving, forcedMoving) && Arrays.equals(committed, forcedCommitted)) {
             return;
         }
-        forceData(slowest);
-        for (ConsumerCursors consumer : consumers.get()) {
+        long forced = forceData(slowest);
+        for (ConsumerCursors consumer : named) {
             consumer.force();
         }
+        // Not before: the kernel may write this word to the disk at any time.
+        meta.watermark(forced);
         meta.mirror();
         meta.force();
-        forcedCursors = cursors;
+        forcedMoving = moving;
+        forcedCommitted = committed;
+        durableCommitted = slowest;
     }
 }

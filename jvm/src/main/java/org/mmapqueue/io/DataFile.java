@@ -36,6 +36,9 @@ public interface DataFile extends Closeable {
     /** Forces what was written or stored into mappings to the disk, with the length of the file. */
     void force() throws IOException;
 
+    /** Forces what was stored into a part of a mapping of this file. */
+    void force(MappedByteBuffer mapping, int from, int length) throws IOException;
+
     @Override
     void close() throws IOException;
 }

@@ -1,6 +1,7 @@
 package org.mmapqueue.io;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
 import java.nio.channels.ClosedChannelException;
@@ -114,6 +115,15 @@ final class DiskFile implements DataFile {
             open.force(false);
             return null;
         });
+    }
+
+    @Override
+    public void force(MappedByteBuffer mapping, int from, int length) throws IOException {
+        try {
+            mapping.force(from, length);
+        } catch (UncheckedIOException e) {
+            throw e.getCause();
+        }
     }
 
     @Override

@@ -48,7 +48,7 @@ public final class MetaPageV2 implements MetaPage {
             if (length != MetaDescriptor.LENGTH || file.size() != length) {
                 throw new CorruptException(path.toString(), file.size(), file.size() == MetaDescriptor.V1_LENGTH
                         ? "the meta page of version 2 was cut to 80 bytes, as Satellite does to a directory that is not"
-                                + " its own; the records are untouched, a repair rebuilds the page"
+                                + " its own; the segments are untouched, but their cursors have to be rebuilt"
                         : "the file has " + file.size() + " bytes, expected " + MetaDescriptor.LENGTH);
             }
             MetaFields fields = decode(path, image);

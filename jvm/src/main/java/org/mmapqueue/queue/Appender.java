@@ -25,6 +25,12 @@ abstract class Appender {
         /** Whether the slot of a future segment holds nothing that a consumer still needs. */
         boolean isFree(long segmentId);
 
+        /**
+         * Sees to it, ahead of time, that slots are free in good number. For the background thread: it may take as long
+         * as a flush.
+         */
+        void freeAhead(long segmentId);
+
         /** The writer has gone into this segment. */
         void entered(long segmentId);
     }

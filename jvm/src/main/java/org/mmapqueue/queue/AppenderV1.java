@@ -38,7 +38,7 @@ final class AppenderV1 extends Appender {
             checkSize(batch.length(i));
             size += 2L * LENGTH_BYTES + batch.length(i);
         }
-        if (size > (geometry.capacity() - 1L - margin) * segmentSize) {
+        if (batch.count() > 1 && size > (geometry.capacity() - 1L - margin) * segmentSize) {
             throw new TooLargeException("a batch of " + size + " bytes is larger than what a ring of "
                     + geometry.capacity() + " segments of " + segmentSize + " bytes holds");
         }
@@ -53,11 +53,13 @@ final class AppenderV1 extends Appender {
 
     private long appendWhole(Batch batch) {
         long end = LogReaderV1.normal(geometry, geometry.position(segmentId, offset));
+        long lastStart = end;
         for (int i = 0; i < batch.count(); i++) {
+            lastStart = end;
             end = LogReaderV1.normal(geometry, end + LENGTH_BYTES + batch.length(i));
         }
-        long last = geometry.segmentOfEnd(end);
-        if (!ring.isFree(last + margin - 1) || !ring.isFree(segmentId + margin) || !reserve(last)) {
+        // Satellite would look at the writing position before each record, the last one being the strictest.
+        if (!ring.isFree(geometry.segmentOf(lastStart) + margin) || !reserve(geometry.segmentOfEnd(end))) {
             return FULL;
         }
         try {

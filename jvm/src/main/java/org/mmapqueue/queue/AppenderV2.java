@@ -50,8 +50,11 @@ final class AppenderV2 extends Appender {
             if (size > segmentSize - at) {
                 return appendSpanning(Batch.single(source, from, length));
             }
-            long header = put(at, flags, source, from, length, crc);
-            segment.publish(at, header);
+            try {
+                segment.publish(at, put(at, flags, source, from, length, crc));
+            } catch (RuntimeException | Error e) {
+                throw poisoned(e);
+            }
             return published(at + size, 1);
         } finally {
             claim.exit();
@@ -79,27 +82,36 @@ final class AppenderV2 extends Appender {
             if (size > segmentSize - offset) {
                 return appendSpanning(batch);
             }
-            int start = offset;
-            int at = start;
-            long first = 0;
-            for (int i = 0; i < count; i++) {
-                int length = batch.length(i);
-                int flags = length | stampFlag | (i + 1 < count ? RecordDescriptor.BATCH : 0);
-                CRC32C crc = new CRC32C();
-                crc.update(batch.array(i), batch.from(i), length);
-                long header = put(at, flags, batch.array(i), batch.from(i), length, crc);
-                if (i == 0) {
-                    first = header;
-                } else {
-                    segment.putLong(at, header);
-                }
-                at += RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags);
+            try {
+                return published(offset + putAll(batch), count);
+            } catch (RuntimeException | Error e) {
+                throw poisoned(e);
             }
-            segment.publish(start, first);
-            return published(at, count);
         } finally {
             claim.exit();
         }
+    }
+
+    // A batch that fits into the tail's segment; returns its size.
+    private int putAll(Batch batch) {
+        int count = batch.count();
+        int at = offset;
+        long first = 0;
+        for (int i = 0; i < count; i++) {
+            int length = batch.length(i);
+            int flags = length | stampFlag | (i + 1 < count ? RecordDescriptor.BATCH : 0);
+            CRC32C crc = new CRC32C();
+            crc.update(batch.array(i), batch.from(i), length);
+            long header = put(at, flags, batch.array(i), batch.from(i), length, crc);
+            if (i == 0) {
+                first = header;
+            } else {
+                segment.putLong(at, header);
+            }
+            at += RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags);
+        }
+        segment.publish(offset, first);
+        return at - offset;
     }
 
     // All of a record but its header, which it returns.

@@ -103,10 +103,10 @@ final class Consumers implements Closeable {
         return all.subList(1, all.size());
     }
 
-    /** Whether the slot of a future segment holds nothing that a consumer still needs. */
-    boolean isFree(long segmentId) {
+    /** Everything before this position is acked by every consumer, and no new one will begin before it. */
+    long reclaimable() {
         synchronized (cursors) {
-            return segmentId - settings.geometry().capacity() < settings.geometry().segmentOf(slowest());
+            return slowest();
         }
     }
 

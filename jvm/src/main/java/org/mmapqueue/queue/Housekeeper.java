@@ -75,6 +75,9 @@ final class Housekeeper implements AutoCloseable {
         try {
             swapper.displaceWhenFull();
             long tail = entered;
+            if (tail >= 0) {
+                ring.freeAhead(tail);
+            }
             for (int i = 1; i <= ahead && !stopped; i++) {
                 // Not further than a lap from the tail: its own slot is never free.
                 if (tail < 0 || !ring.isFree(tail + i)) {

@@ -25,6 +25,7 @@ final class LogReaderV2 extends LogReader {
     private final MetaFields fields;
     private final int maxLength;
     private long epoch;
+    private long lowestEpoch;
     private int header;
     private int expected;
 
@@ -43,6 +44,11 @@ final class LogReaderV2 extends LogReader {
         this.checksum = new RecordChecksum(fields.uuidHigh(), fields.uuidLow());
     }
 
+    /** The segment before the place has this epoch: one of a lower epoch does not follow it. */
+    void behindEpoch(long before) {
+        lowestEpoch = before;
+    }
+
     @Override
     boolean next() throws IOException {
         while (true) {
@@ -51,7 +57,7 @@ final class LogReaderV2 extends LogReader {
                     return false;
                 }
                 // Not pinned: its slot may hold a later lap by now, and there is nothing to compare with.
-                long before = segment == null ? 0 : epoch;
+                long before = segment == null ? lowestEpoch : epoch;
                 enterNext(geometry.dataStart());
                 if (epochOf() < before) {
                     throw corrupt(0, "segment epoch is " + epoch + ", but the segment before has " + before);

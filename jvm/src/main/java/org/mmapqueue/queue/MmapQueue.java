@@ -3,6 +3,7 @@ package org.mmapqueue.queue;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
+import java.util.Objects;
 
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.MmapQueueException;
@@ -74,10 +75,12 @@ public final class MmapQueue implements AutoCloseable {
      * @param from index of the first one
      * @param length number of bytes
      * @return its offset
+     * @throws IndexOutOfBoundsException when the array does not hold them
      * @throws org.mmapqueue.errors.FullException when there is no room now
      * @throws org.mmapqueue.errors.TooLargeException when it is larger than max_event_size
      */
     public long push(byte[] data, int from, int length) {
+        Objects.checkFromIndexSize(from, length, data.length);
         return core().push(data, from, length);
     }
 

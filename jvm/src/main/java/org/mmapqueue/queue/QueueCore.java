@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 
 import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.flush.Flusher;
@@ -65,6 +66,7 @@ final class QueueCore implements Consumers.Log {
         }
         String name = "mmapqueue-" + directory.getFileName();
         this.flusher = new Flusher(name + "-flusher", meta, geometry, swapper, consumers::named, settings.flushPeriodMillis());
+        flusher.startAt(consumers.slowest());
         Space slots = new Space();
         this.housekeeper = new Housekeeper(name + "-housekeeper", swapper, slots, geometry,
                 settings.maxInMemSegments());
@@ -80,7 +82,27 @@ final class QueueCore implements Consumers.Log {
 
         @Override
         public boolean isFree(long segmentId) {
-            return consumers.isFree(segmentId);
+            long held = segmentId - geometry.capacity();
+            if (held < geometry.segmentOf(flusher.durableCommitted())) {
+                return true;
+            }
+            if (held >= geometry.segmentOf(consumers.reclaimable())) {
+                return false;
+            }
+            // Acked, but not on the disk: after a loss of power the consumer would look for what the slot holds now.
+            flusher.flush();
+            return held < geometry.segmentOf(flusher.durableCommitted());
+        }
+
+        // When a quarter of a lap is left, and acks that are not on the disk yet would give another quarter.
+        @Override
+        public void freeAhead(long segmentId) {
+            long quarter = Math.max(1, geometry.capacity() / 4);
+            long durable = geometry.segmentOf(flusher.durableCommitted());
+            if (segmentId + quarter - geometry.capacity() >= durable
+                    && geometry.segmentOf(consumers.reclaimable()) - durable >= quarter) {
+                flusher.flush();
+            }
         }
 
         @Override
@@ -279,9 +301,22 @@ final class QueueCore implements Consumers.Log {
             throw new ClosedException("the queue is closed");
         }
         try {
-            return offsetAt(meta.writing());
+            return offsetOfForeignEnd();
         } catch (IOException e) {
             throw new MmapQueueException("the end of " + directory + " could not be found: " + e, e);
+        }
+    }
+
+    // Nothing holds the segment that is looked at: the writer may take its slot for a later one meanwhile.
+    private long offsetOfForeignEnd() throws IOException {
+        for (int tries = 3; ; tries--) {
+            try {
+                return offsetAt(meta.writing());
+            } catch (CorruptException e) {
+                if (tries == 0) {
+                    throw e;
+                }
+            }
         }
     }
 

@@ -96,15 +96,20 @@ final class QueueDirectory {
                     "the capacity is " + Long.toUnsignedString(capacity) + ", expected 1.." + (1 << 30));
         }
         long size = -1;
+        Path largest = null;
         try (DirectoryStream<Path> files = Files.newDirectoryStream(path, "*" + Geometry.FILE_SUFFIX)) {
             for (Path file : files) {
                 long found = Files.size(file);
-                if (size >= 0 && found != size || found <= 0 || found % 4096 != 0 || found > 1 << 30) {
-                    throw new CorruptException(file.toString(), found, "the segment file has " + found
-                            + " bytes, expected " + (size >= 0 ? size : "a multiple of 4096 up to 1 GiB"));
+                // A new one that a kill or a full disk has kept from growing is shorter, and holds nothing yet.
+                if (found > size) {
+                    size = found;
+                    largest = file;
                 }
-                size = found;
             }
+        }
+        if (largest != null && (size == 0 || size % 4096 != 0 || size > 1 << 30)) {
+            throw new CorruptException(largest.toString(), size,
+                    "the segment file has " + size + " bytes, expected a multiple of 4096 up to 1 GiB");
         }
         return new MetaFields(1, (int) capacity, size < 0 ? (int) config.number(ConfigKey.SEGMENT_SIZE) : (int) size, 0,
                 0, false, (int) config.number(ConfigKey.MAX_EVENT_SIZE), 0, 0);

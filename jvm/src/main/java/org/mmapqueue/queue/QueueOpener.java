@@ -131,7 +131,8 @@ final class QueueOpener {
                 }
             }
         }
-        if (meta.committed() > meta.reading() || meta.reading() > writing) {
+        // A consumer may have seen a record whose writer was killed before it moved the writing position.
+        if (meta.clean() && (meta.committed() > meta.reading() || meta.reading() > writing)) {
             throw new CorruptException(file, 704, "committed is " + meta.committed() + ", reading is " + meta.reading()
                     + " and writing is " + writing + ", expected committed <= reading <= writing");
         }

@@ -13,7 +13,7 @@ package org.mmapqueue.queue;
  * @param mappedSegments segments mapped now that hold, or have held, records
  * @param mappedBytes bytes of all mappings, those ahead of the writer and the meta page included
  * @param peakMappedSegments the most segments that were mapped at once since the queue was opened
- * @param epoch how often the queue was recovered after an unclean end
+ * @param epoch 1, and one more for each recovery after an unclean end
  */
 public record QueueStats(long endOffset, long writingPosition, long watermarkPosition, long slowestCommittedPosition,
         int segmentsInUse, int capacitySegments, int segmentSize, int mappedSegments, long mappedBytes,

@@ -22,8 +22,8 @@ import org.mmapqueue.swap.Swapper;
  * writes, it writes in an order in which a crash at any point leads the next recovery to the same end:
  *
  * <ol>
- * <li>a pad behind the last whole record, which is valid only in the epoch to come; the header of the segment behind,
- * which belongs to records that were never whole, is wiped; both forced;
+ * <li>a pad behind the last whole record, which is valid only in the epoch to come, forced with all that the walk has
+ * found; the header of the segment behind, which belongs to records that were never whole, is wiped, forced;
  * <li>the epoch rises, forced;
  * <li>the cursors move to the segment's end, forced.
  * </ol>
@@ -52,26 +52,31 @@ final class Recovery {
     }
 
     Tail run() throws IOException {
+        Tail start;
         Tail end;
         try {
-            end = walk(start());
+            start = start();
+            end = walk(start);
         } finally {
             reader.leave();
         }
         MetaFields fields = meta.fields();
         long next = fields.epoch() + 1;
-        long closed = seal(end.position(), next);
+        long closed = seal(start.position(), end.position(), next);
         meta.fields(fields.withEpoch(next));
         meta.writing(closed);
         meta.watermark(closed);
         for (ConsumerCursors consumer : consumers) {
-            if (consumer.committed() > closed) {
+            // Behind the last whole record, though maybe in its segment: what lay there is gone.
+            if (consumer.committed() > end.position()) {
                 LOG.warn("{}: records that a consumer had acked up to position {} did not survive; it goes on at {}",
                         ring.path(0).getParent(), consumer.committed(), closed);
                 consumer.committed(closed);
-                consumer.reading(closed);
-                consumer.force();
             }
+            if (consumer.reading() > end.position()) {
+                consumer.reading(consumer.committed());
+            }
+            consumer.force();
         }
         meta.mirror();
         meta.force();
@@ -95,18 +100,31 @@ final class Recovery {
         return locate(watermark);
     }
 
-    // The next segment may or may not be there yet: it is, when it can be read.
     private Tail locate(long position) throws IOException {
-        Locator.Place place;
-        try {
-            place = Locator.find(reader, position, position + 1);
-        } catch (CorruptException | NoSuchFileException e) {
-            if (geometry.offsetOfEnd(position) < geometry.segmentSize()) {
-                throw e;
-            }
-            place = Locator.find(reader, position, position);
-        }
+        boolean atEnd = geometry.offsetOfEnd(position) == geometry.segmentSize();
+        long id = geometry.segmentOfEnd(position);
+        // Behind the end of a segment the next one may or may not have been begun.
+        long published = atEnd && epochOf(id + 1) >= Math.max(0, epochOf(id)) ? position + 1 : position;
+        Locator.Place place = Locator.find(reader, position, published);
         return new Tail(position, place.offset(), place.lastTimestamp());
+    }
+
+    /** The epoch of a segment, or -1 when there is no such segment. */
+    private long epochOf(long id) throws IOException {
+        if (id < 0) {
+            return -1;
+        }
+        Segment segment;
+        try {
+            segment = swapper.pin(id);
+        } catch (CorruptException | NoSuchFileException e) {
+            return -1;
+        }
+        try {
+            return segment.headerFault(meta.fields().uuidLow()) == null ? segment.epoch() : -1;
+        } finally {
+            swapper.unpin(segment);
+        }
     }
 
     private Tail walk(Tail start) throws IOException {
@@ -114,6 +132,7 @@ final class Recovery {
         long offset = start.nextOffset();
         long timestamp = start.lastTimestamp();
         reader.moveTo(start.position());
+        reader.behindEpoch(epochOf(geometry.segmentOfEnd(start.position())));
         while (true) {
             try {
                 reader.next();
@@ -136,8 +155,11 @@ final class Recovery {
         }
     }
 
-    /** Closes the segment that holds the end; returns the position of its end. */
-    private long seal(long end, long epoch) throws IOException {
+    /**
+     * Closes the segment that holds the end, and forces all that the walk has found: it may be in the page cache alone.
+     * Returns the position of the segment's end.
+     */
+    private long seal(long start, long end, long epoch) throws IOException {
         long id = geometry.segmentOfEnd(end);
         int offset = geometry.offsetOfEnd(end);
         if (offset < geometry.segmentSize()) {
@@ -147,9 +169,10 @@ final class Recovery {
             segment.publish(offset, LogReaderV2.padHeader(checksum, id, offset, epoch));
             swapper.unpin(segment);
         }
-        if (id >= 0) {
-            ring.force(id);
+        for (long each = geometry.segmentOf(start); each <= id; each++) {
+            ring.force(each);
         }
+        ring.forceEntries();
         wipe(id + 1);
         return geometry.position(id, geometry.segmentSize());
     }

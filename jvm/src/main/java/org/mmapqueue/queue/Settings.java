@@ -49,13 +49,18 @@ record Settings(Geometry geometry, int maxInMemSegments, long flushPeriodMillis,
     }
 
     private static Settings of(QueueConfig config, Geometry geometry, int maxEventSize, boolean timestamps) {
+        if (geometry.version() == 1 && config.isSet(ConfigKey.TIMESTAMPS) && config.flag(ConfigKey.TIMESTAMPS)) {
+            throw new ConfigException("timestamps", "true", "false in format version 1, which stores none");
+        }
         // One record must fit beside a segment that is not quite acked yet.
         long room = (geometry.capacity() - 1L) * geometry.dataBytes();
         long overhead = 2L * RecordDescriptor.HEADER + RecordDescriptor.HEADER - 1;
-        if (maxEventSize + overhead > room) {
+        // Satellite keeps room for the largest record free, and a segment more.
+        boolean tight = geometry.version() == 1 && geometry.capacity() <= 1 + maxEventSize / geometry.segmentSize();
+        if (maxEventSize + overhead > room || tight) {
             throw new ConfigException("max_event_size", Integer.toString(maxEventSize),
-                    "1.." + (room - overhead) + " in a ring of " + geometry.capacity() + " segments of "
-                            + geometry.segmentSize() + " bytes");
+                    "less than what a ring of " + geometry.capacity() + " segments of " + geometry.segmentSize()
+                            + " bytes has room for");
         }
         return new Settings(geometry, (int) config.number(ConfigKey.MAX_IN_MEM_SEGMENTS),
                 config.number(ConfigKey.FLUSH_PERIOD), (int) config.number(ConfigKey.FLUSH_CEILING_NUM), maxEventSize,

@@ -84,6 +84,20 @@ public final class SlotFile {
         map(writable);
     }
 
+    /** What forces a part of the mapping, for a caller that sees to it that the mapping stays meanwhile. */
+    public Forcing forcing() {
+        DataFile forced = file;
+        MappedByteBuffer bytes = mapping;
+        return (from, to) -> forced.force(bytes, from, to - from);
+    }
+
+    /** Forces the bytes {@code from}..{@code to - 1} of a mapping. */
+    @FunctionalInterface
+    public interface Forcing {
+        /** Returns when they are on the disk. */
+        void force(int from, int to) throws IOException;
+    }
+
     /** Takes the page faults of a new mapping, which holds zeros, away from the writer. */
     public void touch() {
         ByteBuffer bytes = mapping;

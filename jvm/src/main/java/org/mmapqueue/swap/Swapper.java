@@ -2,8 +2,6 @@ package org.mmapqueue.swap;
 
 import java.io.Closeable;
 import java.io.IOException;
-import java.io.UncheckedIOException;
-import java.nio.MappedByteBuffer;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -17,6 +15,7 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentForcer;
 import org.mmapqueue.segment.SegmentRing;
+import org.mmapqueue.segment.SlotFile;
 
 /**
  * Keeps at most {@code max_in_mem_segments} segments mapped. Whoever uses a segment pins it: a pinned one is never
@@ -100,17 +99,23 @@ public final class Swapper implements SegmentForcer, Closeable {
             Slot slot = settled(id);
             if (!slot.file.isMapped()) {
                 mapLive(slot);
-            } else if (slot.ahead) {
-                slot.ahead = false;
-                ahead--;
-                live++;
+            } else {
+                enterAhead(slot);
+                full = live >= max;
             }
-            full = live >= max;
             slot.preparedId = Slot.NONE;
             lastEntered = id;
             return pinned(slot, id);
         } finally {
             lock.unlock();
+        }
+    }
+
+    private void enterAhead(Slot slot) {
+        if (slot.ahead) {
+            slot.ahead = false;
+            ahead--;
+            live++;
         }
     }
 
@@ -147,11 +152,14 @@ public final class Swapper implements SegmentForcer, Closeable {
      */
     public void prepare(long id) throws IOException {
         Slot slot;
+        boolean isFilled;
         lock.lock();
         try {
             slot = settled(id);
+            isFilled = slot.preparedId == id;
+            boolean isDone = isFilled && (slot.file.isMapped() || mapped() >= max);
             // Somebody may have prepared it meanwhile, and the writer may be in it.
-            if (slot.preparedId == id || id <= lastEntered) {
+            if (isDone || id <= lastEntered) {
                 forgetIfIdle(slot);
                 return;
             }
@@ -162,9 +170,11 @@ public final class Swapper implements SegmentForcer, Closeable {
         }
         boolean done = false;
         try {
-            slot.file.fill();
-            if (id < geometry.capacity()) {
-                newFiles = true;
+            if (!isFilled) {
+                slot.file.fill();
+                if (id < geometry.capacity()) {
+                    newFiles = true;
+                }
             }
             mapAhead(slot);
             done = true;
@@ -237,12 +247,12 @@ public final class Swapper implements SegmentForcer, Closeable {
             ring.forceEntries();
         }
         Slot slot;
-        MappedByteBuffer mapping;
+        SlotFile.Forcing forcing;
         lock.lock();
         try {
             slot = slots.get(geometry.slotOf(id));
             boolean held = slot != null && slot.file.isMapped() && !slot.filling;
-            mapping = held ? slot.file.mapping() : null;
+            forcing = held ? slot.file.forcing() : null;
             if (held) {
                 slot.pins++;
                 slot.forced = true;
@@ -250,15 +260,13 @@ public final class Swapper implements SegmentForcer, Closeable {
         } finally {
             lock.unlock();
         }
-        if (mapping == null) {
+        if (forcing == null) {
             ring.force(id);
             return;
         }
         try {
             // The range alone: forcing the zeros behind it would make each of their pages fault again.
-            mapping.force(from, to - from);
-        } catch (UncheckedIOException e) {
-            throw e.getCause();
+            forcing.force(from, to);
         } finally {
             lock.lock();
             try {
@@ -364,13 +372,15 @@ public final class Swapper implements SegmentForcer, Closeable {
     private void mapLive(Slot slot) throws IOException {
         slot.pins++; // not to be displaced by its own coming
         try {
-            makeRoom();
-            if (!slot.file.isMapped()) { // by another thread, while this one waited for room
+            makeRoomFor(slot);
+            if (!slot.file.isMapped()) {
                 slot.file.map(writable);
                 live++;
                 peak = Math.max(peak, mapped());
-                full = live >= max;
+            } else {
+                enterAhead(slot);
             }
+            full = live >= max;
         } finally {
             slot.pins--;
             if (!slot.file.isMapped()) {
@@ -380,18 +390,18 @@ public final class Swapper implements SegmentForcer, Closeable {
         }
     }
 
-    // Readers pin a second segment for the moment in which they follow a record into it, one that is being filled can
-    // not be given back, and another thread may be about to unmap some: all are worth waiting for.
-    private void makeRoom() throws IOException {
+    // What is worth waiting for: another thread fills or maps this very slot, or is about to unmap others; one that is
+    // being filled can not be given back; readers pin a second segment while they follow a record into it.
+    private void makeRoomFor(Slot slot) throws IOException {
         long left = PIN_WAIT_NANOS;
-        while (mapped() >= max) {
-            if (unmapper.isIdle()) {
-                displace();
-            }
-            if (unmapper.isIdle()) {
+        while (slot.filling || !slot.file.isMapped() && mapped() >= max) {
+            if (!slot.filling && unmapper.isIdle() && live < max) {
                 giveBackOneAhead();
             }
-            if (unmapper.isIdle()) {
+            if (!slot.filling && unmapper.isIdle()) {
+                displace();
+            }
+            if (slot.filling || unmapper.isIdle()) {
                 left = awaitChange(left);
             } else {
                 lock.unlock();
