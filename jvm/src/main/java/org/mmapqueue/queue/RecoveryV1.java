@@ -22,9 +22,10 @@ final class RecoveryV1 {
     static Tail run(Swapper swapper, Settings settings, MetaPage meta, Path directory) throws IOException {
         Geometry geometry = settings.geometry();
         String file = directory.resolve(MetaPage.FILE_NAME).toString();
-        long committed = LogReaderV1.normal(geometry, meta.committed());
-        long stored = LogReaderV1.normal(geometry, settings.v1RecoverWriting() ? meta.writing() : meta.watermark());
-        long end = Math.max(stored, committed);
+        // Compared in normal form, but kept as they are stored: Satellite compares the pairs themselves.
+        long committed = meta.committed();
+        long stored = settings.v1RecoverWriting() ? meta.writing() : meta.watermark();
+        long end = LogReaderV1.normal(geometry, stored) > LogReaderV1.normal(geometry, committed) ? stored : committed;
         long ring = (long) geometry.capacity() * geometry.segmentSize();
         if (end - committed > ring) {
             throw new CorruptException(file, 8, "writing is " + (end - committed) + " bytes ahead of committed, but the"

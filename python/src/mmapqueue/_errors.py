@@ -1,0 +1,95 @@
+"""The exceptions of this package; what each of them means is said here once."""
+
+import queue
+
+
+class MmapQueueError(Exception):
+    """The root of all errors of this package; raised itself for what has no class of its own.
+
+    Attributes:
+        java_class: Name of the Java exception behind it, or None.
+        pushed: From `push_many`: how many records went in before the error.
+    """
+
+    java_class: str | None = None
+    pushed: int = 0
+
+
+class Full(MmapQueueError, queue.Full):
+    """There is no room: the slowest consumer has not acked enough. Subclass of the standard `queue.Full`.
+
+    Attributes:
+        pushed: From `push_many`: how many records went in; 0 when the batch was atomic.
+    """
+
+
+class Empty(MmapQueueError, queue.Empty):
+    """There is nothing to pop. Subclass of the standard `queue.Empty`."""
+
+
+class Closed(MmapQueueError):
+    """The queue is closed."""
+
+
+class TooLarge(MmapQueueError):
+    """A record is larger than max_event_size, or an atomic batch larger than the queue. Nothing of it was stored."""
+
+
+class Locked(MmapQueueError):
+    """Another process holds what only one may hold.
+
+    Attributes:
+        pid: The holder's process id, or None where it could not be read.
+    """
+
+    pid: int | None = None
+
+
+class Corrupt(MmapQueueError):
+    """What is stored is not what was written. Nothing was changed, and nothing wrong was returned.
+
+    Attributes:
+        file: Path of the damaged file.
+        position: The place in it, in bytes from its beginning.
+    """
+
+    file: str | None = None
+    position: int | None = None
+
+
+class ConfigError(MmapQueueError):
+    """A configuration value is refused. Nothing was created or changed.
+
+    Attributes:
+        key: The configuration key.
+        value: What was given.
+        allowed: What would be allowed.
+    """
+
+    def __init__(self, message: str, key: str = "", value: str = "", allowed: str = "") -> None:
+        super().__init__(message)
+        self.key = key
+        self.value = value
+        self.allowed = allowed
+
+
+class Poisoned(MmapQueueError):
+    """An earlier failure to write means that this writer can not be trusted. Close the queue and open it again."""
+
+
+class OutOfRange(MmapQueueError):
+    """An offset outside of what the call can work on. Nothing was moved.
+
+    Attributes:
+        requested: The offset that was asked for.
+        first: The first possible offset.
+        last: The last possible offset; below `first` when there is none.
+    """
+
+    requested: int = -1
+    first: int = 0
+    last: int = -1
+
+
+class JarNotFound(MmapQueueError):
+    """The JVM does not have the jar of this package on its class path, or it has one of another version."""

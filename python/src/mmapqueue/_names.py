@@ -1,0 +1,82 @@
+"""All that the two languages must agree on: names of classes and methods, numbers, the layout of a stage.
+
+The Java side of it is the package org.mmapqueue.bridge: Status.java and StageLayout.java say the same.
+"""
+
+import struct
+
+from mmapqueue import _errors
+
+#: The one class that is looked up by name; all else comes from it.
+BRIDGE = "org.mmapqueue.bridge.Bridge"
+
+#: Java exception → exception of this package, and what is read from the one into the other.
+ERRORS: dict[str, tuple[type[_errors.MmapQueueError], tuple[str, ...]]] = {
+    "org.mmapqueue.errors.MmapQueueException": (_errors.MmapQueueError, ()),
+    "org.mmapqueue.errors.FullException": (_errors.Full, ()),
+    "org.mmapqueue.errors.EmptyException": (_errors.Empty, ()),
+    "org.mmapqueue.errors.ClosedException": (_errors.Closed, ()),
+    "org.mmapqueue.errors.TooLargeException": (_errors.TooLarge, ()),
+    "org.mmapqueue.errors.LockedException": (_errors.Locked, ("pid",)),
+    "org.mmapqueue.errors.CorruptException": (_errors.Corrupt, ("file", "position")),
+    "org.mmapqueue.errors.ConfigException": (_errors.ConfigError, ("key", "value", "allowed")),
+    "org.mmapqueue.errors.PoisonedException": (_errors.Poisoned, ()),
+    "org.mmapqueue.errors.OutOfRangeException": (_errors.OutOfRange, ("requested", "first", "last")),
+}
+
+#: Methods of QueueHandle, with their parameters: i is an int, L a long, s a string, b bytes.
+HANDLE_CALLS = {
+    "ack": "iL",
+    "lag": "i",
+    "size": "i",
+    "flush": "",
+    "stats": "",
+    "config": "",
+    "close": "",
+    "full": "",
+    "consumer": "ss",
+    "createConsumer": "ss",
+    "mappedStage": "sis",
+    "heapStage": "i",
+}
+
+#: The consumer that every queue has.
+DEFAULT_CONSUMER = "default"
+
+#: Methods of Stage.
+STAGE_CALLS = {
+    "push": "iiii",
+    "pushMany": "iiiii",
+    "load": "iiii",
+    "pushLoaded": "iii",
+    "pop": "iiiii",
+    "peek": "i",
+    "fetch": "i",
+    "write": "ib",
+    "read": "ii",
+    "payloadLimit": "",
+    "recordLimit": "",
+}
+
+# Status.java
+FULL = -1
+EMPTY = -2
+CLOSED = -3
+
+# StageLayout.java
+#: Offset, timestamp in µs (0 = none), number of records, flags, bytes of payload, attempts.
+HEADER = struct.Struct("=qqiiii")
+PAYLOAD = 64
+HAS_TIMESTAMPS = 1
+HAS_OFFSETS = 2
+
+#: Joins keys and values of a configuration: the one character that no path can have.
+SEPARATOR = "\0"
+
+#: Most that an int parameter takes.
+INT_MAX = 2**31 - 1
+
+
+def aligned(position: int) -> int:
+    """Where the next column of a stage begins."""
+    return (position + 7) & -8

@@ -1,0 +1,117 @@
+"""What the tests share: configurations that every behaviour must hold under, and ways to run a process of its own."""
+
+import os
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mmapqueue
+
+#: A segment is a page here: records span segments, and the ring goes round all the time.
+SMALL = {"segment_size": "4k", "queue_capacity_segments": 16, "max_in_mem_segments": 6, "max_event_size": 8000}
+
+CONFIGURATIONS = {
+    "default": {},
+    "small": SMALL,
+    "small, no timestamps": {**SMALL, "timestamps": False},
+}
+
+Open = Callable[..., mmapqueue.Queue]
+
+
+@pytest.fixture
+def open_queue(tmp_path: Path) -> Iterator[Open]:
+    """Opens queues without Spark, in one directory if not told otherwise; they are closed in the end."""
+    opened: list[mmapqueue.Queue] = []
+
+    def open_one(path: str | Path = tmp_path / "queue", **options: Any) -> mmapqueue.Queue:
+        queue = mmapqueue.Queue(None, path, **options)
+        opened.append(queue)
+        return queue
+
+    yield open_one
+    for queue in opened:
+        queue.close()
+
+
+@pytest.fixture(params=CONFIGURATIONS.values(), ids=CONFIGURATIONS.keys())
+def any_queue(request: pytest.FixtureRequest, open_queue: Open) -> mmapqueue.Queue:
+    """A queue, once for each configuration."""
+    return open_queue(**request.param)
+
+
+@pytest.fixture
+def small_queue(open_queue: Open) -> mmapqueue.Queue:
+    """A queue that is soon full."""
+    return open_queue(**SMALL)
+
+
+class Script:
+    """Runs Python code in a process of its own."""
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self._running: list[subprocess.Popen[str]] = []
+
+    def start(self, code: str, *arguments: object, **environment: str) -> "subprocess.Popen[str]":
+        file = self.directory / f"script{len(self._running)}.py"
+        file.write_text(textwrap.dedent(code))
+        process = subprocess.Popen(
+            [sys.executable, str(file), *map(str, arguments)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={**os.environ, **environment},
+        )
+        self._running.append(process)
+        return process
+
+    def run(self, code: str, *arguments: object, **environment: str) -> str:
+        """What the code prints; it must end well and write nothing to its standard error."""
+        out, err = self.start(code, *arguments, **environment).communicate(timeout=120)
+        assert (self._running[-1].returncode, err) == (0, ""), out
+        return out
+
+    def end(self) -> None:
+        for process in self._running:
+            process.kill()
+            process.communicate()
+
+
+@pytest.fixture
+def script(tmp_path: Path) -> Iterator[Script]:
+    scripts = Script(tmp_path)
+    yield scripts
+    scripts.end()
+
+
+def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
+    """Whether something comes true in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.02)
+    return True
+
+
+def fill(queue: mmapqueue.Queue, record: bytes = b"x" * 500) -> int:
+    """Pushes until the queue is full; how many records it took."""
+    count = 0
+    try:
+        while True:
+            queue.push(record, block=False)
+            count += 1
+    except mmapqueue.Full:
+        return count
+
+
+def data(messages: Any) -> list[bytes]:
+    return [message.data for message in messages]

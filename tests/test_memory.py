@@ -1,0 +1,114 @@
+"""The memory that records go through."""
+
+import os
+import stat
+import warnings
+from pathlib import Path
+
+import pytest
+
+import mmapqueue
+from conftest import SMALL, Open, data
+from mmapqueue import _memory, _stages
+
+RECORDS = [bytes([i % 256]) * (i * 31 % 1000) for i in range(3000)]
+
+
+def use(queue: mmapqueue.Queue) -> None:
+    """All that goes through a stage."""
+    large = b"large" * 30_000
+    assert queue.push(b"one") == 0
+    assert queue.push(large) == 1
+    assert queue.push_many(RECORDS) == len(RECORDS)
+    assert queue.push_many(RECORDS[:2000], atomic=True) == 2000
+    peeked = queue.peek()
+    assert peeked is not None
+    assert (peeked.data, queue.pop().data, queue.pop().data) == (b"one", b"one", large)
+    assert data(queue.pop_many(700)) == RECORDS[:700]
+    assert data(queue) == RECORDS[700:] + RECORDS[:2000]
+
+
+def test_nothing_is_left_of_the_files(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    unlink = Path.unlink
+
+    def look_and_unlink(path: Path) -> None:
+        found = path.stat()
+        seen.append((path.parent, stat.S_IMODE(found.st_mode), found.st_blocks * 512 >= found.st_size))
+        unlink(path)
+
+    monkeypatch.setattr(Path, "unlink", look_and_unlink)
+    monkeypatch.setattr(_memory, "_is_roomy", lambda _: True)
+    use(open_queue(max_event_size="1m"))
+    # Nobody else may read them, and all their blocks are there.
+    assert set(seen) == {(Path("/dev/shm"), 0o600, True)}
+    assert not list(Path("/dev/shm").glob(".mmapqueue*"))
+
+
+def test_a_small_shared_memory_is_left_to_others(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = []
+    make = _memory.tempfile.mkstemp
+    monkeypatch.setattr(_memory.tempfile, "mkstemp", lambda **at: places.append(at["dir"]) or make(**at))
+    monkeypatch.setattr(_memory, "_LEAST_SHARED", 1 << 60)
+    queue = open_queue(max_event_size="1m")
+    use(queue)
+    assert set(places) == {Path(queue.path)}
+    assert not list(Path(queue.path).glob(".mmapqueue*"))
+
+
+def test_without_any_it_works_all_the_same_and_warns_once(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_memory.Allocator, "_map_in", lambda *_: None)
+    queue = open_queue(max_event_size="1m")
+    with pytest.warns(RuntimeWarning, match="many times slower") as caught:
+        use(queue)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        queue.push(b"x")
+        assert queue.pop().data == b"x"
+
+
+@pytest.mark.parametrize("failing", ["mkstemp", "_reserve"])
+def test_a_place_that_fails_is_no_error(open_queue: Open, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(_memory.tempfile if failing == "mkstemp" else _memory, failing, fail)
+    with pytest.warns(RuntimeWarning, match="many times slower"):
+        use(open_queue(max_event_size="1m"))
+
+
+def test_when_only_large_stages_fail_small_ones_do(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    reserve = _memory._reserve
+
+    def fail(descriptor: int, size: int) -> None:
+        if size == _stages.LARGE:
+            raise OSError("no space left")
+        reserve(descriptor, size)
+
+    monkeypatch.setattr(_memory, "_reserve", fail)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        use(open_queue(max_event_size="1m"))
+
+
+def test_another_file_of_the_same_name_is_noticed(open_queue: Open, tmp_path: Path) -> None:
+    queue = open_queue(**SMALL)
+    map_stage = queue._opened.pool._allocator._mapped_stage
+    file = tmp_path / "stage"
+    file.write_bytes(bytes(range(256)) * 256)
+    assert map_stage(str(file), 65536, bytes(range(16)).hex()) is not None
+    assert map_stage(str(file), 65536, bytes(16).hex()) is None
+    assert map_stage(str(file), 131072, bytes(range(16)).hex()) is None
+    assert map_stage(str(tmp_path / "missing"), 65536, bytes(16).hex()) is None
+    assert file.stat().st_size == 65536
+
+
+def test_close_gives_the_memory_back(open_queue: Open) -> None:
+    before = os.statvfs("/dev/shm").f_bfree
+    queue = open_queue(max_event_size="1m")
+    use(queue)
+    held = before - os.statvfs("/dev/shm").f_bfree
+    assert held * os.statvfs("/dev/shm").f_frsize >= 2 * _stages.LARGE
+    queue.close()
+    assert before - os.statvfs("/dev/shm").f_bfree < held / 4

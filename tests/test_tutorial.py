@@ -1,0 +1,27 @@
+"""The tutorial says what happens."""
+
+import doctest
+import re
+from pathlib import Path
+
+import pytest
+
+TUTORIAL = Path(__file__).parents[1] / "docs" / "TUTORIAL.md"
+
+
+def test_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("pyspark")
+    monkeypatch.chdir(tmp_path)
+    # A fence would be taken for the last line of the output before it.
+    text = re.sub(r"^```.*$", "", TUTORIAL.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    test = doctest.DocTestParser().get_doctest(text, {}, TUTORIAL.name, str(TUTORIAL), 0)
+    try:
+        found = doctest.DocTestRunner().run(test, clear_globs=False)
+    finally:
+        for value in list(test.globs.values()):
+            if hasattr(value, "close") and hasattr(value, "push"):
+                value.close()
+        if "spark" in test.globs:
+            test.globs["spark"].stop()
+    assert found.failed == 0
+    assert found.attempted > 40
