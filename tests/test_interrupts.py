@@ -121,8 +121,8 @@ def test_a_call_that_waits_ends_at_once(script: Script, call: str) -> None:
             full.push_many((b"x" * 500 for _ in range(1000)), block=False)
         except mmapqueue.Full:
             pass
-        print("waiting", flush=True)
         try:
+            print("waiting", flush=True)
             {call}
         except KeyboardInterrupt:
             print("interrupted", time.time(), flush=True)
@@ -174,8 +174,8 @@ def test_a_ctrl_c_in_the_terminal_does_not_end_the_jvm(script: Script) -> None:
         os.setpgid(0, 0)
         queue = mmapqueue.Queue(None, sys.argv[1])
         queue.push(b"before")
-        print("ready", flush=True)
         try:
+            print("ready", flush=True)
             time.sleep(30)
         except KeyboardInterrupt:
             pass

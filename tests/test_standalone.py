@@ -213,7 +213,8 @@ def test_a_forked_child_is_told_and_harms_nobody(script: Script, end: str) -> No
     out = script.run(
         START
         + f"""
-    import gc
+    import gc, warnings
+    warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads, from Python 3.12 on
     queue.push_many([b"one", b"two"])
     first = queue.pop()
     consumer = queue.consumer("other")

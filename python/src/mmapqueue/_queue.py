@@ -239,47 +239,51 @@ class Queue:
         self._opened.check()
         self._opened.create_consumer(name, start)
 
+    def _reader(self) -> Consumer:
+        """The consumer that this object reads as."""
+        return self._consumers.get(self._consumer_name) or self.consumer(self._consumer_name)
+
     def pop(self, block: bool = True, timeout: float | None = None) -> Message:
         """Takes the next record; see `Consumer.pop`."""
-        return self.consumer(self._consumer_name).pop(block, timeout)
+        return self._reader().pop(block, timeout)
 
     def pop_many(
         self, max_records: int = 1000, *, max_bytes: int | None = None, timeout: float | None = 0.0
     ) -> list[Message]:
         """Takes several records, none when there is none in time; see `Consumer.pop_many`."""
-        return self.consumer(self._consumer_name).pop_many(max_records, max_bytes=max_bytes, timeout=timeout)
+        return self._reader().pop_many(max_records, max_bytes=max_bytes, timeout=timeout)
 
     def peek(self) -> Message | None:
         """Looks at the next record and leaves it there; see `Consumer.peek`."""
-        return self.consumer(self._consumer_name).peek()
+        return self._reader().peek()
 
     def ack(self, message: Message | int) -> None:
         """Says that a record, and every one before it, has been dealt with; see `Consumer.ack`."""
-        self.consumer(self._consumer_name).ack(message)
+        self._reader().ack(message)
 
     def consume(
         self, timeout: float | None = None, *, max_records: int = 1000, max_bytes: int | None = None
     ) -> Iterator[Message]:
         """Iterates over the records, popping them in batches underneath; see `Consumer.consume`."""
-        return self.consumer(self._consumer_name).consume(timeout, max_records=max_records, max_bytes=max_bytes)
+        return self._reader().consume(timeout, max_records=max_records, max_bytes=max_bytes)
 
     def __iter__(self) -> Iterator[Message]:
         """Iterates over what there is: ends when there is nothing to pop, without waiting."""
-        return iter(self._consumer)
+        return iter(self._reader())
 
     # ---- figures
 
     def size(self) -> int:
         """How many records have not been popped."""
-        return self.consumer(self._consumer_name).size()
+        return self._reader().size()
 
     def lag(self) -> int:
         """How many records have not been acked."""
-        return self.consumer(self._consumer_name).lag()
+        return self._reader().lag()
 
     def empty(self) -> bool:
         """Whether there is nothing to pop now."""
-        return self.consumer(self._consumer_name).empty()
+        return self._reader().empty()
 
     def full(self) -> bool:
         """Whether a record of max_event_size would find no room now. As long as it would, no push is refused."""

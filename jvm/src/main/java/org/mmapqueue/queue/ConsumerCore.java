@@ -153,6 +153,9 @@ final class ConsumerCore implements Closeable {
             }
             long position = offset + 1 == read ? reader.position() : endOf(offset);
             boolean frees = geometry.segmentOf(position) != geometry.segmentOf(cursors.committed());
+            if (position > cursors.reading()) {
+                cursors.reading(position); // the reader has passed a pad since the last record
+            }
             cursors.committed(position);
             committedOffset.lazySet(offset + 1);
             inFlight.acked(offset + 1, position);

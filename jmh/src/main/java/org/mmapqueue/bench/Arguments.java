@@ -1,0 +1,62 @@
+package org.mmapqueue.bench;
+
+import java.nio.file.Path;
+import java.util.regex.Pattern;
+
+/**
+ * What BenchMain was told to do.
+ *
+ * @param full the long form, with all cells
+ * @param rounds how many times the whole suite is gone through
+ * @param warmupMillis how long a fork runs before it is measured; less than a second would measure the JIT
+ * @param iterations measured iterations in each fork
+ * @param millis least length of an iteration
+ * @param seconds no cell is begun behind the first round of the core when that would take longer in all
+ * @param only runs the rows whose section, label and payload match, and their rooflines
+ * @param profiler a JMH profiler such as gc, or null
+ * @param results where the raw results go
+ */
+record Arguments(boolean full, int rounds, int warmupMillis, int iterations, int millis, int seconds, Pattern only,
+        String profiler, Path results) {
+    static final String USAGE = """
+            BenchMain [--short | --full] [--rounds N] [--only REGEX] [--prof NAME] [--results DIR] [--list]
+
+              --short        five minutes, up to two rounds (the default)
+              --full         all payloads and sizes, five rounds; one to two hours
+              --rounds N     how often the suite is gone through
+              --only REGEX   rows whose "section: label, payload" matches, and what they are compared with
+              --prof NAME    a JMH profiler as well, such as gc or stack; its findings are in the raw results
+              --results DIR  where the raw JSON goes (build/bench/results)
+              --list         print the rows and run nothing
+
+            Queues are made under build/bench of the working directory, or under -Dbench.dir, and removed.
+            """;
+
+    static Arguments parse(String... words) {
+        boolean full = false;
+        int rounds = 0;
+        Pattern only = Pattern.compile("");
+        String profiler = null;
+        Path results = Path.of("build", "bench", "results");
+        for (int i = 0; i < words.length; i++) {
+            switch (words[i]) {
+                case "--short" -> full = false;
+                case "--full" -> full = true;
+                case "--rounds" -> rounds = Integer.parseInt(value(words, ++i));
+                case "--only" -> only = Pattern.compile(value(words, ++i));
+                case "--prof" -> profiler = value(words, ++i);
+                case "--results" -> results = Path.of(value(words, ++i));
+                default -> throw new IllegalArgumentException("unknown argument " + words[i]);
+            }
+        }
+        return full ? new Arguments(true, rounds > 0 ? rounds : 5, 2000, 5, 1000, 7200, only, profiler, results)
+                : new Arguments(false, rounds > 0 ? rounds : 2, 1000, 3, 250, 290, only, profiler, results);
+    }
+
+    private static String value(String[] words, int at) {
+        if (at == words.length) {
+            throw new IllegalArgumentException(words[at - 1] + " wants a value");
+        }
+        return words[at];
+    }
+}

@@ -1,0 +1,47 @@
+package org.mmapqueue.bench;
+
+/**
+ * The sizes that one benchmark runs with.
+ *
+ * @param payload bytes of a record
+ * @param segmentBytes bytes of a segment
+ * @param capacity segments in the ring
+ * @param mapped the most segments that may be mapped at once
+ * @param ceiling a flush is due after so many records
+ */
+public record Shape(int payload, int segmentBytes, int capacity, int mapped, int ceiling) {
+    /** The queue's default. */
+    static final int DEFAULT_CEILING = 10_000;
+    /** For a flusher that goes by its period alone. */
+    static final int NO_CEILING = Integer.MAX_VALUE;
+
+    private static final int MOST_RECORDS = 3_000_000;
+    private static final long MOST_BYTES = 1L << 30;
+    // What the queue stores with a record: header and timestamp.
+    private static final int OVERHEAD = 16;
+    private static final int SEGMENT_HEADER = 64;
+
+    Shape(int payload, int segmentBytes, int capacity, int mapped) {
+        this(payload, segmentBytes, capacity, mapped, DEFAULT_CEILING);
+    }
+
+    Shape withCeiling(int records) {
+        return new Shape(payload, segmentBytes, capacity, mapped, records);
+    }
+
+    /** Bytes of the whole ring. */
+    public long ringBytes() {
+        return (long) capacity * segmentBytes;
+    }
+
+    /** Records that fit the ring together, with a margin of segments for whatever is in use at both ends. */
+    public int fitting() {
+        long perSegment = (segmentBytes - SEGMENT_HEADER) / (OVERHEAD + (payload + 7 & ~7));
+        return (int) Math.min(Integer.MAX_VALUE, perSegment * (capacity - Math.max(3, capacity / 16)));
+    }
+
+    /** Records of one invocation: as many as fit, within a limit that keeps an iteration short. */
+    public int records() {
+        return (int) Math.min(Math.min(fitting(), MOST_RECORDS), MOST_BYTES / payload);
+    }
+}

@@ -1,0 +1,74 @@
+package org.mmapqueue.bench.roofline;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.util.concurrent.locks.LockSupport;
+
+/**
+ * A flusher as cheap as can be: each second, or when {@code ceiling} bytes have come, it forces what was written since,
+ * less what the reader has let go of by then. A segment is forced while the writer goes on in it.
+ */
+final class Forcer implements Runnable {
+    private static final long PERIOD_NANOS = 1_000_000_000;
+    private static final long LOOK_NANOS = 1_000_000;
+
+    private final Slots slots;
+    private final Positions positions;
+    private final int segmentBytes;
+    private final long ceiling;
+    private final Thread thread = new Thread(this, "ring-forcer");
+    private volatile boolean stopped;
+
+    Forcer(Slots slots, Positions positions, int segmentBytes, long ceiling) {
+        this.slots = slots;
+        this.positions = positions;
+        this.segmentBytes = segmentBytes;
+        this.ceiling = ceiling;
+    }
+
+    void start() {
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    void stop() {
+        stopped = true;
+        boolean interrupted = false;
+        while (thread.isAlive()) {
+            try {
+                thread.join();
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    @Override
+    public void run() {
+        long forced = 0;
+        long last = System.nanoTime();
+        try {
+            while (!stopped) {
+                long end = positions.get(Positions.WRITTEN);
+                long now = System.nanoTime();
+                if (end - forced < ceiling && now - last < PERIOD_NANOS) {
+                    LockSupport.parkNanos(LOOK_NANOS);
+                    continue;
+                }
+                forced = Math.max(forced, positions.get(Positions.NEEDED) * segmentBytes);
+                while (forced < end && !stopped) {
+                    int from = (int) (forced % segmentBytes);
+                    int length = (int) Math.min(segmentBytes - from, end - forced);
+                    slots.force((int) (forced / segmentBytes % slots.count()), from, length);
+                    forced += length;
+                }
+                last = now;
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

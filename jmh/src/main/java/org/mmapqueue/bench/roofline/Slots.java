@@ -1,0 +1,129 @@
+package org.mmapqueue.bench.roofline;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+
+import org.mmapqueue.io.Mapped;
+
+/**
+ * The files of a ring and their mappings. One thread fills, maps and unmaps; whoever uses a mapping learns through
+ * {@link Positions} that it is there. Another thread may {@link #force}.
+ */
+final class Slots implements Closeable {
+    // The kernel makes folios as large as the writes that create them, up to 2 MiB. One page fault maps a whole folio that
+    // lies inside one page table; mappings of 2 MiB and more are aligned to that, smaller ones are not. A folio of 2 MiB
+    // is mapped by one entry: to force it takes one interrupt of the other processors instead of one for each 4 KiB.
+    private static final int SMALL_BLOCK = 128 << 10;
+    private static final int LARGE_BLOCK = 2 << 20;
+    // One store is enough for a folio; no block is smaller than this.
+    private static final int TOUCH_STRIDE = 64 << 10;
+
+    private final int segmentBytes;
+    private final FileChannel[] channels;
+    private final MappedByteBuffer[] mappings;
+    private final ByteBuffer zeros;
+    // Guarded by the slot's channel: a mapping must not go while it is forced.
+    private final boolean[] forced;
+
+    /** Makes all files, full of zeros. */
+    Slots(Path directory, int segmentBytes, int count) throws IOException {
+        this.segmentBytes = segmentBytes;
+        this.channels = new FileChannel[count];
+        this.mappings = new MappedByteBuffer[count];
+        this.forced = new boolean[count];
+        int block = segmentBytes < LARGE_BLOCK ? SMALL_BLOCK : LARGE_BLOCK;
+        this.zeros = ByteBuffer.allocateDirect(Math.min(block, segmentBytes));
+        Files.createDirectories(directory);
+        for (int slot = 0; slot < count; slot++) {
+            channels[slot] = FileChannel.open(directory.resolve(slot + "_segment.dat"), StandardOpenOption.CREATE,
+                    StandardOpenOption.READ, StandardOpenOption.WRITE);
+            fill(slot);
+        }
+    }
+
+    void fill(int slot) throws IOException {
+        for (long position = 0; position < segmentBytes; ) {
+            zeros.clear().limit((int) Math.min(zeros.capacity(), segmentBytes - position));
+            position += channels[slot].write(zeros, position);
+        }
+    }
+
+    void map(int slot) throws IOException {
+        if (mappings[slot] == null) {
+            mappings[slot] = channels[slot].map(FileChannel.MapMode.READ_WRITE, 0, segmentBytes);
+        }
+    }
+
+    /**
+     * Takes the page faults of a new mapping that holds nothing but zeros. Not for small segments: they have one or two
+     * faults each, and the thread that prepares them is the slowest of all already.
+     */
+    void touchIfLarge(int slot) {
+        for (int at = 0; segmentBytes >= LARGE_BLOCK && at < segmentBytes; at += TOUCH_STRIDE) {
+            mappings[slot].putLong(at, 0);
+        }
+    }
+
+    void unmap(int slot) {
+        synchronized (channels[slot]) {
+            if (mappings[slot] != null) {
+                Mapped.unmap(mappings[slot]);
+                mappings[slot] = null;
+            }
+            forced[slot] = false;
+        }
+    }
+
+    /**
+     * Brings a part of a segment to the disk. Only that part: the kernel protects every page that it cleans, and the
+     * next store into each is a fault.
+     */
+    void force(int slot, int from, int length) throws IOException {
+        synchronized (channels[slot]) {
+            if (mappings[slot] != null) {
+                mappings[slot].force(from, length);
+                forced[slot] = true;
+            } else {
+                channels[slot].force(false);
+            }
+        }
+    }
+
+    /**
+     * Maps a slot anew that was forced since it was mapped, after it has been filled again: a new mapping takes one
+     * fault for each folio, the old one would take one for each page.
+     */
+    void renewIfForced(int slot) throws IOException {
+        boolean renew;
+        synchronized (channels[slot]) {
+            renew = forced[slot];
+        }
+        if (renew) {
+            unmap(slot);
+            map(slot);
+            touchIfLarge(slot);
+        }
+    }
+
+    MappedByteBuffer mapping(int slot) {
+        return mappings[slot];
+    }
+
+    int count() {
+        return channels.length;
+    }
+
+    @Override
+    public void close() throws IOException {
+        for (int slot = 0; slot < channels.length; slot++) {
+            unmap(slot);
+            channels[slot].close();
+        }
+    }
+}

@@ -1,0 +1,69 @@
+package org.mmapqueue.queue;
+
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.TimeUnit;
+
+/** Another JVM with the class path of the tests, talked to by lines. */
+final class ChildJvm implements AutoCloseable {
+    private final Process process;
+    private final BufferedReader output;
+
+    ChildJvm(Class<?> main, Object... arguments) throws IOException {
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xshare:auto",
+                "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-cp",
+                System.getProperty("java.class.path"), main.getName()));
+        for (Object argument : arguments) {
+            command.add(argument.toString());
+        }
+        this.process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+        this.output = process.inputReader(StandardCharsets.US_ASCII);
+    }
+
+    long pid() {
+        return process.pid();
+    }
+
+    /** The next line it says; null when it has ended. */
+    String line() throws IOException {
+        return output.readLine();
+    }
+
+    String expect(String start) throws IOException {
+        String line = line();
+        if (line == null || !line.startsWith(start)) {
+            throw new AssertionError("expected a line that begins with " + start + ", but got " + line);
+        }
+        return line.substring(start.length()).trim();
+    }
+
+    void say(String line) throws IOException {
+        process.getOutputStream().write((line + "\n").getBytes(StandardCharsets.US_ASCII));
+        process.getOutputStream().flush();
+    }
+
+    /** SIGKILL. What it has said can still be read. */
+    void kill() throws InterruptedException {
+        // Process.destroyForcibly closes the pipes, too.
+        process.toHandle().destroyForcibly();
+        exitCode();
+    }
+
+    int exitCode() throws InterruptedException {
+        if (!process.waitFor(60, TimeUnit.SECONDS)) {
+            throw new AssertionError("process " + pid() + " does not end");
+        }
+        return process.exitValue();
+    }
+
+    @Override
+    public void close() {
+        process.destroyForcibly();
+    }
+}

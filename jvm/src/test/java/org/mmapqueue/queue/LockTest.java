@@ -1,0 +1,187 @@
+package org.mmapqueue.queue;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.File;
+import java.lang.reflect.InvocationTargetException;
+import java.lang.reflect.Method;
+import java.net.URL;
+import java.net.URLClassLoader;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+import org.mmapqueue.errors.LockedException;
+
+/** One process writes a directory; one process owns a consumer. */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class LockTest {
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+
+    static QueueConfig config(Path directory) {
+        return QueueConfig.builder(directory).segmentSize(4096).queueCapacitySegments(8).maxInMemSegments(6)
+                .maxEventSize(2000).flushPeriodMillis(600_000).build();
+    }
+
+    private Path directory() {
+        return temp.resolve("queue");
+    }
+
+    private static long self() {
+        return ProcessHandle.current().pid();
+    }
+
+    private void assertLocked(long pid) {
+        LockedException locked = assertThrows(LockedException.class, () -> MmapQueue.open(config(directory())));
+        assertEquals(pid, locked.pid());
+        assertTrue(locked.getMessage().contains(Long.toString(pid)), locked.getMessage());
+        assertTrue(locked.getMessage().contains(directory().toString()), locked.getMessage());
+    }
+
+    @Test
+    void anotherProcessHoldsItAndTheErrorNamesThePid() throws Exception {
+        try (ChildJvm child = new ChildJvm(HolderChild.class, directory())) {
+            child.expect("holding");
+            assertLocked(child.pid());
+            assertLocked(child.pid());
+            child.say("end");
+            child.expect("closed");
+            assertEquals(0, child.exitCode());
+        }
+        try (MmapQueue queue = MmapQueue.open(config(directory()))) {
+            assertEquals(1, queue.endOffset());
+            assertEquals(1, queue.stats().epoch());
+        }
+    }
+
+    @Test
+    void theLockOfAKilledProcessIsFree() throws Exception {
+        try (ChildJvm child = new ChildJvm(HolderChild.class, directory())) {
+            child.expect("holding");
+            assertLocked(child.pid());
+            child.kill();
+        }
+        assertTrue(Files.exists(directory().resolve("lock")));
+        try (MmapQueue queue = MmapQueue.open(config(directory()))) {
+            assertEquals("from another process", new String(queue.pop().data(),
+                    java.nio.charset.StandardCharsets.UTF_8));
+        }
+    }
+
+    @Test
+    void thisProcessHoldsItAgainstAnother() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config(directory()))) {
+            try (ChildJvm child = new ChildJvm(HolderChild.class, directory())) {
+                assertEquals(null, child.line());
+                assertEquals(1, child.exitCode());
+            }
+            queue.push(new byte[1]);
+            assertEquals(1, queue.endOffset());
+        }
+        try (ChildJvm child = new ChildJvm(HolderChild.class, directory())) {
+            child.expect("holding");
+        }
+    }
+
+    /** Failed attempts of this process to open it again must not let go of what it holds (POSIX locks would). */
+    @Test
+    void theLockIsStillHeldAfterEverythingThatTouchesTheDirectory() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config(directory()))) {
+            MmapQueue.open(config(directory())).close();
+            try (URLClassLoader other = otherClasses()) {
+                openIn(other);
+            } catch (InvocationTargetException e) {
+                assertEquals("LockedException", e.getCause().getClass().getSimpleName());
+            }
+            queue.consumer("one", StartAt.EARLIEST);
+            queue.flush();
+            try (ChildJvm child = new ChildJvm(HolderChild.class, directory())) {
+                assertEquals(null, child.line());
+            }
+        }
+    }
+
+    /** The product's classes a second time, as a second application in one JVM would have them. */
+    private static URLClassLoader otherClasses() throws Exception {
+        List<URL> urls = new ArrayList<>();
+        for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
+            urls.add(Path.of(entry).toUri().toURL());
+        }
+        return new URLClassLoader(urls.toArray(new URL[0]), ClassLoader.getPlatformClassLoader());
+    }
+
+    private AutoCloseable openIn(ClassLoader classes) throws Exception {
+        Class<?> config = classes.loadClass(QueueConfig.class.getName());
+        assertFalse(config == QueueConfig.class);
+        Method of = config.getMethod("of", java.util.Map.class);
+        Method open = classes.loadClass(MmapQueue.class.getName()).getMethod("open", config);
+        return (AutoCloseable) open.invoke(null, of.invoke(null, config(directory()).asMap()));
+    }
+
+    @Test
+    void aSecondCopyOfTheClassesInThisProcessIsRefusedWithItsOwnPid() throws Exception {
+        try (URLClassLoader other = otherClasses()) {
+            AutoCloseable held = openIn(other);
+            assertLocked(self());
+            held.close();
+            MmapQueue queue = MmapQueue.open(config(directory()));
+            InvocationTargetException refused = assertThrows(InvocationTargetException.class, () -> openIn(other));
+            assertEquals(LockedException.class.getName(), refused.getCause().getClass().getName());
+            assertEquals(self(), refused.getCause().getClass().getMethod("pid").invoke(refused.getCause()));
+            queue.close();
+            openIn(other).close();
+        }
+    }
+
+    @Test
+    void aConsumerIsOwnedByOneProcess() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config(directory()))) {
+            queue.createConsumer("theirs", StartAt.EARLIEST);
+            queue.push(new byte[5]);
+            try (ChildJvm child = new ChildJvm(HolderChild.class, directory(), "theirs")) {
+                child.expect("holding");
+                LockedException locked = assertThrows(LockedException.class,
+                        () -> queue.consumer("theirs", StartAt.EARLIEST));
+                assertEquals(child.pid(), locked.pid());
+                assertTrue(locked.getMessage().contains("theirs"), locked.getMessage());
+                child.kill();
+            }
+            Consumer consumer = queue.consumer("theirs", StartAt.EARLIEST);
+            assertSame(5, consumer.pop().data().length);
+            try (ChildJvm child = new ChildJvm(HolderChild.class, directory(), "theirs")) {
+                assertEquals(null, child.line());
+            }
+        }
+    }
+
+    @Test
+    void theDefaultConsumerMayBeOwnedByAReader() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config(directory()))) {
+            try (ChildJvm child = new ChildJvm(HolderChild.class, directory(), "default")) {
+                child.expect("holding");
+                queue.push(new byte[1]);
+                LockedException locked = assertThrows(LockedException.class, queue::pop);
+                assertEquals(child.pid(), locked.pid());
+            }
+        }
+    }
+
+    @Test
+    void aDirectoryThatCanNotBeLockedIsNotLeftLocked() throws Exception {
+        Files.createDirectory(directory());
+        Files.createSymbolicLink(directory().resolve("lock"), temp.resolve("elsewhere"));
+        assertThrows(org.mmapqueue.errors.MmapQueueException.class, () -> MmapQueue.open(config(directory())));
+        Files.delete(directory().resolve("lock"));
+        MmapQueue.open(config(directory())).close();
+    }
+}

@@ -1,0 +1,98 @@
+package org.mmapqueue.segment;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.zip.CRC32C;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+class RecordDescriptorTest {
+    private static final int[] FLAGS = {RecordDescriptor.BATCH, RecordDescriptor.CONTROL, RecordDescriptor.TIMESTAMPED,
+        RecordDescriptor.PAD, RecordDescriptor.CLAIMED};
+
+    @Test
+    void flagsAndLengthShareAWordAndDoNotOverlap() {
+        int all = RecordDescriptor.MAX_LENGTH;
+        for (int flag : FLAGS) {
+            assertEquals(1, Integer.bitCount(flag));
+            assertEquals(0, all & flag);
+            all |= flag;
+        }
+        assertEquals(-1, all);
+        assertEquals((1 << 27) - 1, RecordDescriptor.MAX_LENGTH);
+    }
+
+    @Test
+    void aHeaderGivesBackWhatItWasMadeOf() {
+        SplittableRandom random = new SplittableRandom(1);
+        for (int i = 0; i < 1000; i++) {
+            int word = random.nextInt();
+            int checksum = random.nextInt();
+            long header = RecordDescriptor.header(word, checksum);
+            assertEquals(word, RecordDescriptor.lengthAndFlags(header));
+            assertEquals(checksum, RecordDescriptor.checksum(header));
+            assertEquals(word & RecordDescriptor.MAX_LENGTH, RecordDescriptor.length(word));
+        }
+        // The low half is first on the disk.
+        assertEquals(0x1122_3344_0000_0005L, RecordDescriptor.header(5, 0x1122_3344));
+        assertEquals(0x0000_0001_8000_0000L, RecordDescriptor.header(RecordDescriptor.CLAIMED, 1));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0, 0", "1, 8", "7, 8", "8, 8", "9, 16", "134217727, 134217728"})
+    void bodiesAreMultiplesOfEight(int length, int bytes) {
+        assertEquals(bytes, RecordDescriptor.bodyBytes(length));
+        assertEquals(bytes, RecordDescriptor.bodyBytes(length | RecordDescriptor.BATCH));
+        assertEquals(bytes + 8, RecordDescriptor.bodyBytes(length | RecordDescriptor.TIMESTAMPED));
+    }
+
+    @Test
+    void theChecksumDependsOnEverything() {
+        byte[] payload = {1, 2, 3};
+        RecordChecksum checksum = new RecordChecksum(1, 2);
+        int base = checksum.finish(crc(payload), 3, 4, 64, 3, 5);
+        assertEquals(base, checksum.finish(crc(payload), 3, 4, 64, 3, 5));
+        List<Integer> others = List.of(
+                checksum.finish(crc(new byte[] {1, 2, 4}), 3, 4, 64, 3, 5),
+                checksum.finish(crc(payload), 4, 4, 64, 3, 5),
+                checksum.finish(crc(payload), 3, 5, 64, 3, 5),
+                checksum.finish(crc(payload), 3, 4, 72, 3, 5),
+                checksum.finish(crc(payload), 3, 4, 64, 4, 5),
+                checksum.finish(crc(payload), 3, 4, 64, 3 | RecordDescriptor.BATCH, 5),
+                checksum.finish(crc(payload), 3, 4, 64, 3, 6),
+                new RecordChecksum(2, 2).finish(crc(payload), 3, 4, 64, 3, 5),
+                new RecordChecksum(1, 1).finish(crc(payload), 3, 4, 64, 3, 5));
+        for (int other : others) {
+            assertNotEquals(base, other);
+        }
+        assertEquals(others.size(), others.stream().distinct().count());
+    }
+
+    @Test
+    void theChecksumIsNeverZero() {
+        // Of a million different records one in four thousand would be within reach of a 0 in the low 20 bits; 0 itself
+        // is one in four thousand million, so the rule is looked at where it is made.
+        RecordChecksum checksum = new RecordChecksum(0, 0);
+        boolean low = false;
+        for (int i = 0; i < 300_000; i++) {
+            int value = checksum.finish(new CRC32C(), i, 1, 64, 0, 0);
+            assertNotEquals(0, value);
+            low |= (value & 0xFFFF) == 0;
+        }
+        assertTrue(low);
+        assertFalse(checksum.finish(new CRC32C(), 1, 1, 64, 0, 0) == checksum.finish(new CRC32C(), 2, 1, 64, 0, 0));
+    }
+
+    private static CRC32C crc(byte[] payload) {
+        CRC32C crc = new CRC32C();
+        crc.update(payload);
+        return crc;
+    }
+}
