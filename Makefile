@@ -40,7 +40,8 @@ build: $(JAR) $(WHEEL) ## Build the jar and the wheel
 test: test-java test-python ## Run all tests: JUnit, then pytest
 
 test-java: $(TEST_CP) ## Run the JVM tests (JUNIT="--select-class=…" for some of them)
-	java -ea @$(TEST_CP) org.junit.platform.console.ConsoleLauncher execute $(JUNIT) \
+	java -ea -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	    @$(TEST_CP) org.junit.platform.console.ConsoleLauncher execute $(JUNIT) \
 	    --details=tree --disable-banner --fail-if-no-tests $(if $(CI),--disable-ansi-colors)
 test-java: JUNIT ?= --scan-class-path=jvm/build/classes/java/test
 

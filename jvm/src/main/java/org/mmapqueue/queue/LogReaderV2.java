@@ -72,8 +72,9 @@ final class LogReaderV2 extends LogReader {
                 if (published.getAsLong() <= position() || segment.headerAcquire(offset) != 0) {
                     return false;
                 }
-                throw corrupt(offset, "there is no record, but records have been published up to position "
-                        + published.getAsLong());
+                throw corrupt(offset, published.getAsLong() == Long.MAX_VALUE ? "there is no record"
+                        : "there is no record, but records have been published up to position "
+                                + published.getAsLong());
             }
             header = RecordDescriptor.lengthAndFlags(word);
             expected = RecordDescriptor.checksum(word);

@@ -73,6 +73,7 @@ final class QueueDirectory {
     }
 
     private void refuseForeign() throws IOException {
+        String odd = null;
         try (DirectoryStream<Path> entries = Files.newDirectoryStream(path)) {
             for (Path entry : entries) {
                 String name = entry.getFileName().toString();
@@ -81,11 +82,13 @@ final class QueueDirectory {
                             "the file is missing, but there are segments such as " + name);
                 }
                 if (!name.equals(LOCK_FILE) && !name.startsWith(MetaPage.FILE_NAME)) {
-                    throw new ConfigException("queue_dir", path.toString(),
-                            "a directory that holds a queue, or nothing; this one holds " + name + " and no "
-                                    + MetaPage.FILE_NAME);
+                    odd = name;
                 }
             }
+        }
+        if (odd != null) {
+            throw new ConfigException("queue_dir", path.toString(), "a directory that holds a queue, or nothing; this"
+                    + " one holds " + odd + " and no " + MetaPage.FILE_NAME);
         }
     }
 
