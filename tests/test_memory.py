@@ -104,11 +104,21 @@ def test_another_file_of_the_same_name_is_noticed(open_queue: Open, tmp_path: Pa
     assert file.stat().st_size == 65536
 
 
-def test_close_gives_the_memory_back(open_queue: Open) -> None:
-    before = os.statvfs("/dev/shm").f_bfree
+def test_close_gives_the_memory_back(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    files: list[int] = []
+    unlink = Path.unlink
+
+    def keep_and_unlink(path: Path) -> None:
+        files.append(os.open(path, os.O_RDONLY))
+        unlink(path)
+
+    monkeypatch.setattr(Path, "unlink", keep_and_unlink)
     queue = open_queue(max_event_size="1m")
     use(queue)
-    held = before - os.statvfs("/dev/shm").f_bfree
-    assert held * os.statvfs("/dev/shm").f_frsize >= 2 * _stages.LARGE
+    held = [os.fstat(file).st_blocks * 512 for file in files]
+    assert held.count(_stages.LARGE) == 2
     queue.close()
-    assert before - os.statvfs("/dev/shm").f_bfree < held / 4
+    left = [os.fstat(file).st_blocks for file in files]
+    for file in files:
+        os.close(file)
+    assert set(left) == {0}

@@ -99,59 +99,39 @@ def test_the_driver_and_another_jvm_keep_apart(queue: mmapqueue.Queue, spark: Sp
     assert caught.value.pid == spark._jvm.java.lang.ProcessHandle.current().pid()
 
 
-def test_after_the_session_has_stopped_it_goes_on(script: Script) -> None:
-    run_alone(
-        script,
-        """
-        spark.stop()
-        queue.push(b"after")
-        assert queue.pop().data == b"after"
-        # Not closed: the end of the program sees to it.
-        """,
-    )
-    with mmapqueue.Queue(None, script.directory / "queue") as queue:
-        assert queue.stats().epoch == 1
-
-
-def test_ctrl_c_leaves_the_session_whole(script: Script) -> None:
-    out = run_alone(
-        script,
-        """
-        import signal, threading, time
-        for way in (lambda: queue.pop(), lambda: next(queue.consume())):
-            threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
-            try:
-                way()
-            except KeyboardInterrupt:
-                print("interrupted")
-            assert spark.range(10).count() == 10
-            queue.push(b"x")
-            assert queue.pop().data == b"x"
-        queue.close()
-        spark.stop()
-        """,
-    )
-    assert out.splitlines() == ["interrupted"] * 2
-
-
-def run_alone(script: Script, code: str) -> str:
-    """Runs code with a session and a queue of its own."""
-    start = """
-import logging, os, sys
+ALONE = """
+import os, signal, sys, threading
 import mmapqueue
 from pyspark.sql import SparkSession
-builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-builder.config("spark.log.level", "OFF")
+
+builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.log.level", "OFF")
 spark = mmapqueue.configure(builder).getOrCreate()
 queue = mmapqueue.Queue(spark, sys.argv[1])
+for way in (lambda: queue.pop(), lambda: next(queue.consume())):
+    threading.Timer(0.7, os.kill, (os.getpid(), signal.SIGINT)).start()
+    try:
+        way()
+    except KeyboardInterrupt:
+        print("interrupted")
+    assert spark.range(10).count() == 10
+    queue.push(b"x")
+    assert queue.pop().data == b"x"
+spark.stop()
+queue.push(b"after")
+assert queue.pop().data == b"after"
+print("end")
+# Not closed: the end of the program sees to it.
 """
-    import textwrap
 
-    process = script.start(start + textwrap.dedent(code), script.directory / "queue")
+
+def test_neither_ctrl_c_nor_the_end_of_the_session_does_harm(script: Script) -> None:
+    process = script.start(ALONE, script.directory / "queue")
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
     assert "Traceback" not in err
-    return out
+    assert out.split() == ["interrupted", "interrupted", "end"]
+    with mmapqueue.Queue(None, script.directory / "queue") as queue:
+        assert (queue.stats().epoch, queue.stats().end_offset) == (1, 3)
 
 
 SUBMITTED = """

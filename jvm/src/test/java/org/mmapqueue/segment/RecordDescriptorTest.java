@@ -1,10 +1,11 @@
 package org.mmapqueue.segment;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
-import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.zip.CRC32C;
@@ -75,19 +76,60 @@ class RecordDescriptorTest {
         assertEquals(others.size(), others.stream().distinct().count());
     }
 
+    /** CRCs are linear: a timestamp for which the sum comes out as 0 follows from 33 others. */
     @Test
     void theChecksumIsNeverZero() {
-        // Of a million different records one in four thousand would be within reach of a 0 in the low 20 bits; 0 itself
-        // is one in four thousand million, so the rule is looked at where it is made.
-        RecordChecksum checksum = new RecordChecksum(0, 0);
-        boolean low = false;
-        for (int i = 0; i < 300_000; i++) {
-            int value = checksum.finish(new CRC32C(), i, 1, 64, 0, 0);
-            assertNotEquals(0, value);
-            low |= (value & 0xFFFF) == 0;
+        int[] columns = new int[32];
+        int constant = raw(0);
+        for (int bit = 0; bit < 32; bit++) {
+            columns[bit] = raw(1L << bit) ^ constant;
         }
-        assertTrue(low);
-        assertFalse(checksum.finish(new CRC32C(), 1, 1, 64, 0, 0) == checksum.finish(new CRC32C(), 2, 1, 64, 0, 0));
+        long timestamp = solve(columns, constant);
+        assertEquals(0, raw(timestamp));
+        assertEquals(-1, new RecordChecksum(1, 2).finish(new CRC32C(), 3, 4, 64, 0, timestamp));
+    }
+
+    /** The same sum, made by hand. */
+    private static int raw(long timestamp) {
+        ByteBuffer identity = ByteBuffer.allocate(48).order(ByteOrder.LITTLE_ENDIAN);
+        identity.putLong(1).putLong(2).putLong(3).putLong(4).putInt(64).putInt(0).putLong(timestamp);
+        return (int) crc(identity.array()).getValue();
+    }
+
+    // Which columns, added up, give the target: elimination over single bits.
+    private static long solve(int[] columns, int target) {
+        int[] rows = columns.clone();
+        long[] parts = new long[32];
+        for (int i = 0; i < 32; i++) {
+            parts[i] = 1L << i;
+        }
+        long solution = 0;
+        int rest = target;
+        for (int bit = 0; bit < 32; bit++) {
+            int pivot = bit;
+            while (pivot < 32 && (rows[pivot] >>> bit & 1) == 0) {
+                pivot++;
+            }
+            assertTrue(pivot < 32, "the columns are independent");
+            int row = rows[pivot];
+            long part = parts[pivot];
+            rows[pivot] = rows[bit];
+            parts[pivot] = parts[bit];
+            rows[bit] = row;
+            parts[bit] = part;
+            for (int i = 0; i < 32; i++) {
+                if (i != bit && (rows[i] >>> bit & 1) != 0) {
+                    rows[i] ^= row;
+                    parts[i] ^= part;
+                }
+            }
+            if ((rest >>> bit & 1) != 0) {
+                rest ^= row;
+                solution ^= part;
+            }
+        }
+        assertEquals(0, rest);
+        return solution;
     }
 
     private static CRC32C crc(byte[] payload) {

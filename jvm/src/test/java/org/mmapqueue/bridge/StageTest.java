@@ -1,0 +1,208 @@
+package org.mmapqueue.bridge;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.TooLargeException;
+
+/** What moves through a stage, and that a call that comes twice counts once. */
+class StageTest {
+    private static final int SIZE = 1 << 16;
+    private static final String SMALL =
+            String.join("\0", "segment_size", "4096", "capacity", "32768", "max_event_size", "4000");
+
+    @TempDir
+    private Path directory;
+    private QueueHandle queue;
+    private Stage stage;
+    private int consumer;
+    private int call;
+
+    @BeforeEach
+    void open() {
+        queue = Bridge.open("queue_dir\0" + directory.resolve("queue") + '\0' + SMALL);
+        stage = queue.heapStage(SIZE);
+        consumer = queue.consumer("default", "earliest");
+    }
+
+    @AfterEach
+    void close() {
+        queue.close();
+    }
+
+    private void write(List<byte[]> records) {
+        int bytes = records.stream().mapToInt(record -> record.length).sum();
+        int column = StageLayout.aligned(StageLayout.PAYLOAD + bytes);
+        ByteBuffer memory = ByteBuffer.allocate(column + records.size() * Integer.BYTES).order(ByteOrder.nativeOrder());
+        memory.position(StageLayout.PAYLOAD);
+        records.forEach(memory::put);
+        memory.position(column);
+        records.forEach(record -> memory.putInt(record.length));
+        stage.write(0, memory.array());
+    }
+
+    private List<byte[]> read(long count) {
+        ByteBuffer memory = ByteBuffer.wrap(stage.read(0, SIZE)).order(ByteOrder.nativeOrder());
+        assertEquals(count, memory.getInt(StageLayout.COUNT));
+        int bytes = memory.getInt(StageLayout.BYTES);
+        List<byte[]> records = new ArrayList<>();
+        int at = StageLayout.PAYLOAD;
+        for (int i = 0; i < count; i++) {
+            int column = StageLayout.aligned(StageLayout.PAYLOAD + bytes) + i * Integer.BYTES;
+            byte[] record = new byte[count == 1 ? bytes : memory.getInt(column)];
+            memory.get(at, record);
+            records.add(record);
+            at += record.length;
+        }
+        return records;
+    }
+
+    private List<byte[]> pop(int most) {
+        return read(stage.pop(++call, consumer, most, Integer.MAX_VALUE, 0));
+    }
+
+    private static byte[] record(String text) {
+        return text.getBytes(UTF_8);
+    }
+
+    private static List<byte[]> records(int count, int length) {
+        List<byte[]> records = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            byte[] record = new byte[length];
+            record[0] = (byte) i;
+            records.add(record);
+        }
+        return records;
+    }
+
+    private static void assertRecords(List<byte[]> expected, List<byte[]> found) {
+        assertArrayEquals(expected.toArray(), found.toArray());
+    }
+
+    @Test
+    void aCallThatComesTwiceCountsOnce() {
+        write(List.of(record("one")));
+        assertEquals(0, stage.push(1, 3, 0, 0));
+        assertEquals(0, stage.push(1, 3, 0, 0));
+        assertEquals(1, stage.push(2, 3, 0, 0));
+        write(records(3, 5));
+        assertEquals(3, stage.pushMany(3, 15, 3, 0, 0));
+        assertEquals(3, stage.pushMany(3, 15, 3, 0, 0));
+        assertEquals(0, stage.load(4, 1, 15, 3));
+        assertEquals(0, stage.load(4, 1, 15, 3));
+        assertEquals(5, stage.pushLoaded(5, 0, 0));
+        assertEquals(5, stage.pushLoaded(5, 0, 0));
+        assertEquals(8, queue.size(consumer));
+
+        assertEquals(2, stage.pop(6, consumer, 2, 1000, 0));
+        assertEquals(2, stage.pop(6, consumer, 1, 1, 0));
+        assertRecords(List.of(record("one"), record("one")), read(2));
+        assertEquals(6, queue.size(consumer));
+    }
+
+    @Test
+    void aCallThatFailedMayBeMadeAgain() {
+        write(records(1, 4001));
+        assertThrows(TooLargeException.class, () -> stage.push(1, 4001, 0, 0));
+        write(records(1, 4000));
+        assertEquals(0, stage.push(1, 4000, 0, 0));
+    }
+
+    @Test
+    void asManyGoInAsThereIsRoomForAndTheRestLater() {
+        List<byte[]> all = records(50, 900);
+        write(all);
+        long first = stage.pushMany(++call, 50 * 900, 50, 0, 0);
+        assertTrue(first > 25 && first < 40, "of 50: " + first);
+        assertEquals(0, stage.pushMany(++call, 50 * 900, 50, (int) first, 10));
+        Stage pushing = stage;
+        stage = queue.heapStage(SIZE);
+        assertRecords(all.subList(0, (int) first), pop(50));
+        queue.ack(consumer, first - 1);
+        assertEquals(50 - first, pushing.pushMany(++call, 50 * 900, 50, (int) first, 0));
+        assertRecords(all.subList((int) first, 50), pop(50));
+    }
+
+    @Test
+    void theFirstRecordThatIsTooLargeStopsThoseBehindIt() {
+        List<byte[]> all = new ArrayList<>(records(5, 10));
+        all.add(new byte[4001]);
+        all.addAll(records(5, 10));
+        write(all);
+        assertEquals(5, stage.pushMany(1, 4101, 11, 0, 0));
+        assertThrows(TooLargeException.class, () -> stage.pushMany(2, 4101, 11, 5, 0));
+        assertEquals(5, stage.pushMany(3, 4101, 11, 6, 0));
+        assertRecords(List.of(new byte[] {0}, new byte[] {4}), List.of(
+                new byte[] {pop(10).get(0)[0]}, new byte[] {read(10).get(9)[0]}));
+    }
+
+    @Test
+    void partsMakeARecordThatIsLargerThanTheStage() {
+        stage = queue.heapStage(1024);
+        byte[] large = new byte[3500];
+        for (int i = 0; i < large.length; i++) {
+            large[i] = (byte) (i * 7);
+        }
+        int most = stage.payloadLimit();
+        for (int at = 0; at < large.length; at += most) {
+            int length = Math.min(most, large.length - at);
+            ByteBuffer part = ByteBuffer.allocate(length + 2 * Long.BYTES).order(ByteOrder.nativeOrder());
+            part.put(large, at, length);
+            part.putInt(StageLayout.aligned(length), large.length);
+            stage.write(StageLayout.PAYLOAD, part.array());
+            stage.load(++call, at == 0 ? 1 : 0, length, at == 0 ? 1 : 0);
+        }
+        assertEquals(0, stage.pushLoaded(++call, 0, 0));
+        assertEquals(1, stage.pop(++call, consumer, 10, Integer.MAX_VALUE, 0));
+        ByteBuffer whole = ByteBuffer.allocate(large.length);
+        while (whole.hasRemaining()) {
+            int length = stage.fetch(whole.position());
+            whole.put(stage.read(StageLayout.PAYLOAD, length));
+        }
+        assertArrayEquals(large, whole.array());
+    }
+
+    @Test
+    void statusesAreNumbers() {
+        assertEquals(Status.EMPTY, stage.pop(++call, consumer, 1, 1, 0));
+        assertEquals(Status.EMPTY, stage.peek(consumer));
+        write(records(1, 3000));
+        long answer = 0;
+        while (answer >= 0) {
+            answer = stage.push(++call, 3000, 0, 0);
+        }
+        assertEquals(Status.FULL, answer);
+        assertEquals(Status.FULL, stage.push(++call, 3000, 20, 0));
+        assertEquals(Status.FULL, stage.push(++call, 3000, 20, 1));
+        queue.close();
+        assertEquals(Status.CLOSED, stage.push(++call, 1, 0, 0));
+        assertEquals(Status.CLOSED, stage.pushMany(++call, 1, 1, 0, 0));
+        assertEquals(Status.CLOSED, stage.pop(++call, consumer, 1, 1, 0));
+        assertEquals(Status.CLOSED, stage.peek(consumer));
+    }
+
+    @Test
+    void anUnknownStartIsRefused() {
+        assertThrows(ConfigException.class, () -> queue.consumer("name", "middle"));
+    }
+
+    @Test
+    void theVersionIsTheOneOfTheBuild() {
+        assertTrue(Bridge.version().matches("\\d+\\.\\d+\\.\\d+.*"), Bridge.version());
+    }
+}

@@ -1,0 +1,319 @@
+package org.mmapqueue.flush;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.PoisonedException;
+import org.mmapqueue.meta.ConsumerCursors;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.Geometry;
+
+/** What is forced when, in which order; with everything that is forced made of memory. */
+@Timeout(60)
+class FlusherTest {
+    private static final int SIZE = 4096;
+
+    private final List<String> calls = Collections.synchronizedList(new ArrayList<>());
+    private final Cursors named = new Cursors("named");
+    private final Page meta = new Page();
+    private volatile IOException fails;
+    private volatile String failsAt = "";
+    private Flusher flusher = make(3_600_000);
+
+    private class Cursors implements ConsumerCursors {
+        private final String name;
+        private volatile long committed;
+        private volatile long reading;
+
+        Cursors(String name) {
+            this.name = name;
+        }
+
+        @Override
+        public long committed() {
+            return committed;
+        }
+
+        @Override
+        public void committed(long position) {
+            committed = position;
+        }
+
+        @Override
+        public long reading() {
+            return reading;
+        }
+
+        @Override
+        public void reading(long position) {
+            reading = position;
+        }
+
+        @Override
+        public void force() throws IOException {
+            call(name);
+        }
+    }
+
+    private final class Page extends Cursors implements MetaPage {
+        private volatile long writing;
+        private volatile long watermark;
+
+        Page() {
+            super("meta");
+        }
+
+        @Override
+        public MetaFields fields() {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void fields(MetaFields next) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public long writing() {
+            return writing;
+        }
+
+        @Override
+        public void writing(long position) {
+            writing = position;
+        }
+
+        @Override
+        public long watermark() {
+            return watermark;
+        }
+
+        @Override
+        public void watermark(long position) {
+            calls.add("watermark " + position);
+            watermark = position;
+        }
+
+        @Override
+        public void mirror() {
+            // Nothing to look at.
+        }
+
+        @Override
+        public boolean clean() {
+            return false;
+        }
+
+        @Override
+        public void clean(boolean closed) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void close() {
+            // Nothing is open.
+        }
+    }
+
+    private void call(String what) throws IOException {
+        calls.add(what);
+        if (fails != null && what.startsWith(failsAt)) {
+            throw fails;
+        }
+    }
+
+    private Flusher make(long periodMillis) {
+        return new Flusher("test-flusher", meta, new Geometry(2, SIZE, 10),
+                (id, from, to) -> call("segment " + id + " " + from + "-" + to), () -> List.of(named), periodMillis);
+    }
+
+    @AfterEach
+    void close() {
+        flusher.close();
+    }
+
+    private void assertCalls(String... expected) {
+        assertEquals(List.of(expected), List.copyOf(calls));
+        calls.clear();
+    }
+
+    private static void awaitUntil(java.util.function.BooleanSupplier condition) throws InterruptedException {
+        while (!condition.getAsBoolean()) {
+            Thread.sleep(1);
+        }
+    }
+
+    @Test
+    void dataThenConsumersThenTheWatermark() {
+        meta.writing(500);
+        flusher.flush();
+        assertCalls("segment 0 0-500", "named", "watermark 500", "meta");
+        meta.writing(SIZE + 300);
+        flusher.flush();
+        assertCalls("segment 0 500-4096", "segment 1 0-300", "named", "watermark 4396", "meta");
+    }
+
+    @Test
+    void whereNothingHasMovedNothingIsForced() {
+        flusher.flush();
+        calls.clear();
+        flusher.flush();
+        assertCalls();
+        named.committed(10);
+        flusher.flush();
+        assertEquals(List.of("named", "meta"), calls.stream().filter(call -> !call.startsWith("watermark")).toList());
+        calls.clear();
+        flusher.flush();
+        assertCalls();
+    }
+
+    @Test
+    void anEndAtASegmentsEndForcesThatSegmentOnly() {
+        meta.writing(SIZE);
+        flusher.flush();
+        assertCalls("segment 0 0-4096", "named", "watermark 4096", "meta");
+        meta.writing(SIZE + 100);
+        flusher.flush();
+        assertCalls("segment 1 0-100", "named", "watermark 4196", "meta");
+    }
+
+    @Test
+    void segmentsThatEveryoneHasAckedAreLeftOut() {
+        meta.writing(5 * SIZE + 100);
+        meta.committed(3 * SIZE + 50);
+        meta.reading(3 * SIZE + 50);
+        named.committed(4 * SIZE);
+        flusher.flush();
+        assertCalls("segment 3 0-4096", "segment 4 0-4096", "segment 5 0-100", "named", "watermark 20580", "meta");
+        assertEquals(3 * SIZE + 50, flusher.durableCommitted());
+    }
+
+    @Test
+    void theDurableAckIsTheOneThatWasForced() {
+        flusher.startAt(77);
+        assertEquals(77, flusher.durableCommitted());
+        meta.writing(1000);
+        meta.committed(900);
+        named.committed(600);
+        flusher.flush();
+        assertEquals(600, flusher.durableCommitted());
+        named.committed(1000);
+        assertEquals(600, flusher.durableCommitted());
+        flusher.flush();
+        assertEquals(900, flusher.durableCommitted());
+    }
+
+    @Test
+    void waitingForAPositionForcesDataOnce() {
+        meta.writing(500);
+        flusher.awaitDurable(400);
+        assertEquals("segment 0 0-500", calls.get(0));
+        calls.clear();
+        flusher.awaitDurable(500);
+        assertCalls();
+    }
+
+    @Test
+    void aFailureAtAnyPlacePoisonsForGoodAndMovesNoWatermark() {
+        for (String place : List.of("segment", "named")) {
+            meta.watermark(0);
+            meta.writing(500);
+            flusher = make(3_600_000);
+            failsAt = place;
+            fails = new IOException("broken");
+            PoisonedException first = assertThrows(PoisonedException.class, () -> flusher.flush());
+            assertSame(fails, first.getCause());
+            assertEquals(0, meta.watermark());
+            fails = null;
+            calls.clear();
+            assertThrows(PoisonedException.class, () -> flusher.flush());
+            assertThrows(PoisonedException.class, () -> flusher.awaitDurable(500));
+            assertThrows(PoisonedException.class, () -> flusher.throwIfPoisoned());
+            assertThrows(PoisonedException.class, () -> flusher.end());
+            assertEquals(0, meta.watermark());
+            assertTrue(calls.stream().noneMatch(call -> call.startsWith("segment") || call.equals("meta")),
+                    calls.toString());
+        }
+    }
+
+    @Test
+    void theFirstCauseOfAPoisoningStays() {
+        assertNull(flusher.failure());
+        flusher.throwIfPoisoned();
+        IllegalStateException first = new IllegalStateException("one");
+        flusher.poison(first);
+        flusher.poison(new IllegalStateException("two"));
+        assertSame(first, flusher.failure());
+    }
+
+    @Test
+    void aRequestIsDoneByTheThread() throws InterruptedException {
+        flusher.start();
+        meta.writing(500);
+        flusher.request();
+        awaitUntil(() -> meta.watermark() == 500);
+        meta.writing(600);
+        flusher.request();
+        awaitUntil(() -> meta.watermark() == 600);
+    }
+
+    @Test
+    void thePeriodBringsAFlush() throws InterruptedException {
+        flusher = make(5);
+        flusher.start();
+        for (long end = 100; end < 500; end += 100) {
+            meta.writing(end);
+            long expected = end;
+            awaitUntil(() -> meta.watermark() == expected);
+        }
+    }
+
+    @Test
+    void aFailureInTheThreadIsToldToWhoeverComesNext() throws InterruptedException {
+        flusher.start();
+        fails = new IOException("broken");
+        meta.writing(500);
+        flusher.request();
+        awaitUntil(() -> flusher.failure() != null);
+        assertThrows(PoisonedException.class, () -> flusher.throwIfPoisoned());
+        flusher.close();
+    }
+
+    @Test
+    void afterTheEndEveryCallIsRefused() {
+        meta.writing(500);
+        flusher.end();
+        assertEquals(500, meta.watermark());
+        assertThrows(ClosedException.class, () -> flusher.flush());
+        assertThrows(ClosedException.class, () -> flusher.awaitDurable(600));
+    }
+
+    @Test
+    void threadsThatWaitTogetherShareAForce() throws Exception {
+        List<Thread> threads = new ArrayList<>();
+        meta.writing(500);
+        for (int i = 0; i < 8; i++) {
+            Thread thread = new Thread(() -> flusher.awaitDurable(500));
+            threads.add(thread);
+            thread.start();
+        }
+        for (Thread thread : threads) {
+            thread.join();
+        }
+        assertEquals(1, calls.stream().filter(call -> call.startsWith("segment")).count());
+    }
+}
