@@ -1,7 +1,6 @@
 package org.mmapqueue.queue;
 
 import java.io.IOException;
-import java.nio.file.NoSuchFileException;
 import java.util.function.LongSupplier;
 import java.util.zip.CRC32C;
 
@@ -215,12 +214,7 @@ final class LogReaderV2 extends LogReader {
 
     // The record's header was published after all of it was written: its segments are there, or its length is wrong.
     private Segment continuation(long id) throws IOException {
-        Segment next;
-        try {
-            next = swapper.pin(id);
-        } catch (NoSuchFileException e) {
-            throw corrupt(offset, "the record's length is " + length + ", which runs past the last segment");
-        }
+        Segment next = swapper.pin(id);
         String fault = next.headerFault(fields.uuidLow());
         if (fault == null && next.epoch() != epoch) {
             fault = "segment epoch is " + next.epoch() + ", but the record that goes on here is of epoch " + epoch;

@@ -1,7 +1,6 @@
 package org.mmapqueue.queue;
 
 import java.io.IOException;
-import java.nio.file.NoSuchFileException;
 import java.util.List;
 
 import org.slf4j.Logger;
@@ -92,7 +91,7 @@ final class Recovery {
         if (slowest > watermark) {
             try {
                 return locate(slowest);
-            } catch (CorruptException | NoSuchFileException e) {
+            } catch (CorruptException e) {
                 // After a loss of power the acked records themselves may be gone; what was forced is still there.
                 LOG.info("the slowest consumer's position {} is not in the log any more: {}", slowest, e.toString());
             }
@@ -117,7 +116,7 @@ final class Recovery {
         Segment segment;
         try {
             segment = swapper.pin(id);
-        } catch (CorruptException | NoSuchFileException e) {
+        } catch (CorruptException e) {
             return -1;
         }
         try {
@@ -140,7 +139,7 @@ final class Recovery {
                     payload = new byte[reader.length];
                 }
                 reader.read(payload);
-            } catch (CorruptException | NoSuchFileException e) {
+            } catch (CorruptException e) {
                 LOG.info("{}: the log ends at position {}, offset {}: {}", ring.path(0).getParent(), end.position(),
                         end.nextOffset(), e.getMessage());
                 return end;
@@ -181,7 +180,7 @@ final class Recovery {
         Segment segment;
         try {
             segment = swapper.pin(id);
-        } catch (CorruptException | NoSuchFileException e) {
+        } catch (CorruptException e) {
             return; // no such segment was ever whole
         }
         try {

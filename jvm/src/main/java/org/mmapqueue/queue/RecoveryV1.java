@@ -1,7 +1,6 @@
 package org.mmapqueue.queue;
 
 import java.io.IOException;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
 import org.mmapqueue.errors.CorruptException;
@@ -39,8 +38,6 @@ final class RecoveryV1 {
                 reader.advance();
                 records++;
             }
-        } catch (NoSuchFileException e) {
-            throw new CorruptException(e.getFile(), 0, "the segment file is missing");
         } finally {
             reader.leave();
         }

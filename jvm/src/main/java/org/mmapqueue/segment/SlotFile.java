@@ -4,6 +4,7 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
 import org.mmapqueue.errors.CorruptException;
@@ -62,11 +63,15 @@ public final class SlotFile {
     /**
      * Maps the file, which must be there in full size: a mapping that reaches behind the end of a file is a SIGBUS.
      *
-     * @throws CorruptException when the file has another size
+     * @throws CorruptException when the file is missing or has another size
      */
     public void map(boolean writable) throws IOException {
         if (file == null) {
-            file = storage.open(path, writable ? Storage.Mode.WRITE : Storage.Mode.READ);
+            try {
+                file = storage.open(path, writable ? Storage.Mode.WRITE : Storage.Mode.READ);
+            } catch (NoSuchFileException e) {
+                throw new CorruptException(path.toString(), 0, "the segment file is missing");
+            }
         }
         long found = file.size();
         if (found != size) {

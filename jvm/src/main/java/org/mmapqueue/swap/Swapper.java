@@ -71,7 +71,7 @@ public final class Swapper implements SegmentForcer, Closeable {
     /**
      * A segment that exists, mapped and pinned for the caller.
      *
-     * @throws org.mmapqueue.errors.CorruptException when its file has not the full size
+     * @throws org.mmapqueue.errors.CorruptException when its file is missing or has not the full size
      * @throws IOException when it can not be opened or mapped
      */
     public Segment pin(long id) throws IOException {

@@ -9,7 +9,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.io.RandomAccessFile;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -251,7 +250,7 @@ class SwapperTest {
     @Test
     void aSegmentThatIsNotThereIsSaidSo() throws IOException {
         make(4, 40);
-        assertThrows(NoSuchFileException.class, () -> swapper.pin(3));
+        assertThrows(CorruptException.class, () -> swapper.pin(3));
         assertEquals(0, swapper.mapped());
         write(0);
         assertHolds(0);
@@ -282,7 +281,7 @@ class SwapperTest {
             assertEquals(1, segment.getLong(0));
             assertThrows(RuntimeException.class, () -> segment.putLong(8, 1));
             reading.unpin(segment);
-            assertThrows(NoSuchFileException.class, () -> reading.pin(1));
+            assertThrows(CorruptException.class, () -> reading.pin(1));
         }
         assertFalse(temp.resolve("1_segment.dat").toFile().exists());
     }
