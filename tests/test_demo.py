@@ -8,6 +8,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -165,9 +166,12 @@ def test_a_line_gone_or_changed_in_the_output_is_noticed(
     damage: str,
 ) -> None:
     out, _, _ = finished
-    batch = max((out / "rows").glob("batch=*"))
-    rows = spark.read.parquet(str(batch))
-    victim = max(row.offset for row in rows.select("offset").collect())
+    rows = spark.read.parquet(str(out / "rows")).select("batch", "offset", "source", "position").collect()
+    # Not one that the killed agent pushed twice: its twin would still be there.
+    times = Counter((row.source, row.position) for row in rows)
+    victim_row = max((row for row in rows if times[row.source, row.position] == 1), key=lambda row: row.offset)
+    victim = victim_row.offset
+    batch = next(path for path in (out / "rows").glob("batch=*") if int(path.name[6:]) == victim_row.batch)
     harm = {
         "remove": f"SELECT * FROM {{rows}} WHERE offset <> {victim}",
         "alter": f"SELECT * EXCEPT (raw), if(offset = {victim}, X'21', raw) AS raw FROM {{rows}}",

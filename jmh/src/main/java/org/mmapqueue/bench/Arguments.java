@@ -29,7 +29,7 @@ record Arguments(boolean full, int rounds, int warmupMillis, int iterations, int
               --results DIR  where the raw JSON goes (build/bench/results)
               --list         print the rows and run nothing
 
-            Queues are made under build/bench of the working directory, or under -Dbench.dir, and removed.
+            Queues are made in build/bench of the working directory, or in -Dbench.dir, and removed.
             """;
 
     static Arguments parse(String... words) {

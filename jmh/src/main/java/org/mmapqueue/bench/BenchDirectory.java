@@ -7,15 +7,24 @@ import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.stream.Stream;
 
-/** Temporary directories on a real disk: under build/ of the working directory, or under -Dbench.dir. */
+/**
+ * Temporary directories on a real disk: in build/bench of the working directory, or in -Dbench.dir. All of them lie in
+ * one directory of their own there, which is the only one that is ever removed.
+ */
 final class BenchDirectory {
     static final String PROPERTY = "bench.dir";
 
     private BenchDirectory() {
     }
 
+    /** Where the directory for the queues lies. */
+    static Path base() {
+        return Path.of(System.getProperty(PROPERTY, "build/bench")).toAbsolutePath();
+    }
+
+    /** What is removed in the end. */
     static Path root() {
-        return Path.of(System.getProperty(PROPERTY, "build/bench/queues")).toAbsolutePath();
+        return base().resolve("mmapqueue-bench");
     }
 
     static Path create(String prefix) {

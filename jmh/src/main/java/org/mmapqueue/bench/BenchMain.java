@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
@@ -111,8 +112,8 @@ public final class BenchMain {
             scores.get(cell).add(results);
             runs++;
         }
-        try (PrintStream out = new PrintStream(Files.newOutputStream(arguments.results().resolve(name + ".json")), false,
-                StandardCharsets.UTF_8)) {
+        Path file = arguments.results().resolve(name + ".json");
+        try (PrintStream out = new PrintStream(Files.newOutputStream(file), false, StandardCharsets.UTF_8)) {
             ResultFormatFactory.getInstance(ResultFormatType.JSON, out).writeOut(raw);
         }
     }
@@ -146,7 +147,7 @@ public final class BenchMain {
                 .warmupTime(TimeValue.milliseconds(arguments.warmupMillis()))
                 .measurementIterations(arguments.iterations())
                 .measurementTime(TimeValue.milliseconds(arguments.millis()))
-                .jvmArgs(HEAP, "-D" + BenchDirectory.PROPERTY + "=" + BenchDirectory.root())
+                .jvmArgs(HEAP, "-D" + BenchDirectory.PROPERTY + "=" + BenchDirectory.base())
                 .shouldFailOnError(true)
                 .verbosity(VerboseMode.SILENT);
         cell.select(options);

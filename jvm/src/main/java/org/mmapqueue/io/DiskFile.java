@@ -19,11 +19,11 @@ import java.util.Set;
  */
 final class DiskFile implements DataFile {
     /**
-     * The page cache makes folios as large as the write that brings them in, and one fault maps one folio. A folio that
-     * straddles two page tables (2 MiB each) faults page by page instead, so large blocks are for files whose mappings
-     * the kernel aligns.
+     * The page cache makes folios as large as the write that brings them in, and one fault maps one folio. One of 2 MiB
+     * is mapped by a single entry, and a force has one entry to protect instead of 512. A folio that straddles two page
+     * tables (2 MiB each) faults page by page instead, so large blocks are for files whose mappings the kernel aligns.
      */
-    private static final int LARGE_BLOCK = 1 << 20;
+    private static final int LARGE_BLOCK = 2 << 20;
     private static final int SMALL_BLOCK = 128 << 10;
     private static final long ALIGNED_FROM = 2 << 20;
     private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(LARGE_BLOCK).asReadOnlyBuffer();

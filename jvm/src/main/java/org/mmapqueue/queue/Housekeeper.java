@@ -15,12 +15,12 @@ import org.mmapqueue.swap.Swapper;
  */
 final class Housekeeper implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Housekeeper.class);
-    private static final long BYTES_AHEAD = 128L << 20;
+    private static final long BYTES_AHEAD = 16L << 20;
 
     private final Swapper swapper;
     private final Appender.Ring ring;
-    private final int capacity;
     private final int ahead;
+    private final int maxInMemSegments;
     private final Thread thread;
     private volatile long entered = -1;
     private volatile boolean stopped;
@@ -31,9 +31,9 @@ final class Housekeeper implements AutoCloseable {
     Housekeeper(String name, Swapper swapper, Appender.Ring ring, Geometry geometry, int maxInMemSegments) {
         this.swapper = swapper;
         this.ring = ring;
-        this.capacity = geometry.capacity();
-        long byBytes = Math.max(1, BYTES_AHEAD / geometry.segmentSize());
-        this.ahead = (int) Math.min(Math.max(1, maxInMemSegments / 2 - 1), Math.min(byBytes, capacity - 1L));
+        this.maxInMemSegments = maxInMemSegments;
+        long byBytes = Math.max(2, BYTES_AHEAD / geometry.segmentSize());
+        this.ahead = (int) Math.min(Math.max(1, maxInMemSegments / 2 - 1), Math.min(byBytes, geometry.capacity() - 1L));
         this.thread = new Thread(this::run, name);
         this.thread.setDaemon(true);
     }
@@ -78,13 +78,15 @@ final class Housekeeper implements AutoCloseable {
             if (tail >= 0) {
                 ring.freeAhead(tail);
             }
-            for (int i = 1; i <= ahead && !stopped; i++) {
+            // Those that the limit has kept from being mapped are gone through again, the others are not.
+            long first = swapper.mapped() < maxInMemSegments ? tail + 1 : Math.max(tail, preparedTo) + 1;
+            for (long id = first; id <= tail + ahead && !stopped; id++) {
                 // Not further than a lap from the tail: its own slot is never free.
-                if (tail < 0 || !ring.isFree(tail + i)) {
+                if (tail < 0 || !ring.isFree(id)) {
                     return;
                 }
-                swapper.prepare(tail + i);
-                preparedTo = tail + i;
+                swapper.prepare(id);
+                preparedTo = id;
             }
             complained = false;
         } catch (IOException | RuntimeException e) {

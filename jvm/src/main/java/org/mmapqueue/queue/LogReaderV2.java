@@ -21,6 +21,7 @@ final class LogReaderV2 extends LogReader {
 
     private final LongSupplier published;
     private final RecordChecksum checksum;
+    private final CRC32C payloadCrc = new CRC32C();
     private final MetaFields fields;
     private final int maxLength;
     private long epoch;
@@ -142,7 +143,8 @@ final class LogReaderV2 extends LogReader {
 
     @Override
     void read(byte[] target) throws IOException {
-        CRC32C crc = new CRC32C();
+        CRC32C crc = payloadCrc;
+        crc.reset();
         int body = RecordDescriptor.bodyBytes(header);
         int start = offset + RecordDescriptor.HEADER;
         if (body <= segmentSize - start) {

@@ -80,6 +80,7 @@ public final class Swapper implements SegmentForcer, Closeable {
             Slot slot = settled(id);
             if (!slot.file.isMapped()) {
                 mapLive(slot);
+                slot.forced = true; // a reader's faults map pages read-only: as dear to a writer as forced ones
             }
             return pinned(slot, id);
         } finally {
@@ -101,7 +102,7 @@ public final class Swapper implements SegmentForcer, Closeable {
                 mapLive(slot);
             } else {
                 enterAhead(slot);
-                full = live >= max;
+                full = isLimitReached();
             }
             slot.preparedId = Slot.NONE;
             lastEntered = id;
@@ -251,7 +252,11 @@ public final class Swapper implements SegmentForcer, Closeable {
         lock.lock();
         try {
             slot = slots.get(geometry.slotOf(id));
-            boolean held = slot != null && slot.file.isMapped() && !slot.filling;
+            if (slot != null && (slot.filling || slot.preparedId > id
+                    || slot.segment != null && slot.segment.id() > id)) {
+                return; // acked by all, and its slot given to a later one
+            }
+            boolean held = slot != null && slot.file.isMapped();
             forcing = held ? slot.file.forcing() : null;
             if (held) {
                 slot.pins++;
@@ -277,6 +282,11 @@ public final class Swapper implements SegmentForcer, Closeable {
         }
     }
 
+    // A ring that fits into memory never needs a place.
+    private boolean isLimitReached() {
+        return live >= max && max < geometry.capacity();
+    }
+
     /** Whether the limit has been reached by segments that hold records: {@link #displaceWhenFull} has work to do. */
     public boolean isFull() {
         return full;
@@ -286,7 +296,7 @@ public final class Swapper implements SegmentForcer, Closeable {
     public void displaceWhenFull() throws IOException {
         lock.lock();
         try {
-            if (live >= max) {
+            if (isLimitReached()) {
                 displace();
             }
         } finally {
@@ -380,7 +390,7 @@ public final class Swapper implements SegmentForcer, Closeable {
             } else {
                 enterAhead(slot);
             }
-            full = live >= max;
+            full = isLimitReached();
         } finally {
             slot.pins--;
             if (!slot.file.isMapped()) {
@@ -450,7 +460,7 @@ public final class Swapper implements SegmentForcer, Closeable {
                 }
             }
         }
-        full = live >= max;
+        full = isLimitReached();
     }
 
     private void release(Slot slot) {

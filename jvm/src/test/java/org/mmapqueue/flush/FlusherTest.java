@@ -202,6 +202,17 @@ class FlusherTest {
         assertEquals(3 * SIZE + 50, flusher.durableCommitted());
     }
 
+    /** Recovery learns the number of the next record from it, even when all of it is acked. */
+    @Test
+    void theSegmentOfTheWatermarkIsAlwaysForced() {
+        meta.writing(3 * SIZE);
+        meta.reading(3 * SIZE);
+        meta.committed(3 * SIZE);
+        named.committed(3 * SIZE);
+        flusher.flush();
+        assertCalls("segment 2 0-4096", "named", "watermark 12288", "meta");
+    }
+
     @Test
     void theDurableAckIsTheOneThatWasForced() {
         flusher.startAt(77);

@@ -142,8 +142,16 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void aReaderNeverSeesAPartOfABatch() throws Exception {
-        int size = 25;
+    void aReaderNeverSeesAPartOfABatchOverSegments() throws Exception {
+        readBesideBatches(25, setup.segmentSize / 20, 60);
+    }
+
+    @Test
+    void aReaderNeverSeesAPartOfABatchInsideOfASegment() throws Exception {
+        readBesideBatches(40, 8, 300);
+    }
+
+    private void readBesideBatches(int size, int length, int rounds) throws Exception {
         AtomicBoolean done = new AtomicBoolean();
         Waiting.Running<Long> reading = Waiting.start(() -> {
             long expected = 0;
@@ -169,10 +177,10 @@ class BatchContractTest extends ContractTest {
         });
         long next = 0;
         try {
-            for (int round = 0; round < 60; round++) {
+            for (int round = 0; round < rounds; round++) {
                 List<byte[]> batch = new ArrayList<>();
                 for (int i = 0; i < size; i++) {
-                    batch.add(Payload.numbered(next++, setup.segmentSize / 20));
+                    batch.add(Payload.numbered(next++, length));
                 }
                 queue.pushBatch(batch, Waiting.LONG);
             }

@@ -9,6 +9,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.concurrent.Callable;
@@ -123,71 +124,72 @@ class CrashTest {
     }
 
     private void compare(Path at) throws Exception {
-        boolean last = at.equals(directory);
         try (MmapQueue queue = MmapQueue.open(CrashChild.config(at, version))) {
             long first = queue.consumer().readOffset();
+            List<Message> messages = Payload.drain(queue);
             // The ack under way at the kill may have been done; then its records were popped before, so they are there.
-            long zero = version == 1 ? offsetOfHead(queue) : first;
+            long zero = version == 1 ? offsetOfFirst(messages) : first;
             assertTrue(zero > acked, "offset " + acked + " was acked, but " + zero + " is delivered");
-            long offset = zero;
             long[] number = new long[THREADS];
             Arrays.fill(number, -1);
             int left = 0;
-            for (Message message = queue.poll(); message != null; message = queue.poll()) {
-                ByteBuffer head = ByteBuffer.wrap(message.data());
+            for (int i = 0; i < messages.size(); i++) {
+                assertEquals(first + i, messages.get(i).offset());
+                ByteBuffer head = ByteBuffer.wrap(messages.get(i).data());
                 int thread = head.getInt();
                 long counted = head.getLong();
                 int batch = head.getInt();
                 int place = head.getInt();
-                assertEquals(offset - zero + first, message.offset());
-                assertArrayEquals(payload(thread, counted, batch, place, message.data().length), message.data());
-                long[] expected = returned.get(offset);
-                if (expected != null) {
-                    assertEquals(thread + "/" + counted, expected[0] + "/" + expected[1], "at offset " + offset);
-                } else {
-                    // Stored, but the kill came before push could say so: at the thread's end, a whole batch.
-                    assertTrue(counted >= next[thread], "offset " + offset + " was never returned");
-                    returned.put(offset, new long[] {thread, counted});
-                    next[thread] = counted + 1;
-                }
+                assertArrayEquals(payload(thread, counted, batch, place, head.capacity()), head.array());
+                assertKnown(zero + i, thread, counted);
                 assertTrue(number[thread] == -1 || counted == number[thread] + 1, "the order of thread " + thread);
                 number[thread] = counted;
-                if (offset > zero) {
-                    assertEquals(left > 0 ? batch - left : 0, place, "a batch in one piece at offset " + offset);
+                if (i > 0) {
+                    assertEquals(left > 0 ? batch - left : 0, place, "a batch in one piece at offset " + (zero + i));
                 }
                 left = batch - place - 1;
-                offset++;
             }
             assertEquals(0, left, "the last batch is whole");
-            assertTrue(returned.isEmpty() || offset > returned.lastKey(),
-                    "the log ends at " + offset + ", but " + (returned.isEmpty() ? "" : returned.lastKey())
-                            + " was returned");
-            if (last) {
-                // Half of what is left is acked here, so that the ring turns.
-                if (offset > zero) {
-                    long upTo = zero + (offset - zero) / 2;
-                    queue.ack(upTo - zero + first);
-                    acked = Math.max(acked, upTo);
-                } else {
-                    acked = Math.max(acked, zero - 1);
+            long end = zero + messages.size();
+            assertTrue(returned.isEmpty() || end > returned.lastKey(), "the log ends at " + end + ", but "
+                    + (returned.isEmpty() ? "" : returned.lastKey()) + " was returned");
+            if (at.equals(directory)) {
+                acked = zero - 1;
+                if (!messages.isEmpty()) {
+                    // Half of what is left is acked here, so that the ring turns.
+                    acked += 1 + messages.size() / 2;
+                    queue.ack(acked - zero + first);
                 }
                 returned.headMap(acked, true).clear();
             }
         }
     }
 
-    /** In version 1 the first record says which one it is. */
-    private long offsetOfHead(MmapQueue queue) {
-        Message message = queue.peek();
-        if (message == null) {
-            return returned.isEmpty() ? acked + 1 : returned.lastKey() + 1;
+    private void assertKnown(long offset, int thread, long counted) {
+        long[] expected = returned.get(offset);
+        if (expected != null) {
+            assertEquals(thread + "/" + counted, expected[0] + "/" + expected[1], "at offset " + offset);
+            return;
         }
-        ByteBuffer head = ByteBuffer.wrap(message.data());
-        int thread = head.getInt();
-        long counted = head.getLong();
-        return returned.entrySet().stream()
-                .filter(entry -> entry.getValue()[0] == thread && entry.getValue()[1] == counted)
-                .mapToLong(java.util.Map.Entry::getKey).findFirst()
-                .orElseGet(() -> returned.isEmpty() ? acked + 1 : returned.lastKey() + 1);
+        // Stored, but the kill came before push could say so: at the thread's end.
+        assertTrue(counted >= next[thread], "offset " + offset + " was never returned");
+        returned.put(offset, new long[] {thread, counted});
+        next[thread] = counted + 1;
+    }
+
+    /** Version 1 stores no numbers: a record that is known says which ones the others are. */
+    private long offsetOfFirst(List<Message> messages) {
+        for (int i = 0; i < messages.size(); i++) {
+            ByteBuffer head = ByteBuffer.wrap(messages.get(i).data());
+            int thread = head.getInt();
+            long counted = head.getLong();
+            for (Map.Entry<Long, long[]> entry : returned.entrySet()) {
+                if (entry.getValue()[0] == thread && entry.getValue()[1] == counted) {
+                    return entry.getKey() - i;
+                }
+            }
+        }
+        // All that was returned has been acked.
+        return returned.isEmpty() ? acked + 1 : returned.lastKey() + 1;
     }
 }

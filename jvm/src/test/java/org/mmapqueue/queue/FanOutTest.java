@@ -280,6 +280,45 @@ class FanOutTest {
         assertEquals(queue.stats().writingPosition(), queue.stats().slowestCommittedPosition());
     }
 
+    /** Between the choice of its place and the appearance of its page the writer frees nothing that it will want. */
+    @Test
+    void aConsumerThatIsBeingMadeHoldsItsSpace() {
+        queue.close();
+        FaultyStorage storage = new FaultyStorage();
+        QueueCore core = QueueCore.open(QueueConfig.builder(directory).build(), storage);
+        try {
+            ConsumerCore first = core.consumer("default", StartAt.EARLIEST);
+            for (int i = 0; i < 20; i++) {
+                core.push(Payload.numbered(i, 300), 0, 300);
+            }
+            boolean[] busy = new boolean[1];
+            storage.failWhen((call, path) -> {
+                if (path.endsWith("named.dat.new") && !busy[0]) {
+                    busy[0] = true;
+                    for (Message message = first.poll(); message != null; message = first.poll()) {
+                        core.ack(first, message.offset());
+                    }
+                    assertThrows(FullException.class, () -> {
+                        for (int i = 20; i < 1000; i++) {
+                            core.push(Payload.numbered(i, 300), 0, 300);
+                        }
+                    });
+                }
+                return false;
+            });
+            ConsumerCore named = core.consumer("named", StartAt.EARLIEST);
+            assertTrue(busy[0]);
+            for (int i = 0; i < 50; i++) {
+                Message message = named.poll();
+                assertEquals(i, message.offset());
+                assertEquals(i, Payload.numberOf(message.data()));
+            }
+        } finally {
+            storage.heal();
+            core.close();
+        }
+    }
+
     @Test
     void consumersAreMadeWhileTheRingTurns() throws Exception {
         int total = 3000;

@@ -48,6 +48,14 @@ final class PowerLossStorage implements Storage {
         }
     }
 
+    /** What is on the disk of a directory is on that of its copy, too: a killed process leaves the page cache. */
+    PowerLossStorage killed(Path directory, Path copy) {
+        PowerLossStorage next = new PowerLossStorage();
+        forced.forEach((file, bytes) -> next.forced.put(copy.resolve(directory.relativize(file).toString()), bytes));
+        entries.forEach(file -> next.entries.add(copy.resolve(directory.relativize(file).toString())));
+        return next;
+    }
+
     /** The kernel writes some pages back by itself, as it does at any time. */
     synchronized void writeBack(Path directory, SplittableRandom random) {
         for (Path file : files(directory)) {

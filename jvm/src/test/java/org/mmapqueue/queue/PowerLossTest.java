@@ -229,6 +229,33 @@ class PowerLossTest {
         }
     }
 
+    /** A process is killed, the next one recovers: what that found in the page cache is durable from then on. */
+    @Test
+    void afterTheRecoveryFromAKill() throws IOException {
+        for (int run = 0; run < RUNS; run++) {
+            SplittableRandom random = new SplittableRandom(run);
+            open(true);
+            for (int i = 0; i < 80; i++) {
+                step(random);
+            }
+            Path killed = Directories.copy(directory, temp.resolve("after-kill"));
+            PowerLossStorage second = storage.killed(directory, killed);
+            close();
+            QueueCore recovered = QueueCore.open(config(killed), second);
+            assertEquals(pushed, recovered.endOffset());
+            durable = pushed;
+            readers.forEach(reader -> reader.durablyAcked = reader.acked);
+            Path left = second.lose(killed, temp.resolve("left"), random, run % 2 * 50);
+            recovered.close();
+            Directories.delete(killed);
+            try {
+                check(left);
+            } catch (RuntimeException | AssertionError e) {
+                throw new AssertionError("run " + run, e);
+            }
+        }
+    }
+
     /** The cursors on the disk are older than the segments: the kernel writes pages back in any order. */
     @Test
     void theRingHasBeenUsedAgainSinceTheCursorsWereForced() throws IOException {

@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.zip.CRC32C;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -104,10 +105,10 @@ class RecoveryTest {
 
     @Test
     void segmentsBehindATornRecordNeverComeBack() {
-        // Two whole segments follow the one with the torn record; their headers are good, but of an older epoch.
-        Path left = left(3, lengths(50, 200));
-        Directories.overwrite(left.resolve("0_segment.dat"), 64 + 6 * 208 + 8 + 100, (byte) 0);
-        List<byte[]> expected = new ArrayList<>(payloads(0, lengths(6, 200)));
+        // Whole segments follow the one with the torn record, each beginning with a whole record.
+        Path left = left(3, lengths(40, 496));
+        Directories.overwrite(left.resolve("0_segment.dat"), 64 + 6 * 504 + 8 + 100, (byte) 0);
+        List<byte[]> expected = new ArrayList<>(payloads(0, lengths(6, 496)));
         // Each crash closes a segment, so the new log passes over all of the stranded ones.
         for (int crash = 0; crash < 8; crash++) {
             MmapQueue queue = open(left);
@@ -247,24 +248,24 @@ class RecoveryTest {
     void aSegmentOfALowerEpochIsNotPartOfTheLog() {
         // Epoch 1 wrote segments 0..2; a recovery cut it in segment 0; epoch 2 wrote segment 1 and was killed: segment 2
         // is there, whole, with the right id.
-        Path left = left(3, lengths(50, 200));
-        Directories.overwrite(left.resolve("0_segment.dat"), 64 + 6 * 208 + 8 + 100, (byte) 0);
+        // Each segment takes eight records to its last byte, so that each begins with a whole one.
+        Path left = left(3, lengths(30, 496));
+        byte[] stranded = Directories.read(left.resolve("2_segment.dat"));
+        Directories.overwrite(left.resolve("0_segment.dat"), 64 + 6 * 504 + 8 + 100, (byte) 0);
         MmapQueue queue = open(left);
-        List<byte[]> expected = new ArrayList<>(payloads(0, lengths(6, 200)));
-        // Segment 1 to its last byte, with no room for a header behind.
-        for (int i = 0; i < 9; i++) {
-            expected.add(Payload.of(i, 440));
+        List<byte[]> expected = new ArrayList<>(payloads(0, lengths(6, 496)));
+        for (int i = 0; i < 8; i++) {
+            expected.add(Payload.of(100 + i, 496));
         }
-        queue.pushBatch(expected.subList(6, 15));
+        queue.pushBatch(expected.subList(6, 14));
         assertEquals(2 * SEGMENT, queue.stats().writingPosition());
         left = kill(queue, left);
         // What the housekeeper has prepared would hide it: the slot as it was in epoch 1.
-        Path stale = left(3, lengths(50, 200));
-        Directories.overwrite(left.resolve("2_segment.dat"), 0, Directories.read(stale.resolve("2_segment.dat")));
+        Directories.overwrite(left.resolve("2_segment.dat"), 0, stranded);
         try (MmapQueue again = open(left)) {
             Payload.assertMessages(0, expected, Payload.drain(again));
-            assertEquals(15, again.push(Payload.of(7, 3000)));
-            Payload.assertMessages(15, List.of(Payload.of(7, 3000)), Payload.drain(again));
+            assertEquals(14, again.push(Payload.of(7, 3000)));
+            Payload.assertMessages(14, List.of(Payload.of(7, 3000)), Payload.drain(again));
         }
     }
 
@@ -286,6 +287,27 @@ class RecoveryTest {
         }
         try (MmapQueue queue = open(left)) {
             Payload.assertMessages(0, payloads(0, lengths(6, 100)), Payload.drain(queue));
+        }
+    }
+
+    /** The clock may be set back while the queue is closed: the log's own newest time holds. */
+    @Test
+    void timestampsDoNotDecreaseOverAnOpen() {
+        Path directory = temp.resolve("stamped");
+        QueueConfig config = QueueConfig.builder(directory).segmentSize(SEGMENT).queueCapacitySegments(16).build();
+        try (MmapQueue queue = MmapQueue.open(config)) {
+            queue.push(new byte[10]);
+        }
+        long future = System.currentTimeMillis() * 1000 + 3_600_000_000L;
+        Path segment = directory.resolve("0_segment.dat");
+        Directories.putWord(segment, 48, future);
+        CRC32C crc = new CRC32C();
+        crc.update(Directories.read(segment), 0, 60);
+        Directories.putWord(segment, 56, crc.getValue() << 32 | Directories.word(segment, 56) & 0xFFFF_FFFFL);
+        try (MmapQueue queue = MmapQueue.open(config)) {
+            queue.push(new byte[10]);
+            queue.pop();
+            assertEquals(future, queue.pop().timestampMicros());
         }
     }
 

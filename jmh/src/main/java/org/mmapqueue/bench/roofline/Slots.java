@@ -16,9 +16,9 @@ import org.mmapqueue.io.Mapped;
  * {@link Positions} that it is there. Another thread may {@link #force}.
  */
 final class Slots implements Closeable {
-    // The kernel makes folios as large as the writes that create them, up to 2 MiB. One page fault maps a whole folio that
-    // lies inside one page table; mappings of 2 MiB and more are aligned to that, smaller ones are not. A folio of 2 MiB
-    // is mapped by one entry: to force it takes one interrupt of the other processors instead of one for each 4 KiB.
+    // The kernel makes folios as large as the writes that create them, up to 2 MiB. One page fault maps a whole folio
+    // that lies inside one page table; mappings of 2 MiB and more are aligned to that, smaller ones are not. A folio of
+    // 2 MiB is mapped by one entry: to force it takes one interrupt of the other processors, not one for each 4 KiB.
     private static final int SMALL_BLOCK = 128 << 10;
     private static final int LARGE_BLOCK = 2 << 20;
     // One store is enough for a folio; no block is smaller than this.
