@@ -235,7 +235,8 @@ public final class Flusher implements Closeable {
     /**
      * Forces what has been published since the last time; returns up to where. Segments before {@code needed} are left
      * out: nobody will read them again, once the cursors that say so are on the disk. The segment that holds
-     * {@code needed} is forced from its beginning, because finding the number of a record begins there.
+     * {@code needed} is forced from its beginning, because finding the number of a record begins there; so is the last
+     * one, for the number of the next record, even when all of it has been acked.
      */
     private long forceData(long needed) throws IOException {
         long target = meta.writing();
@@ -245,7 +246,7 @@ public final class Flusher implements Closeable {
         }
         long last = geometry.segmentOfEnd(target);
         // An id a lap behind shares its slot with a later one.
-        long first = Math.max(geometry.segmentOf(needed), last - geometry.capacity() + 1);
+        long first = Math.max(Math.min(geometry.segmentOf(needed), last), last - geometry.capacity() + 1);
         if (geometry.segmentOf(from) < first) {
             from = geometry.position(first, 0);
         }

@@ -16,6 +16,7 @@ import org.junit.jupiter.api.Test;
 
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.TooLargeException;
+import org.mmapqueue.io.DiskStorage;
 
 @ForEverySetup
 class BatchContractTest extends ContractTest {
@@ -141,17 +142,64 @@ class BatchContractTest extends ContractTest {
         }
     }
 
-    @Test
-    void aReaderNeverSeesAPartOfABatchOverSegments() throws Exception {
-        readBesideBatches(25, setup.segmentSize / 20, 60);
+    /** A batch whose payloads, while they are being stored, look whether a reader finds something. */
+    private static final class Looking implements Batch {
+        private final List<byte[]> payloads;
+        private final ConsumerCore consumer;
+        private int looks;
+
+        Looking(List<byte[]> payloads, ConsumerCore consumer) {
+            this.payloads = payloads;
+            this.consumer = consumer;
+        }
+
+        @Override
+        public int count() {
+            return payloads.size();
+        }
+
+        @Override
+        public byte[] array(int i) {
+            assertNull(consumer.poll(), "a part of the batch was visible at record " + i);
+            looks++;
+            return payloads.get(i);
+        }
+
+        @Override
+        public int from(int i) {
+            return 0;
+        }
+
+        @Override
+        public int length(int i) {
+            return payloads.get(i).length;
+        }
     }
 
     @Test
-    void aReaderNeverSeesAPartOfABatchInsideOfASegment() throws Exception {
-        readBesideBatches(40, 8, 300);
+    void nothingOfABatchIsVisibleBeforeAllOfItIsStored() {
+        queue.close();
+        QueueCore core = QueueCore.open(setup.config(directory).build(), DiskStorage.INSTANCE);
+        try {
+            ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
+            for (int count : new int[] {2, 3, 9, 25}) {
+                Looking batch = new Looking(tenths(count, count), consumer);
+                long first = core.push(batch);
+                assertTrue(batch.looks >= count);
+                for (int i = 0; i < count; i++) {
+                    Payload.assertMessages(first + i, tenths(count + i, 1), List.of(consumer.poll()));
+                }
+                core.ack(consumer, first + count - 1);
+            }
+        } finally {
+            core.close();
+        }
+        queue = setup.open(directory);
     }
 
-    private void readBesideBatches(int size, int length, int rounds) throws Exception {
+    @Test
+    void aReaderBesideTheWriterNeverSeesAPartOfABatch() throws Exception {
+        int size = 25;
         AtomicBoolean done = new AtomicBoolean();
         Waiting.Running<Long> reading = Waiting.start(() -> {
             long expected = 0;
@@ -177,10 +225,10 @@ class BatchContractTest extends ContractTest {
         });
         long next = 0;
         try {
-            for (int round = 0; round < rounds; round++) {
+            for (int round = 0; round < 60; round++) {
                 List<byte[]> batch = new ArrayList<>();
                 for (int i = 0; i < size; i++) {
-                    batch.add(Payload.numbered(next++, length));
+                    batch.add(Payload.numbered(next++, setup.segmentSize / 20));
                 }
                 queue.pushBatch(batch, Waiting.LONG);
             }
