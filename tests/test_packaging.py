@@ -87,7 +87,11 @@ def test_both_languages_have_the_same_methods(open_queue: Open) -> None:
     open_queue()
     package = _standalone.jvm().org.mmapqueue.bridge
     kinds = {"int": "i", "long": "L", "class java.lang.String": "s", "class [B": "b"}
-    for java, calls in ((package.QueueHandle, _names.HANDLE_CALLS), (package.Stage, _names.STAGE_CALLS)):
+    for java, calls in (
+        (package.Bridge, _names.BRIDGE_CALLS),
+        (package.QueueHandle, _names.HANDLE_CALLS),
+        (package.Stage, _names.STAGE_CALLS),
+    ):
         found = {
             method.getName(): "".join(kinds[kind.toString()] for kind in method.getParameterTypes())
             for method in java._java_lang_class.getDeclaredMethods()

@@ -2,25 +2,36 @@
 
 from typing import Any
 
-from py4j.java_gateway import JavaClass
+from py4j.java_gateway import JavaClass, JavaObject
 from py4j.protocol import Py4JError
 
 from mmapqueue import _jars, _names, _standalone
-from mmapqueue._calls import java_exception, translated
+from mmapqueue._calls import Call, translated
 from mmapqueue._errors import JarNotFound, MmapQueueError
 from mmapqueue._version import __version__
 
 _JAVA_NEEDED = 17
 
 
-def bridge_of(spark: object) -> JavaClass:
-    """The bridge class in the JVM of a Spark session, or in the JVM of our own for None.
+def open_queue(spark: object, options: str) -> JavaObject:
+    """Opens a queue in the JVM of a Spark session, or in the JVM of our own for None.
+
+    Args:
+        spark: The session, or None.
+        options: The configuration as the bridge takes it.
+
+    Returns:
+        The handle of the queue.
 
     Raises:
         JarNotFound: The JVM does not have the jar, or has another version of it.
-        MmapQueueError: There is no JVM to be had here.
+        MmapQueueError: There is no JVM to be had here, or the queue can not be opened.
     """
-    return _bridge_in(_standalone.jvm() if spark is None else _jvm_of(spark))
+    return _call(_bridge_in(_standalone.jvm() if spark is None else _jvm_of(spark)), "open")(options)
+
+
+def _call(bridge: JavaClass, name: str) -> Call:
+    return Call(bridge, name, _names.BRIDGE_CALLS[name])
 
 
 def _jvm_of(spark: object) -> Any:
@@ -40,14 +51,15 @@ def _jvm_of(spark: object) -> Any:
 
 def _bridge_in(jvm: Any) -> JavaClass:
     try:
+        _check_java(jvm)
         found = jvm
         for part in _names.BRIDGE.split("."):
             found = getattr(found, part)
-        if not isinstance(found, JavaClass):
-            raise JarNotFound(f"the JVM does not have the jar of mmapqueue on its class path; {_jars.how_to_add()}")
-        version = found.version()
     except Py4JError as error:
-        raise _failed_to_load(jvm, error) from None
+        raise translated(error) from None
+    if not isinstance(found, JavaClass):
+        raise JarNotFound(f"the JVM does not have the jar of mmapqueue on its class path; {_jars.how_to_add()}")
+    version = _call(found, "version")()
     if version != __version__:
         raise JarNotFound(
             f"the JVM has version {version} of the jar of mmapqueue on its class path, and this Python module is "
@@ -56,11 +68,8 @@ def _bridge_in(jvm: Any) -> JavaClass:
     return found
 
 
-def _failed_to_load(jvm: Any, error: Py4JError) -> BaseException:
-    """An old Java finds the class and can not read it: what it says of that helps nobody."""
-    if java_exception(error) is None:
-        return translated(error)
+def _check_java(jvm: Any) -> None:
+    """Before any class of ours is asked for: a Java that is too old fails to read it, and drops the connection."""
     version = str(jvm.java.lang.System.getProperty("java.specification.version"))
     if version.startswith("1.") or int(version) < _JAVA_NEEDED:
-        return MmapQueueError(f"Java {_JAVA_NEEDED} or newer is needed, and this JVM has Java {version}")
-    return translated(error)
+        raise MmapQueueError(f"Java {_JAVA_NEEDED} or newer is needed, and this JVM has Java {version}")

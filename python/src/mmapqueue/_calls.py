@@ -1,13 +1,14 @@
 """Calls into the JVM: sent as ready-made commands, their errors translated.
 
 A call of a py4j member builds its command anew each time and asks a list of converters about every argument, which
-costs more than the round trip itself. What is sent here are the same commands, of the documented protocol.
+costs more than the round trip itself. What is sent here are the same commands, of the documented protocol. Nor do the
+answers go through what PySpark puts in py4j's place, which takes every JVM for its own when there is an exception.
 """
 
 from collections.abc import Callable
 from typing import Any
 
-from py4j.java_gateway import JavaMember, JavaObject
+from py4j.java_gateway import JavaClass, JavaMember, JavaObject
 from py4j.protocol import (
     BYTES_TYPE,
     CALL_COMMAND_NAME,
@@ -42,7 +43,7 @@ class Call:
 
     __slots__ = ("_member", "_owner", "_plain", "_send", "_template")
 
-    def __init__(self, owner: JavaObject, name: str, parameters: str) -> None:
+    def __init__(self, owner: JavaObject | JavaClass, name: str, parameters: str) -> None:
         member: JavaMember = getattr(owner, name)
         self._owner = owner  # The JVM lets go of an object when the last Python reference to it is gone.
         self._member = member

@@ -70,7 +70,7 @@ class Consumer:
     def __init__(self, opened: Opened, name: str, start: str) -> None:
         self.name = name
         self._opened = opened
-        self._number: int = opened.consumer(name, start)
+        self._number: int = opened.ask("consumer", name, start)
         self._local = threading.local()
         # Popped in the JVM, and wanted by nobody yet: batches cut short, calls interrupted. They go first.
         self._returned: deque[Message] = deque()
@@ -172,8 +172,7 @@ class Consumer:
             Closed: The queue is closed.
         """
         offset = message.offset if isinstance(message, Message) else index(message)
-        self._opened.check()
-        self._opened.ack(self._number, offset)
+        self._opened.ask("ack", self._number, offset)
 
     def consume(
         self, timeout: float | None = None, *, max_records: int = 1000, max_bytes: int | None = None
@@ -228,14 +227,12 @@ class Consumer:
 
     def size(self) -> int:
         """How many records this consumer has not popped."""
-        self._opened.check()
-        unread: int = self._opened.size(self._number)
+        unread: int = self._opened.ask("size", self._number)
         return unread + len(self._returned)
 
     def lag(self) -> int:
         """How many records this consumer has not acked."""
-        self._opened.check()
-        behind: int = self._opened.lag(self._number)
+        behind: int = self._opened.ask("lag", self._number)
         return behind
 
     def empty(self) -> bool:

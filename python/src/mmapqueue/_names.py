@@ -24,7 +24,13 @@ ERRORS: dict[str, tuple[type[_errors.MmapQueueError], tuple[str, ...]]] = {
     "org.mmapqueue.errors.OutOfRangeException": (_errors.OutOfRange, ("requested", "first", "last")),
 }
 
-#: Methods of QueueHandle, with their parameters: i is an int, L a long, s a string, b bytes.
+#: Methods of the bridge, with their parameters: i is an int, L a long, s a string, b bytes.
+BRIDGE_CALLS = {
+    "version": "",
+    "open": "s",
+}
+
+#: Methods of QueueHandle.
 HANDLE_CALLS = {
     "ack": "iL",
     "lag": "i",

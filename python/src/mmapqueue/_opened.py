@@ -4,7 +4,7 @@ import os
 from math import ceil
 from pathlib import Path
 from time import monotonic, sleep
-from typing import Protocol
+from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 from py4j.java_gateway import JavaObject
@@ -47,25 +47,14 @@ class Opened:
     """
 
     def __init__(self, handle: JavaObject, path: str) -> None:
-        def call(name: str) -> Call:
-            return Call(handle, name, _names.HANDLE_CALLS[name])
-
         self.path = path
         self.pid = _getpid()
         self.closed = False
-        self.ack = call("ack")
-        self.lag = call("lag")
-        self.size = call("size")
-        self.full = call("full")
-        self.flush = call("flush")
-        self.stats = call("stats")
-        self.consumer = call("consumer")
-        self.create_consumer = call("createConsumer")
+        self._calls = {name: Call(handle, name, parameters) for name, parameters in _names.HANDLE_CALLS.items()}
         self.pool = Pool(handle, Path(path))
         self.hands: WeakValueDictionary[int, Hand] = WeakValueDictionary()
-        self._close = call("close")
-        self._closed = _lifetime.track(self, self._close, f"mmapqueue.Queue({path!r})")
-        words = call("config")().split(_names.SEPARATOR)
+        self._closed = _lifetime.track(self, self._calls["close"], f"mmapqueue.Queue({path!r})")
+        words = self._calls["config"]().split(_names.SEPARATOR)
         self.config: dict[str, str] = dict(zip(words[::2], words[1::2], strict=True))
         self.max_event_size = int(self.config["max_event_size"])
         self.capacity = int(self.config["queue_capacity_segments"]) * int(self.config["segment_size"])
@@ -80,6 +69,17 @@ class Opened:
         if self.closed:
             raise self.closed_error()
 
+    def ask(self, name: str, *arguments: int | str) -> Any:
+        """Calls a method of the handle, one of those in `_names.HANDLE_CALLS`."""
+        self.check()
+        try:
+            return self._calls[name](*arguments)
+        except MmapQueueError:
+            if self.closed:
+                # Meanwhile; and if that was at the end of the program, the JVM does not even answer.
+                raise self.closed_error() from None
+            raise
+
     def closed_error(self) -> Closed:
         """What calls raise after close."""
         return Closed(f"the queue in {self.path} is closed")
@@ -93,7 +93,7 @@ class Opened:
                 return
             self.closed = True
             try:
-                self._close.within()
+                self._calls["close"].within()
             finally:
                 self._closed()
                 self.pool.close()

@@ -6,10 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
 
-from py4j.protocol import Py4JError
-
 from mmapqueue import _attach, _names, _stats
-from mmapqueue._calls import java_exception, translated
 from mmapqueue._consumer import Consumer
 from mmapqueue._errors import ConfigError
 from mmapqueue._interrupts import Shield
@@ -97,14 +94,8 @@ class Queue:
         """
         self.path = str(Path(path).absolute())
         options = _options({_DIRECTORY: self.path, **configuration})
-        bridge = _attach.bridge_of(spark)
-        try:
-            with Shield():
-                self._opened = Opened(bridge.open(options), self.path)
-        except Exception as error:
-            if isinstance(error, Py4JError) or java_exception(error) is not None:
-                raise translated(error) from None
-            raise
+        with Shield():
+            self._opened = Opened(_attach.open_queue(spark, options), self.path)
         try:
             self._consumers: dict[str, Consumer] = {}
             self._consumer_name = consumer
@@ -196,8 +187,7 @@ class Queue:
             Poisoned: It could not be written.
             Closed: The queue is closed.
         """
-        self._opened.check()
-        self._opened.flush()
+        self._opened.ask("flush")
 
     # ---- reading
 
@@ -236,8 +226,7 @@ class Queue:
             ConfigError: The name or the start is not allowed.
             Closed: The queue is closed.
         """
-        self._opened.check()
-        self._opened.create_consumer(name, start)
+        self._opened.ask("createConsumer", name, start)
 
     def _reader(self) -> Consumer:
         """The consumer that this object reads as."""
@@ -287,13 +276,11 @@ class Queue:
 
     def full(self) -> bool:
         """Whether a record of max_event_size would find no room now. As long as it would, no push is refused."""
-        self._opened.check()
-        return bool(self._opened.full())
+        return bool(self._opened.ask("full"))
 
     def stats(self) -> Stats:
         """The state of the queue now."""
-        self._opened.check()
-        return _stats.parsed(self._opened.stats())
+        return _stats.parsed(self._opened.ask("stats"))
 
     # ---- the end
 
