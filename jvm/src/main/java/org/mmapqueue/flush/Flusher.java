@@ -12,6 +12,7 @@ import java.util.function.Supplier;
 
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.PoisonedException;
+import org.mmapqueue.io.Threads;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Geometry;
@@ -161,17 +162,7 @@ public final class Flusher implements Closeable {
         } finally {
             waiting.unlock();
         }
-        boolean interrupted = false;
-        while (thread.isAlive()) {
-            try {
-                thread.join();
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        Threads.join(thread);
     }
 
     /** Forces everything for the last time, as {@link #flush} does; every later call raises ClosedException. */

@@ -6,6 +6,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import org.mmapqueue.io.Threads;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.swap.Swapper;
 
@@ -101,16 +102,6 @@ final class Housekeeper implements AutoCloseable {
     public void close() {
         stopped = true;
         LockSupport.unpark(thread);
-        boolean interrupted = false;
-        while (thread.isAlive()) {
-            try {
-                thread.join();
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        Threads.join(thread);
     }
 }
