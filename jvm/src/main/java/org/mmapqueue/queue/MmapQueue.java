@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
+import java.util.function.BooleanSupplier;
 
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.MmapQueueException;
@@ -29,6 +30,7 @@ public final class MmapQueue implements AutoCloseable {
     private final QueueCore core;
     private volatile Consumer defaultConsumer;
     private volatile boolean closed;
+    private final BooleanSupplier gone = () -> closed;
 
     private MmapQueue(QueueCore core) {
         this.core = core;
@@ -115,7 +117,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.TooLargeException when it is larger than max_event_size
      */
     public long push(byte[] data, Duration timeout) throws InterruptedException {
-        return core().push(data, 0, data.length, nanos(timeout));
+        return core().push(data, 0, data.length, nanos(timeout), gone);
     }
 
     /**
@@ -130,7 +132,7 @@ public final class MmapQueue implements AutoCloseable {
      */
     public long push(ByteBuffer data, Duration timeout) throws InterruptedException {
         byte[] copy = copyOf(data);
-        long offset = core().push(copy, 0, copy.length, nanos(timeout));
+        long offset = core().push(copy, 0, copy.length, nanos(timeout), gone);
         data.position(data.limit());
         return offset;
     }
@@ -146,7 +148,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.PoisonedException when the force fails: whether the record is on the disk is open
      */
     public long pushSync(byte[] data, Duration timeout) throws InterruptedException {
-        long offset = core().push(data, 0, data.length, nanos(timeout));
+        long offset = core().push(data, 0, data.length, nanos(timeout), gone);
         core.awaitDurable();
         return offset;
     }
@@ -174,7 +176,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.TooLargeException when one is larger than max_event_size, or all than the ring
      */
     public long pushBatch(List<byte[]> batch, Duration timeout) throws InterruptedException {
-        return core().push(Batch.of(batch), nanos(timeout));
+        return core().push(Batch.of(batch), nanos(timeout), gone);
     }
 
     /**
@@ -192,7 +194,7 @@ public final class MmapQueue implements AutoCloseable {
      */
     public long pushBatch(byte[] buffer, int from, int[] lengths, int count, Duration timeout)
             throws InterruptedException {
-        return core().push(Batch.packed(buffer, from, lengths, count), nanos(timeout));
+        return core().push(Batch.packed(buffer, from, lengths, count), nanos(timeout), gone);
     }
 
     private static byte[] copyOf(ByteBuffer data) {

@@ -2,6 +2,7 @@ package org.mmapqueue.queue;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.function.BooleanSupplier;
 
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
@@ -153,12 +154,14 @@ final class QueueCore implements Consumers.Log {
         return offset;
     }
 
-    long push(byte[] source, int from, int length, long timeoutNanos) throws InterruptedException {
-        return push(() -> writer().append(source, from, length), 1, timeoutNanos);
+    /** Waits for room until {@code gone} says that the caller's handle has been closed meanwhile. */
+    long push(byte[] source, int from, int length, long timeoutNanos, BooleanSupplier gone)
+            throws InterruptedException {
+        return push(() -> writer().append(source, from, length), 1, timeoutNanos, gone);
     }
 
-    long push(Batch batch, long timeoutNanos) throws InterruptedException {
-        return push(() -> writer().append(batch), batch.count(), timeoutNanos);
+    long push(Batch batch, long timeoutNanos, BooleanSupplier gone) throws InterruptedException {
+        return push(() -> writer().append(batch), batch.count(), timeoutNanos, gone);
     }
 
     long push(Batch batch) {
@@ -174,12 +177,15 @@ final class QueueCore implements Consumers.Log {
         long run();
     }
 
-    private long push(Append append, int count, long timeoutNanos) throws InterruptedException {
+    private long push(Append append, int count, long timeoutNanos, BooleanSupplier gone) throws InterruptedException {
         if (Thread.interrupted()) {
             throw new InterruptedException();
         }
         long deadline = System.nanoTime() + timeoutNanos;
         while (true) {
+            if (gone.getAsBoolean()) {
+                throw new ClosedException("this handle of the queue was closed");
+            }
             long seen = consumers.slowest();
             long offset = append.run();
             if (offset != Appender.FULL) {

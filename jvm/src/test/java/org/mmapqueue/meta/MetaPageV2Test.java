@@ -8,9 +8,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.zip.CRC32C;
 
 import org.junit.jupiter.api.Test;
@@ -92,7 +94,7 @@ class MetaPageV2Test {
         for (int i = 0; i < table.length; i++) {
             assertEquals(table[i], bytes.getLong(i * 8), "word " + i);
         }
-        assertEquals("MMAPQUE2", new String(bytes.array(), 80, 8, java.nio.charset.StandardCharsets.US_ASCII));
+        assertEquals("MMAPQUE2", new String(bytes.array(), 80, 8, StandardCharsets.US_ASCII));
         assertEquals(FIELDS.uuidHigh(), bytes.getLong(88));
         assertEquals(FIELDS.uuidLow(), bytes.getLong(96));
         assertEquals(8192, bytes.getLong(104));
@@ -103,7 +105,7 @@ class MetaPageV2Test {
         CRC32C crc = new CRC32C();
         crc.update(bytes.array(), 72, 144 - 72);
         assertEquals((int) crc.getValue(), bytes.getInt(144));
-        assertEquals("CLEAN", new String(bytes.array(), 256, 5, java.nio.charset.StandardCharsets.US_ASCII));
+        assertEquals("CLEAN", new String(bytes.array(), 256, 5, StandardCharsets.US_ASCII));
         assertEquals(3 * 8192 + 9, bytes.getLong(512));
         assertEquals(2 * 8192 + 6, bytes.getLong(576));
         assertEquals(8192 + 8, bytes.getLong(640));
@@ -171,11 +173,11 @@ class MetaPageV2Test {
     void anotherLengthIsRefused() throws IOException {
         create().close();
         byte[] whole = Files.readAllBytes(file());
-        Files.write(file(), java.util.Arrays.copyOf(whole, 4095));
+        Files.write(file(), Arrays.copyOf(whole, 4095));
         assertRefused(4095, "4095", "expected 4096");
-        Files.write(file(), java.util.Arrays.copyOf(whole, 4097));
+        Files.write(file(), Arrays.copyOf(whole, 4097));
         assertRefused(4097, "4097", "expected 4096");
-        Files.write(file(), java.util.Arrays.copyOf(whole, 80));
+        Files.write(file(), Arrays.copyOf(whole, 80));
         assertRefused(80, "Satellite");
         Files.delete(file());
         assertThrows(NoSuchFileException.class, this::open);

@@ -12,6 +12,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
 
 import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.FullException;
 
 @ForEverySetup
 class ClosedContractTest extends ContractTest {
@@ -107,6 +108,18 @@ class ClosedContractTest extends ContractTest {
             assertThrows(ClosedException.class, popping::result);
             other.push(BYTES);
             assertEquals(1, other.pop().data().length);
+        }
+    }
+
+    @Test
+    void aPushThatWaitsForRoomEndsWithItsHandle() throws Exception {
+        fill();
+        try (MmapQueue other = setup.open(directory)) {
+            Waiting.Running<Long> pushing = Waiting.start(() -> queue.push(setup.tenth(1), Waiting.LONG))
+                    .untilItWaits();
+            queue.close();
+            assertThrows(ClosedException.class, pushing::result);
+            assertThrows(FullException.class, () -> other.push(setup.tenth(1)));
         }
     }
 

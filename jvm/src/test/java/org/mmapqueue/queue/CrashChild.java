@@ -1,6 +1,9 @@
 package org.mmapqueue.queue;
 
+import java.io.FileDescriptor;
+import java.io.FileOutputStream;
 import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -21,7 +24,7 @@ final class CrashChild {
         Path directory = Path.of(args[0]);
         SplittableRandom seeds = new SplittableRandom(Long.parseLong(args[1]));
         int version = Integer.parseInt(args[3]);
-        PrintStream out = new PrintStream(new java.io.FileOutputStream(java.io.FileDescriptor.out), false);
+        PrintStream out = new PrintStream(new FileOutputStream(FileDescriptor.out), false);
         MmapQueue queue = MmapQueue.open(config(directory, version));
         say(out, "ready");
         List<Thread> threads = new ArrayList<>();
@@ -47,7 +50,7 @@ final class CrashChild {
 
     // One write for each line: a pipe takes it whole or not at all.
     private static void say(PrintStream out, String line) {
-        byte[] bytes = (line + "\n").getBytes(java.nio.charset.StandardCharsets.US_ASCII);
+        byte[] bytes = (line + "\n").getBytes(StandardCharsets.US_ASCII);
         synchronized (out) {
             out.write(bytes, 0, bytes.length);
             out.flush();

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -198,9 +199,9 @@ class DamageTest {
         Path damaged = copy(clean);
         Directories.flip(damaged.resolve("1_segment.dat"), 2000, 1); // inside of record 12, which goes through 1
         try (MmapQueue queue = MmapQueue.open(config(damaged))) {
-            Payload.assertMessages(3, records(3, 12), queue.popBatch(100, Long.MAX_VALUE, java.time.Duration.ZERO));
+            Payload.assertMessages(3, records(3, 12), queue.popBatch(100, Long.MAX_VALUE, Duration.ZERO));
             assertThrows(CorruptException.class,
-                    () -> queue.popBatch(100, Long.MAX_VALUE, java.time.Duration.ZERO));
+                    () -> queue.popBatch(100, Long.MAX_VALUE, Duration.ZERO));
             assertEquals(12, queue.consumer().readOffset());
         }
     }

@@ -155,7 +155,7 @@ class DiskFaultTest {
             assertSame(first.getCause(), later.getCause());
             assertThrows(PoisonedException.class, () -> push(5, 10));
             assertThrows(PoisonedException.class, () -> core.push(Batch.of(List.of(new byte[1]))));
-            assertThrows(PoisonedException.class, () -> core.push(new byte[1], 0, 1, 1_000_000));
+            assertThrows(PoisonedException.class, () -> core.push(new byte[1], 0, 1, 1_000_000, () -> false));
         }
         assertFalse(core.stats().watermarkPosition() == core.stats().writingPosition() && failing
                 == FaultyStorage.Call.FORCE_DIRECTORY, "the watermark has not passed what was not forced");

@@ -28,7 +28,7 @@ final class FaultyStorage implements Storage {
         failWhen((call, path) -> false);
     }
 
-    /** The n-th call that changes something, or may, fails, and every later one: as if the machine had stopped there. */
+    /** The n-th call that may change something fails, and every later one: as if the machine had stopped there. */
     void stopAt(int number) {
         calls = 0;
         failWhen((call, path) -> call != Call.SIZE && call != Call.READ && ++calls >= number);

@@ -1,5 +1,6 @@
 package org.mmapqueue.queue;
 
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 
 /** Another process that has a queue, and perhaps a consumer of it, until it is told to end. */
@@ -15,7 +16,7 @@ final class HolderChild {
         if (args.length > 1) {
             queue.consumer(args[1], StartAt.EARLIEST);
         } else {
-            queue.push("from another process".getBytes(java.nio.charset.StandardCharsets.UTF_8));
+            queue.push("from another process".getBytes(StandardCharsets.UTF_8));
         }
         System.out.println("holding");
         if (System.in.read() >= 0) {

@@ -165,8 +165,9 @@ class InterruptContractTest extends ContractTest {
             Thread.sleep(1);
         }
         stop.set(true);
+        long popped = popper.result();
         long pushed = pushers.get(0).result() + pushers.get(1).result();
-        assertEquals(pushed, popper.result());
+        assertEquals(pushed, popped);
         assertEquals(pushed, queue.endOffset());
         assertPushesAndPops();
     }

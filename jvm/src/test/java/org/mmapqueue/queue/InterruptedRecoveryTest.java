@@ -8,6 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.function.Consumer;
 
@@ -123,7 +124,7 @@ class InterruptedRecoveryTest {
         for (Path segment : Directories.segments(left)) {
             byte[] bytes = Directories.read(segment);
             for (int at = 0; at < bytes.length - 64; at++) {
-                if (java.util.Arrays.equals(bytes, at, at + 60, payload, 0, 60)) {
+                if (Arrays.equals(bytes, at, at + 60, payload, 0, 60)) {
                     Directories.flip(segment, at + 30, 8);
                     return Integer.parseInt(segment.getFileName().toString().replaceAll("\\D.*", ""));
                 }

@@ -11,16 +11,19 @@ import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.net.URL;
 import java.net.URLClassLoader;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 import org.mmapqueue.errors.LockedException;
+import org.mmapqueue.errors.MmapQueueException;
 
 /** One process writes a directory; one process owns a consumer. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -74,7 +77,7 @@ class LockTest {
         assertTrue(Files.exists(directory().resolve("lock")));
         try (MmapQueue queue = MmapQueue.open(config(directory()))) {
             assertEquals("from another process", new String(queue.pop().data(),
-                    java.nio.charset.StandardCharsets.UTF_8));
+                    StandardCharsets.UTF_8));
         }
     }
 
@@ -123,7 +126,7 @@ class LockTest {
     private AutoCloseable openIn(ClassLoader classes) throws Exception {
         Class<?> config = classes.loadClass(QueueConfig.class.getName());
         assertFalse(config == QueueConfig.class);
-        Method of = config.getMethod("of", java.util.Map.class);
+        Method of = config.getMethod("of", Map.class);
         Method open = classes.loadClass(MmapQueue.class.getName()).getMethod("open", config);
         return (AutoCloseable) open.invoke(null, of.invoke(null, config(directory()).asMap()));
     }
@@ -180,7 +183,7 @@ class LockTest {
     void aDirectoryThatCanNotBeLockedIsNotLeftLocked() throws Exception {
         Files.createDirectory(directory());
         Files.createSymbolicLink(directory().resolve("lock"), temp.resolve("elsewhere"));
-        assertThrows(org.mmapqueue.errors.MmapQueueException.class, () -> MmapQueue.open(config(directory())));
+        assertThrows(MmapQueueException.class, () -> MmapQueue.open(config(directory())));
         Files.delete(directory().resolve("lock"));
         MmapQueue.open(config(directory())).close();
     }

@@ -1,6 +1,7 @@
 package org.mmapqueue.queue;
 
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
 import java.nio.file.Files;
@@ -18,8 +19,8 @@ import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.Storage;
 
 /**
- * The disk, with a memory of what has been forced to it: a loss of power leaves that, and of everything else any part, a
- * sector being the smallest. Entries of directories survive when the directory was forced after they were made.
+ * The disk, with a memory of what has been forced to it: a loss of power leaves that, and of everything else any part,
+ * a sector being the smallest. Entries of directories survive when the directory was forced after they were made.
  */
 final class PowerLossStorage implements Storage {
     private static final int SECTOR = 512;
@@ -72,7 +73,7 @@ final class PowerLossStorage implements Storage {
         try (var all = Files.walk(directory)) {
             return all.filter(Files::isRegularFile).filter(file -> !file.toString().endsWith("lock")).toList();
         } catch (IOException e) {
-            throw new java.io.UncheckedIOException(e);
+            throw new UncheckedIOException(e);
         }
     }
 

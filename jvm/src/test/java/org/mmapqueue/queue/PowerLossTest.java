@@ -5,6 +5,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -164,9 +165,9 @@ class PowerLossTest {
 
     private void check(Consumer consumer, Reader reader, long end) {
         long first = consumer.readOffset();
-        assertTrue(first <= Math.min(reader.acked, end), reader.name + " begins at " + first + ", acked " + reader.acked);
-        assertTrue(first >= reader.durablyAcked, reader.name + " begins at " + first + ", durably acked "
-                + reader.durablyAcked);
+        String found = reader.name + " begins at " + first;
+        assertTrue(first <= Math.min(reader.acked, end), found + ", acked " + reader.acked);
+        assertTrue(first >= reader.durablyAcked, found + ", durably acked " + reader.durablyAcked);
         for (long expected = first; expected < end; expected++) {
             Message message = consumer.poll();
             assertEquals(expected, message.offset());
@@ -272,7 +273,7 @@ class PowerLossTest {
         }
         Path left = Directories.copy(directory, temp.resolve("left"));
         if (durable == 10) { // no flush has been needed meanwhile
-            java.nio.file.Files.write(left.resolve("meta.dat"), meta);
+            Files.write(left.resolve("meta.dat"), meta);
         }
         check(left);
         close();

@@ -230,6 +230,8 @@ class PushPopContractTest extends ContractTest {
         assertTrue(queue.consumer().poll((offset, timestamp, buffer, start, length) -> queue.push(new byte[2])));
         assertThrows(IllegalStateException.class,
                 () -> queue.consumer().poll((offset, timestamp, buffer, start, length) -> queue.poll()));
+        assertThrows(IllegalStateException.class,
+                () -> queue.consumer().poll((offset, timestamp, buffer, start, length) -> queue.ack(0)));
         Payload.assertMessages(1, List.of(new byte[2]), Payload.drain(queue));
     }
 

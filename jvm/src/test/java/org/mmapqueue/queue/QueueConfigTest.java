@@ -20,6 +20,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.TooLargeException;
 
 class QueueConfigTest {
     @TempDir(factory = QuickDirectory.class)
@@ -191,7 +192,7 @@ class QueueConfigTest {
             queue.push(new byte[5000]);
         }
         try (MmapQueue queue = MmapQueue.open(builder().maxEventSize(10).build())) {
-            assertThrows(org.mmapqueue.errors.TooLargeException.class, () -> queue.push(new byte[11]));
+            assertThrows(TooLargeException.class, () -> queue.push(new byte[11]));
             assertEquals(1000, queue.pop().data().length);
             assertEquals(5000, queue.pop().data().length);
         }

@@ -26,27 +26,27 @@ class QueueModelProperties {
         }
     }
 
-    @Property(tries = 120, shrinking = ShrinkingMode.BOUNDED)
+    @Property(tries = 400, shrinking = ShrinkingMode.BOUNDED)
     void smallRecords(@ForAll("steps") List<Named> steps) throws Exception {
         run(Setup.V2_SMALL, steps);
     }
 
-    @Property(tries = 120, shrinking = ShrinkingMode.BOUNDED)
+    @Property(tries = 400, shrinking = ShrinkingMode.BOUNDED)
     void recordsOverSegments(@ForAll("steps") List<Named> steps) throws Exception {
         run(Setup.V2_RECORDS_OVER_SEGMENTS, steps);
     }
 
-    @Property(tries = 200, shrinking = ShrinkingMode.BOUNDED)
+    @Property(tries = 400, shrinking = ShrinkingMode.BOUNDED)
     void aRingOfFiveSegments(@ForAll("steps") List<Named> steps) throws Exception {
         run(Setup.V2_FIVE_SEGMENTS, steps);
     }
 
-    @Property(tries = 120, shrinking = ShrinkingMode.BOUNDED)
+    @Property(tries = 400, shrinking = ShrinkingMode.BOUNDED)
     void version1(@ForAll("steps") List<Named> steps) throws Exception {
         run(Setup.V1_RECORDS_OVER_SEGMENTS, steps);
     }
 
-    @Property(tries = 150, shrinking = ShrinkingMode.BOUNDED)
+    @Property(tries = 400, shrinking = ShrinkingMode.BOUNDED)
     void version1InFiveSegments(@ForAll("steps") List<Named> steps) throws Exception {
         run(Setup.V1_FIVE_SEGMENTS, steps);
     }

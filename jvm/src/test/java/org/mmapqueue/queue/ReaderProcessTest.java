@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 
@@ -222,7 +223,7 @@ class ReaderProcessTest {
     void thereMustBeSomethingToRead() {
         QueueConfig readOnly = config().readOnly(true).build();
         assertThrows(MmapQueueException.class, () -> MmapQueue.open(readOnly));
-        assertFalse(java.nio.file.Files.exists(directory()));
+        assertFalse(Files.exists(directory()));
     }
 
     @Test

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.zip.CRC32C;
 
@@ -67,7 +68,7 @@ class RecoveryTest {
 
     private static int[] lengths(int count, int length) {
         int[] lengths = new int[count];
-        java.util.Arrays.fill(lengths, length);
+        Arrays.fill(lengths, length);
         return lengths;
     }
 
@@ -246,9 +247,9 @@ class RecoveryTest {
 
     @Test
     void aSegmentOfALowerEpochIsNotPartOfTheLog() {
-        // Epoch 1 wrote segments 0..2; a recovery cut it in segment 0; epoch 2 wrote segment 1 and was killed: segment 2
-        // is there, whole, with the right id.
-        // Each segment takes eight records to its last byte, so that each begins with a whole one.
+        // Epoch 1 wrote segments 0 to 2 and more; a recovery cut it in segment 0; epoch 2 wrote segment 1 and was
+        // killed: segment 2 of epoch 1 is there, whole, with the right id. Each segment takes eight records to its last
+        // byte, so that each begins with a whole one.
         Path left = left(3, lengths(30, 496));
         byte[] stranded = Directories.read(left.resolve("2_segment.dat"));
         Directories.overwrite(left.resolve("0_segment.dat"), 64 + 6 * 504 + 8 + 100, (byte) 0);

@@ -18,7 +18,7 @@ class GeometryTest {
         assertEquals(4096, v1.dataBytes());
     }
 
-    /** A position at a segment's end belongs to that segment when it is an end, and to the next when it is a beginning. */
+    /** A position at a segment's end belongs to that segment as an end, and to the next one as a beginning. */
     @ParameterizedTest
     @CsvSource({"0, 0, -1, 4096", "1, 0, 0, 1", "4095, 0, 0, 4095", "4096, 1, 0, 4096", "4097, 1, 1, 1",
         "40960, 10, 9, 4096", "41000, 10, 10, 40"})

@@ -1,0 +1,96 @@
+package org.mmapqueue.io;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicReference;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+import org.mmapqueue.errors.LockedException;
+
+/** What one process sees of its locks; the others' view is in the tests of the queue. */
+@Timeout(60)
+class ProcessLockTest {
+    @TempDir
+    Path temp;
+
+    private Path file() {
+        return temp.resolve("lock");
+    }
+
+    @Test
+    void itIsHeldUntilItIsClosed() throws IOException {
+        for (int i = 0; i < 3; i++) {
+            try (ProcessLock lock = ProcessLock.acquire(file(), "the thing")) {
+                LockedException refused = assertThrows(LockedException.class,
+                        () -> ProcessLock.acquire(file(), "the thing"));
+                assertEquals(ProcessHandle.current().pid(), refused.pid());
+                assertTrue(refused.getMessage().startsWith("the thing is held by this process"), refused.getMessage());
+                assertTrue(lock != null);
+            }
+        }
+    }
+
+    @Test
+    void theFileNamesThePidAndNothingElse() throws IOException {
+        Files.writeString(file(), "99999999999999999999\n");
+        try (ProcessLock lock = ProcessLock.acquire(file(), "the thing")) {
+            assertTrue(lock != null);
+            String text = Files.readString(file());
+            assertEquals(Long.toString(ProcessHandle.current().pid()), text.trim());
+        }
+        assertTrue(Files.exists(file()));
+    }
+
+    @Test
+    void oneFileByTwoNamesIsOneLock() throws IOException {
+        Path other = Files.createSymbolicLink(temp.resolveSibling(temp.getFileName() + "-link"), temp);
+        try (ProcessLock lock = ProcessLock.acquire(file(), "the thing")) {
+            assertTrue(lock != null);
+            assertThrows(LockedException.class, () -> ProcessLock.acquire(other.resolve("lock"), "the thing"));
+        } finally {
+            Files.delete(other);
+        }
+    }
+
+    @Test
+    void whatCanNotBeMadeIsNotHeld() throws IOException {
+        Path deep = temp.resolve("a").resolve("lock");
+        assertThrows(NoSuchFileException.class, () -> ProcessLock.acquire(deep, "the thing"));
+        Files.createDirectories(deep);
+        assertThrows(IOException.class, () -> ProcessLock.acquire(deep, "the thing"));
+        Files.delete(deep);
+        ProcessLock.acquire(deep, "the thing").close();
+    }
+
+    @Test
+    void interruptsWhileItIsTaken() throws InterruptedException {
+        AtomicReference<Throwable> failure = new AtomicReference<>();
+        Thread locking = new Thread(() -> {
+            try {
+                for (int i = 0; i < 3000; i++) {
+                    ProcessLock.acquire(file(), "the thing").close();
+                }
+            } catch (IOException | RuntimeException e) {
+                failure.set(e);
+            }
+        });
+        locking.start();
+        while (locking.isAlive()) {
+            locking.interrupt();
+            Thread.onSpinWait();
+        }
+        locking.join();
+        if (failure.get() != null) {
+            throw new AssertionError(failure.get());
+        }
+    }
+}
