@@ -3,6 +3,7 @@ package org.mmapqueue.io;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.charset.StandardCharsets;
@@ -40,6 +41,24 @@ public final class ProcessLock implements Closeable {
      * @throws IOException when the file can not be made or locked
      */
     public static ProcessLock acquire(Path file, String what) throws IOException {
+        boolean interrupted = false;
+        try {
+            while (true) {
+                try {
+                    return tryAcquire(file, what);
+                } catch (ClosedByInterruptException e) {
+                    // The channel is closed, and the lock with it: once more, and the interrupt is kept for later.
+                    interrupted |= Thread.interrupted();
+                }
+            }
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+    }
+
+    private static ProcessLock tryAcquire(Path file, String what) throws IOException {
         String token = "mmapqueue.lock:" + file.toAbsolutePath().getParent().toRealPath().resolve(file.getFileName());
         long self = ProcessHandle.current().pid();
         if (System.getProperties().putIfAbsent(token, Long.toString(self)) != null) {
@@ -48,8 +67,6 @@ public final class ProcessLock implements Closeable {
         }
         boolean held = false;
         FileChannel channel = null;
-        // A pending interrupt would close the channel, and the lock with it.
-        boolean interrupted = Thread.interrupted();
         try {
             channel = FileChannel.open(file, StandardOpenOption.CREATE, StandardOpenOption.READ,
                     StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
@@ -68,9 +85,6 @@ public final class ProcessLock implements Closeable {
                 if (channel != null) {
                     channel.close();
                 }
-            }
-            if (interrupted) {
-                Thread.currentThread().interrupt();
             }
         }
     }
