@@ -75,7 +75,8 @@ final class QueueContender implements Contender {
         }
 
         @Override
-        public void onMessage(long offset, long timestampMicros, byte[] buffer, int start, int length) {
+        public void onMessage(long offset, long timestampMicros, byte[] buffer, int start, int length,
+                int attempts) {
             last = offset;
             bytes += length;
         }

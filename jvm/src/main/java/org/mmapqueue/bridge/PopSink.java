@@ -39,7 +39,8 @@ final class PopSink implements MessageHandler {
     }
 
     @Override
-    public void onMessage(long offset, long timestampMicros, byte[] buffer, int start, int length) {
+    public void onMessage(long offset, long timestampMicros, byte[] buffer, int start, int length,
+            int attempts) {
         if (length > payloadLimit) {
             oversize = Arrays.copyOfRange(buffer, start, start + length);
         } else {

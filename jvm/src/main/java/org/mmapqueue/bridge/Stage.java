@@ -215,7 +215,8 @@ public final class Stage {
             var message = handle.consumer(consumer).peek();
             sink.begin();
             if (message != null) {
-                sink.onMessage(message.offset(), message.timestampMicros(), message.data(), 0, message.data().length);
+                sink.onMessage(message.offset(), message.timestampMicros(), message.data(), 0, message.data().length,
+                        message.attempts());
             }
             return sink.end();
         } catch (ClosedException e) {

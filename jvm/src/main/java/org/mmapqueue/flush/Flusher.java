@@ -2,7 +2,6 @@ package org.mmapqueue.flush;
 
 import java.io.Closeable;
 import java.io.IOException;
-import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
@@ -25,13 +24,14 @@ import org.mmapqueue.segment.SegmentForcer;
  *
  * <p>The watermark is the writing position as it was BEFORE the force, so it never passes a byte that has not been
  * forced, but for those that every consumer had acked by then: they are never needed again. The acks that say so reach
- * the disk before the watermark, or (the default consumer's) in the same sector. After a force that failed the kernel may have dropped the pages and forgotten it: none is trusted any more.
+ * the disk before the watermark, or (the default consumer's) in the same sector. After a force that failed the kernel
+ * may have dropped the pages and forgotten it: none is trusted any more.
  */
 public final class Flusher implements Closeable {
     private final MetaPage meta;
     private final SegmentForcer segments;
     private final Geometry geometry;
-    private final Supplier<Iterable<? extends ConsumerCursors>> consumers;
+    private final Supplier<List<? extends ConsumerCursors>> consumers;
     private final long periodNanos;
     private final ReentrantLock flushing = new ReentrantLock();
     private final ReentrantLock waiting = new ReentrantLock();
@@ -41,7 +41,7 @@ public final class Flusher implements Closeable {
     private boolean stopped;
     private boolean ended;
     private long[] forcedMoving = {};
-    private long[] forcedCommitted = {};
+    private long[] forcedNeeded = {};
     private volatile long durableCommitted;
     private volatile Throwable failure;
 
@@ -49,11 +49,11 @@ public final class Flusher implements Closeable {
      * A flusher that is not running yet.
      *
      * @param name the thread's name
-     * @param consumers the cursors of the named consumers, as they are at the time of the call
+     * @param consumers the cursors of all consumers, as they are at the time of the call
      * @param periodMillis the longest that a published record stays unforced, in ms
      */
     public Flusher(String name, MetaPage meta, Geometry geometry, SegmentForcer segments,
-            Supplier<Iterable<? extends ConsumerCursors>> consumers, long periodMillis) {
+            Supplier<List<? extends ConsumerCursors>> consumers, long periodMillis) {
         this.meta = meta;
         this.geometry = geometry;
         this.segments = segments;
@@ -138,6 +138,30 @@ public final class Flusher implements Closeable {
         durableCommitted = committed;
     }
 
+    /**
+     * A consumer has been moved back, or made, at or behind this position: what was forced before does not count beyond
+     * it, until the next flush.
+     */
+    public void durableAtMost(long committed) {
+        flushing.lock();
+        try {
+            durableCommitted = Math.min(durableCommitted, committed);
+        } finally {
+            flushing.unlock();
+        }
+    }
+
+    /** Does something while nothing is being forced. */
+    public void exclusively(Forcing work) throws IOException {
+        flushing.lock();
+        try {
+            checkUsable();
+            work.run();
+        } finally {
+            flushing.unlock();
+        }
+    }
+
     /** What poisoned the writer, or null. */
     public Throwable failure() {
         return failure;
@@ -210,7 +234,10 @@ public final class Flusher implements Closeable {
         }
     }
 
-    private interface Forcing {
+    /** Work on the files. */
+    @FunctionalInterface
+    public interface Forcing {
+        /** Does it. */
         void run() throws IOException;
     }
 
@@ -224,8 +251,8 @@ public final class Flusher implements Closeable {
     }
 
     /**
-     * Forces what has been published since the last time; returns up to where. Segments before {@code needed} are left
-     * out: nobody will read them again, once the cursors that say so are on the disk. The segment that holds
+     * Forces what has been published since the last time; returns up to where. Without retention, segments before
+     * {@code needed} are left out: nobody will read them again, once the cursors that say so are on the disk. The segment that holds
      * {@code needed} is forced from its beginning, because finding the number of a record begins there; so is the last
      * one, for the number of the next record, even when all of it has been acked.
      */
@@ -236,6 +263,9 @@ public final class Flusher implements Closeable {
             return from;
         }
         long last = geometry.segmentOfEnd(target);
+        if (meta.retainMillis() > 0 || meta.retainBytes() > 0) {
+            needed = 0;
+        }
         // An id a lap behind shares its slot with a later one.
         long first = Math.max(Math.min(geometry.segmentOf(needed), last), last - geometry.capacity() + 1);
         if (geometry.segmentOf(from) < first) {
@@ -250,29 +280,33 @@ public final class Flusher implements Closeable {
     }
 
     private void forceAll() throws IOException {
-        List<ConsumerCursors> named = new ArrayList<>();
-        consumers.get().forEach(named::add);
+        // Before the cursors are read: one that is moved back meanwhile makes what is read here worthless.
+        long changes = meta.consumerChanges();
+        List<? extends ConsumerCursors> all = consumers.get();
         // Read once: what is remembered as forced must be what was forced.
         long[] moving = {meta.writing(), meta.reading(), meta.committed()};
-        long slowest = moving[2];
-        long[] committed = new long[named.size()];
-        for (int i = 0; i < committed.length; i++) {
-            committed[i] = named.get(i).committed();
-            slowest = Math.min(slowest, committed[i]);
+        long slowest = all.isEmpty() ? meta.reclaimed() : moving[0];
+        long[] needed = new long[all.size()];
+        for (int i = 0; i < needed.length; i++) {
+            needed[i] = all.get(i).needed();
+            slowest = Math.min(slowest, needed[i]);
         }
-        if (Arrays.equals(moving, forcedMoving) && Arrays.equals(committed, forcedCommitted)) {
+        if (Arrays.equals(moving, forcedMoving) && Arrays.equals(needed, forcedNeeded)
+                && durableCommitted == slowest) {
             return;
         }
         long forced = forceData(slowest);
-        for (ConsumerCursors consumer : named) {
-            consumer.force();
+        for (ConsumerCursors consumer : all) {
+            if (consumer != meta) {
+                consumer.force();
+            }
         }
         // Not before: the kernel may write this word to the disk at any time.
         meta.watermark(forced);
         meta.mirror();
         meta.force();
         forcedMoving = moving;
-        forcedCommitted = committed;
-        durableCommitted = slowest;
+        forcedNeeded = needed;
+        durableCommitted = meta.consumerChanges() == changes ? slowest : Math.min(slowest, meta.reclaimed());
     }
 }

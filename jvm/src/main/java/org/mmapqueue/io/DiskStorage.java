@@ -37,6 +37,11 @@ public final class DiskStorage implements Storage {
     }
 
     @Override
+    public boolean delete(Path path) throws IOException {
+        return Files.deleteIfExists(path);
+    }
+
+    @Override
     public void forceDirectory(Path directory) throws IOException {
         boolean interrupted = false;
         try {

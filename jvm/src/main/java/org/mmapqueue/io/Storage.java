@@ -25,7 +25,14 @@ public interface Storage {
     /** Makes a directory and its parents where they are not there yet, and forces the entries. */
     void createDirectories(Path directory) throws IOException;
 
-    /** Forces a directory's entries: files made or renamed in it survive a loss of power after this. */
+    /**
+     * Deletes a file. What has it open or mapped keeps it, without a name, and the disk keeps its blocks until then.
+     *
+     * @return false when there is none
+     */
+    boolean delete(Path path) throws IOException;
+
+    /** Forces a directory's entries: files made, renamed or deleted in it are so after a loss of power, too. */
     void forceDirectory(Path directory) throws IOException;
 
     /** Renames a file over another one, atomically. */

@@ -3,12 +3,12 @@ package org.mmapqueue.meta;
 import java.io.IOException;
 
 /**
- * The two stored positions of one consumer. Each is one 64-bit word, read and written atomically by any thread and
- * process; who may write them is the consumer's owner alone.
+ * The stored positions of one consumer. Each is one 64-bit word, read and written atomically by any thread and process.
+ * Committed and reading are the owner's to move; dropped is the writer's.
  */
 public interface ConsumerCursors {
 
-    /** Everything before this position is acked; its space may be used again. */
+    /** Everything before this position is acked. */
     long committed();
 
     /** Moves the committed position. */
@@ -20,6 +20,20 @@ public interface ConsumerCursors {
     /** Moves the reading position. */
     void reading(long position);
 
-    /** Forces both to the disk. */
+    /** Everything before this position was taken from the consumer because it was too far behind; 0 when nothing was. */
+    long dropped();
+
+    /** The offset of the first record that {@link #dropped} has taken from it. */
+    long droppedFirst();
+
+    /** Takes everything before a position from the consumer; {@code first} is the first record that it loses so. */
+    void drop(long position, long first);
+
+    /** Everything before this position is of no use to the consumer any more. */
+    default long needed() {
+        return Math.max(committed(), dropped());
+    }
+
+    /** Forces all of them to the disk. */
     void force() throws IOException;
 }

@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.zip.CRC32C;
 
@@ -14,8 +15,8 @@ import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.Storage;
 
 /**
- * The cursor page of a named consumer, consumers/&lt;name&gt;.dat; mapped by its owner and by the writer, which only
- * reads it.
+ * The cursor page of a named consumer, consumers/&lt;name&gt;.dat; mapped by its owner and by all who need to know
+ * how far it is.
  *
  * <pre>
  *   0  magic (8)
@@ -24,6 +25,8 @@ import org.mmapqueue.io.Storage;
  *  32  CRC32C of bytes 0..31 (4)
  * 128  committed (8)     live cursors, each alone on its cache line,
  * 192  reading (8)       each one absolute position
+ * 256  dropped (8)       as above; the writer's
+ * 264  first offset that was dropped (8)
  * </pre>
  */
 public final class ConsumerPage implements ConsumerCursors, Closeable {
@@ -34,9 +37,12 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
 
     /** "MMAPQCO2" in ASCII, first byte lowest. */
     private static final long MAGIC = 0x324F_4351_5041_4D4DL;
+    private static final int CREATED_AT = 24;
     private static final int CHECKSUM = 32;
     private static final int COMMITTED = 128;
     private static final int READING = 192;
+    private static final int DROPPED = 256;
+    private static final int DROPPED_FIRST = 264;
     private static final int LENGTH = 4096;
 
     private final DataFile file;
@@ -51,7 +57,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     public static void create(Storage storage, Path path, MetaFields queue, long createdAtMicros, long position)
             throws IOException {
         ByteBuffer image = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
-        image.putLong(0, MAGIC).putLong(8, queue.uuidHigh()).putLong(16, queue.uuidLow()).putLong(24, createdAtMicros);
+        image.putLong(0, MAGIC).putLong(8, queue.uuidHigh()).putLong(16, queue.uuidLow()).putLong(CREATED_AT, createdAtMicros);
         image.putInt(CHECKSUM, checksum(image.array()));
         image.putLong(COMMITTED, position).putLong(READING, position);
         NewFile.write(storage, path, image);
@@ -83,6 +89,17 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
         }
     }
 
+    /** Whether this is still the file at {@code path}: it may have been deleted, and another one made of that name. */
+    public boolean isStillAt(Storage storage, Path path) throws IOException {
+        ByteBuffer created = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        try (DataFile there = storage.open(path, Storage.Mode.READ)) {
+            return there.read(created, CREATED_AT) == Long.BYTES
+                    && created.getLong(0) == (long) Mapped.LONG.get(page, CREATED_AT);
+        } catch (NoSuchFileException e) {
+            return false;
+        }
+    }
+
     private static int checksum(byte[] image) {
         CRC32C crc = new CRC32C();
         crc.update(image, 0, CHECKSUM);
@@ -107,6 +124,22 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     @Override
     public void reading(long position) {
         Mapped.LONG.setRelease(page, READING, position);
+    }
+
+    @Override
+    public long dropped() {
+        return (long) Mapped.LONG.getAcquire(page, DROPPED);
+    }
+
+    @Override
+    public long droppedFirst() {
+        return (long) Mapped.LONG.getAcquire(page, DROPPED_FIRST);
+    }
+
+    @Override
+    public void drop(long position, long first) {
+        Mapped.LONG.setRelease(page, DROPPED_FIRST, first);
+        Mapped.LONG.setRelease(page, DROPPED, position);
     }
 
     @Override

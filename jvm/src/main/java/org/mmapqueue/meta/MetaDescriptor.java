@@ -23,6 +23,11 @@ package org.mmapqueue.meta;
  * 576  watermark (8)                   each one absolute position
  * 640  committed (8)
  * 704  reading   (8)
+ * 768  dropped   (8), first offset that was dropped (8); of the default consumer
+ * 832  reclaimed (8)
+ * 896  consumer changes (8)            counts
+ * 904  {@link #DELETED} when the default consumer was deleted (8)
+ * 960  retain, ms (8), bytes (8)       as the writer was opened with
  * </pre>
  *
  * <p>Bytes 72..147 are written by one file write of less than a sector, so that neither a kill nor a loss of power
@@ -51,12 +56,21 @@ final class MetaDescriptor {
     static final int WATERMARK = 576;
     static final int COMMITTED = 640;
     static final int READING = 704;
+    static final int DROPPED = 768;
+    static final int DROPPED_FIRST = 776;
+    static final int RECLAIMED = 832;
+    static final int CONSUMER_CHANGES = 896;
+    static final int DEFAULT_DELETED = 904;
+    static final int RETAIN_MILLIS = 960;
+    static final int RETAIN_BYTES = 968;
     static final int LENGTH = 4096;
 
     /** "MMAPQUE2" in ASCII, first byte lowest. */
     static final long MAGIC_VALUE = 0x3245_5551_5041_4D4DL;
     /** "CLEAN" in ASCII. */
     static final long CLEAN = 0x4E_4145_4C43L;
+    /** "DELETED" in ASCII: no bit that flips by itself deletes the default consumer. */
+    static final long DELETED = 0x44_4554_454C_4544L;
     /** Flag: records carry timestamps. */
     static final int FLAG_TIMESTAMPS = 1;
 

@@ -29,6 +29,33 @@ public interface MetaPage extends ConsumerCursors, Closeable {
     /** Moves the watermark. */
     void watermark(long position);
 
+    /** The writer may use everything before this position again, at any time. */
+    long reclaimed();
+
+    /** Moves the reclaimed position. */
+    void reclaimed(long position);
+
+    /** How often a consumer was made, deleted or moved back, by any process. */
+    long consumerChanges();
+
+    /** Says, to all processes, that a consumer has been made, deleted or moved back. A full fence. */
+    void countConsumerChange();
+
+    /** Whether there is the default consumer, whose cursors these are. */
+    boolean hasDefault();
+
+    /** Says whether there is the default consumer. */
+    void hasDefault(boolean there);
+
+    /** Up to what age acked records are retained, in ms; 0 when age does not count. */
+    long retainMillis();
+
+    /** How much of the log is retained though it is acked, in bytes; 0 when size does not count. */
+    long retainBytes();
+
+    /** Says what is retained. */
+    void retain(long millis, long bytes);
+
     /** Refreshes the readable table from the live cursors. */
     void mirror();
 

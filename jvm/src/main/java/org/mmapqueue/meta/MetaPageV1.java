@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
 import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicLong;
 
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
@@ -24,6 +25,8 @@ public final class MetaPageV1 implements MetaPage {
     private volatile long watermark;
     private volatile long committed;
     private volatile long reading;
+    private volatile long reclaimed;
+    private final AtomicLong changes = new AtomicLong();
 
     private MetaPageV1(DataFile file, MappedByteBuffer mapping, MetaFields fields) {
         this.file = file;
@@ -137,6 +140,68 @@ public final class MetaPageV1 implements MetaPage {
     public void reading(long position) {
         store(MetaDescriptor.TABLE_READING, position);
         reading = position;
+    }
+
+    // What follows has no place in version 1, which one process alone has open, with one consumer.
+
+    @Override
+    public long dropped() {
+        return 0;
+    }
+
+    @Override
+    public long droppedFirst() {
+        return 0;
+    }
+
+    @Override
+    public void drop(long position, long first) {
+        throw new UnsupportedOperationException("version 1 drops nothing");
+    }
+
+    @Override
+    public long reclaimed() {
+        return reclaimed;
+    }
+
+    @Override
+    public void reclaimed(long position) {
+        reclaimed = position;
+    }
+
+    @Override
+    public long consumerChanges() {
+        return changes.get();
+    }
+
+    @Override
+    public void countConsumerChange() {
+        changes.incrementAndGet();
+    }
+
+    @Override
+    public boolean hasDefault() {
+        return true;
+    }
+
+    @Override
+    public void hasDefault(boolean there) {
+        throw new UnsupportedOperationException("version 1 has the default consumer alone");
+    }
+
+    @Override
+    public long retainMillis() {
+        return 0;
+    }
+
+    @Override
+    public long retainBytes() {
+        return 0;
+    }
+
+    @Override
+    public void retain(long millis, long bytes) {
+        // Refused in the configuration.
     }
 
     @Override

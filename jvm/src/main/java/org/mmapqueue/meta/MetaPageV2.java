@@ -1,6 +1,7 @@
 package org.mmapqueue.meta;
 
 import java.io.IOException;
+import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
@@ -152,6 +153,69 @@ public final class MetaPageV2 implements MetaPage {
     @Override
     public void reading(long position) {
         Mapped.LONG.setRelease(page, MetaDescriptor.READING, position);
+    }
+
+    @Override
+    public long dropped() {
+        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.DROPPED);
+    }
+
+    @Override
+    public long droppedFirst() {
+        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.DROPPED_FIRST);
+    }
+
+    @Override
+    public void drop(long position, long first) {
+        Mapped.LONG.setRelease(page, MetaDescriptor.DROPPED_FIRST, first);
+        Mapped.LONG.setRelease(page, MetaDescriptor.DROPPED, position);
+    }
+
+    @Override
+    public long reclaimed() {
+        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.RECLAIMED);
+    }
+
+    @Override
+    public void reclaimed(long position) {
+        Mapped.LONG.setRelease(page, MetaDescriptor.RECLAIMED, position);
+    }
+
+    @Override
+    public long consumerChanges() {
+        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.CONSUMER_CHANGES);
+    }
+
+    @Override
+    public void countConsumerChange() {
+        long counted = (long) Mapped.LONG.getAndAdd(page, MetaDescriptor.CONSUMER_CHANGES, 1L);
+        VarHandle.fullFence();
+    }
+
+    @Override
+    public boolean hasDefault() {
+        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.DEFAULT_DELETED) != MetaDescriptor.DELETED;
+    }
+
+    @Override
+    public void hasDefault(boolean there) {
+        Mapped.LONG.setRelease(page, MetaDescriptor.DEFAULT_DELETED, there ? 0L : MetaDescriptor.DELETED);
+    }
+
+    @Override
+    public long retainMillis() {
+        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.RETAIN_MILLIS);
+    }
+
+    @Override
+    public long retainBytes() {
+        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.RETAIN_BYTES);
+    }
+
+    @Override
+    public void retain(long millis, long bytes) {
+        Mapped.LONG.setRelease(page, MetaDescriptor.RETAIN_MILLIS, millis);
+        Mapped.LONG.setRelease(page, MetaDescriptor.RETAIN_BYTES, bytes);
     }
 
     @Override

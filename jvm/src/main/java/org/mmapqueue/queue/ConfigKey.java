@@ -1,5 +1,7 @@
 package org.mmapqueue.queue;
 
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
@@ -19,12 +21,21 @@ enum ConfigKey {
     TIMESTAMPS(Kind.WORD, "true", "true", "false"),
     FORMAT_VERSION(Kind.WORD, "2", "2", "1"),
     V1_RECOVER(Kind.WORD, "watermark", "watermark", "writing"),
-    READ_ONLY(Kind.WORD, "false", "false", "true");
+    READ_ONLY(Kind.WORD, "false", "false", "true"),
+    MAX_UNACKED(Kind.NUMBER, "1000000", 1, 1 << 30),
+    VISIBILITY_TIMEOUT(Kind.NUMBER, "0", 0, Integer.MAX_VALUE),
+    MAX_ATTEMPTS(Kind.NUMBER, "0", 0, 10_000),
+    DEAD_LETTER_DIR(Kind.PATH, "", 0, 0),
+    MAX_CONSUMER_LAG(Kind.SIZE, "0", 0, Long.MAX_VALUE),
+    RETAIN_MS(Kind.NUMBER, "0", 0, Long.MAX_VALUE),
+    RETAIN_BYTES(Kind.SIZE, "0", 0, Long.MAX_VALUE),
+    GC_ON_IDLE(Kind.NUMBER, "0", 0, Integer.MAX_VALUE),
+    WAIT_STRATEGY(Kind.WORD, "backoff", "backoff", "park", "spin");
 
     private static final long PAGE = 4096;
     private static final long LEAST_IN_MEM = 4;
 
-    private enum Kind { SIZE, NUMBER, WORD }
+    private enum Kind { SIZE, NUMBER, WORD, PATH }
 
     private final Kind kind;
     private final String defaultText;
@@ -67,7 +78,11 @@ enum ConfigKey {
     }
 
     String range() {
-        return kind == Kind.WORD ? String.join(" or ", words) : least + ".." + most;
+        return switch (kind) {
+            case WORD -> String.join(" or ", words);
+            case PATH -> "the path of a directory";
+            default -> least + ".." + most;
+        };
     }
 
     /** The value as it is kept; raises ConfigException when it is out of range. The two roundings are here. */
@@ -82,6 +97,9 @@ enum ConfigKey {
             }
             return word;
         }
+        if (kind == Kind.PATH) {
+            return path(text);
+        }
         long number = kind == Kind.SIZE && !text.startsWith("-") ? Sizes.parse(keyName(), text) : parse(text);
         if (number < least || number > most) {
             throw new ConfigException(keyName(), text, range());
@@ -93,6 +111,14 @@ enum ConfigKey {
             number = Math.max(number, LEAST_IN_MEM);
         }
         return Long.toString(number);
+    }
+
+    private String path(String text) {
+        try {
+            return Path.of(text).toString();
+        } catch (InvalidPathException e) {
+            throw new ConfigException(keyName(), text, range() + ": " + e.getReason());
+        }
     }
 
     private long parse(String text) {

@@ -14,7 +14,7 @@ import org.mmapqueue.errors.EmptyException;
  *
  * <p>Any number of threads may pop at once; each record goes to one of them.
  */
-public final class Consumer {
+public final class Consumer implements AutoCloseable {
     private final MmapQueue handle;
     private final QueueCore queue;
     private final ConsumerCore core;
@@ -42,13 +42,15 @@ public final class Consumer {
     }
 
     /**
-     * Pops the next record.
+     * Pops the next record. As every pop, it raises {@link org.mmapqueue.errors.UnackedLimitException} when max_unacked
+     * records are popped from the first one on that is not acked, and {@link org.mmapqueue.errors.DroppedException} once
+     * after records were dropped for a consumer that was too far behind.
      *
      * @return the record, or null when there is none now
      * @throws org.mmapqueue.errors.CorruptException when what is stored is damaged; the position does not move
      */
     public Message poll() {
-        return core().poll();
+        return queue.poll(core());
     }
 
     /**
@@ -59,7 +61,12 @@ public final class Consumer {
      * @throws org.mmapqueue.errors.CorruptException when what is stored is damaged; the position does not move
      */
     public boolean poll(MessageHandler handler) {
-        return core().poll(1, Long.MAX_VALUE, handler) > 0;
+        ConsumerCore core = core();
+        int count = queue.poll(core, 1, Long.MAX_VALUE, handler);
+        if (count == ConsumerCore.LIMIT) {
+            throw core.limit();
+        }
+        return count > 0;
     }
 
     /**
@@ -70,7 +77,7 @@ public final class Consumer {
      * @throws org.mmapqueue.errors.CorruptException when what is stored is damaged; the position does not move
      */
     public Message pop() {
-        Message message = core().poll();
+        Message message = poll();
         if (message == null) {
             throw new EmptyException("there is nothing to pop for consumer " + core.name());
         }
@@ -106,11 +113,8 @@ public final class Consumer {
      */
     public List<Message> popBatch(int maxRecords, long maxBytes, Duration timeout) throws InterruptedException {
         List<Message> batch = new ArrayList<>();
-        popBatch(maxRecords, maxBytes, timeout, (offset, timestamp, buffer, start, length) -> {
-            byte[] data = new byte[length];
-            System.arraycopy(buffer, start, data, 0, length);
-            batch.add(new Message(offset, timestamp, data, 1));
-        });
+        popBatch(maxRecords, maxBytes, timeout, (offset, timestamp, buffer, start, length, attempts) ->
+                batch.add(Message.of(offset, timestamp, buffer, start, length, attempts)));
         return batch;
     }
 
@@ -136,9 +140,16 @@ public final class Consumer {
         }
         long deadline = System.nanoTime() + MmapQueue.nanos(timeout);
         while (true) {
-            int count = core().poll(maxRecords, maxBytes, handler);
-            if (count > 0 || deadline - System.nanoTime() <= 0) {
+            ConsumerCore core = core();
+            int count = queue.poll(core, maxRecords, maxBytes, handler);
+            if (count > 0) {
                 return count;
+            }
+            if (deadline - System.nanoTime() <= 0) {
+                if (count == ConsumerCore.LIMIT) {
+                    throw core.limit();
+                }
+                return 0;
             }
             queue.awaitRecord(core, deadline);
         }
@@ -155,13 +166,74 @@ public final class Consumer {
     }
 
     /**
-     * Says that everything up to and including a record has been dealt with. What was acked before is acked still.
+     * Says that everything up to and including a record has been dealt with. What was acked before is acked still; to
+     * ack it again does nothing.
      *
      * @param offset the last record that has been dealt with
-     * @throws org.mmapqueue.errors.OutOfRangeException when this consumer has not popped it since the queue was opened
+     * @throws org.mmapqueue.errors.OutOfRangeException when this consumer has not popped it since it was opened or
+     *     moved by {@link #seek}; nothing is acked
      */
     public void ack(long offset) {
         queue.ack(core(), offset);
+    }
+
+    /**
+     * Says that one record has been dealt with, whatever becomes of those before it. Committed is what is acked without
+     * a gap. To ack a record again does nothing.
+     *
+     * @param offset the record
+     * @throws org.mmapqueue.errors.OutOfRangeException when this consumer has not popped it since it was opened or
+     *     moved by {@link #seek}
+     */
+    public void ackSingle(long offset) {
+        queue.ackSingle(core(), new long[] {offset});
+    }
+
+    /**
+     * Says that some records have been dealt with, whatever becomes of those between them; see
+     * {@link #ackSingle(long)}.
+     *
+     * @param offsets the records, in any order
+     * @throws org.mmapqueue.errors.OutOfRangeException when this consumer has not popped one of them; none is acked
+     */
+    public void ackSingle(long[] offsets) {
+        queue.ackSingle(core(), offsets);
+    }
+
+    /**
+     * Gives a record back: it is popped again, before records that are new. With max_attempts set, one that has been
+     * handed out so often goes to the dead-letter queue instead, and is acked.
+     *
+     * @param offset the record
+     * @throws org.mmapqueue.errors.OutOfRangeException when this consumer has not popped it since it was opened or
+     *     moved by {@link #seek}, or has acked it; to give back what has been given back does nothing
+     */
+    public void nack(long offset) {
+        nack(offset, Duration.ZERO);
+    }
+
+    /**
+     * Gives a record back, to be popped again after some time; see {@link #nack(long)}.
+     *
+     * @param offset the record
+     * @param delay how long it is not popped
+     * @throws org.mmapqueue.errors.OutOfRangeException as {@link #nack(long)} does
+     */
+    public void nack(long offset, Duration delay) {
+        queue.nack(core(), offset, MmapQueue.nanos(delay));
+    }
+
+    /**
+     * Goes to another place: reading and committed position both, so that what lies before it counts as acked and what
+     * lies behind it as not. What was popped before can be acked no more. Attempts are forgotten, but for
+     * {@link StartAt#COMMITTED}, which gives back what was popped and not acked.
+     *
+     * @param place where to go
+     * @throws org.mmapqueue.errors.OutOfRangeException when the record is not retained any more, or not there yet
+     * @throws org.mmapqueue.errors.ConfigException for a time in a queue that stores no timestamps
+     */
+    public void seek(StartAt place) {
+        queue.seek(core(), place);
     }
 
     /**
@@ -189,5 +261,33 @@ public final class Consumer {
      */
     public long lag() {
         return Math.max(0, queue.endOffset() - core().committedOffset());
+    }
+
+    /**
+     * What is under way.
+     *
+     * @return records that it has popped and not acked
+     */
+    public long unacked() {
+        return core().unacked();
+    }
+
+    /**
+     * What there is to pop.
+     *
+     * @return records that it has not popped, or that were given back
+     */
+    public long size() {
+        return core().size(queue.endOffset());
+    }
+
+    /**
+     * Gives the consumer up, so that another process can own it; it stays where its committed position is. Any later
+     * call, through any handle of this process, raises ClosedException; {@link MmapQueue#consumer(String, StartAt)}
+     * takes it up again.
+     */
+    @Override
+    public void close() {
+        queue.closeConsumer(core);
     }
 }

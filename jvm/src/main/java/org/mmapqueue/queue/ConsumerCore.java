@@ -2,55 +2,93 @@ package org.mmapqueue.queue;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.errors.UnackedLimitException;
+import org.mmapqueue.io.Closing;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.segment.Geometry;
 
 /**
  * One consumer in the process that owns it. Any number of threads; the claim lets one at a time move the reading
- * position, and each record goes to one of them.
+ * position, and each record goes to one of them. Records that were given back come before new ones.
  */
 final class ConsumerCore implements Closeable {
+    private static final Logger LOG = LoggerFactory.getLogger(ConsumerCore.class);
+    /** What poll returns when there is a record, but max_unacked stands before it. */
+    static final int LIMIT = -1;
+    private static final long NEVER = Long.MAX_VALUE;
+
     private final String name;
     private final ConsumerCursors cursors;
     private final LogReader reader;
-    private final LogReader walker;
+    private final Redelivery redelivery;
+    private final Log log;
+    private final InFlightFile inFlightFile;
     private final Closeable ownership;
     private final Geometry geometry;
     private final Claim claim = new Claim();
-    private final InFlight inFlight = new InFlight();
+    private final Bookmarks bookmarks = new Bookmarks();
+    private final Window window;
+    private final Remembered remembered = new Remembered();
     private final AtomicLong readOffset = new AtomicLong();
     private final AtomicLong committedOffset = new AtomicLong();
+    private long committed;
     private byte[] scratch = new byte[0];
     private boolean closed;
 
     /**
-     * A consumer that stands at its committed position.
+     * A consumer that stands at its committed position, with what a clean close has left of its records in flight.
      *
-     * @param reader where it reads; stands nowhere yet
-     * @param walker a second reader, for acks in the middle of what was popped
-     * @param offset the offset of the first record that is not acked
+     * @param log where it reads
+     * @param delivery what it does with records that are not acked
+     * @param inFlightFile where a clean close writes that down, or null
      * @param ownership closed with the consumer
      */
-    ConsumerCore(String name, ConsumerCursors cursors, LogReader reader, LogReader walker, long offset,
-            Closeable ownership) {
+    ConsumerCore(String name, ConsumerCursors cursors, Log log, Settings.Delivery delivery,
+            InFlightFile inFlightFile, Closeable ownership) throws IOException {
         this.name = name;
         this.cursors = cursors;
-        this.reader = reader;
-        this.walker = walker;
+        this.log = log;
+        this.reader = log.reader();
+        this.inFlightFile = inFlightFile;
         this.ownership = ownership;
         this.geometry = reader.geometry;
-        long committed = cursors.committed();
-        cursors.reading(committed);
-        reader.moveTo(committed);
+        this.window = new Window(delivery.maxUnacked());
+        this.redelivery = new Redelivery(window, bookmarks, log.reader(), delivery);
+        committed = cursors.committed();
+        if (cursors.needed() < log.reclaimed()) {
+            // A process died while it made this consumer or moved it back.
+            committed = log.find(StartAt.EARLIEST);
+            LOG.warn("consumer {} stood at position {}, which has been reclaimed; it goes on at {}", name,
+                    cursors.needed(), committed);
+            cursors.committed(committed);
+        }
+        long stands = cursors.needed();
+        standAt(stands, log.offsetAt(stands));
+        if (inFlightFile != null) {
+            inFlightFile.take(stands, window.first(), remembered);
+        }
+    }
+
+    private void standAt(long position, long offset) {
+        reader.moveTo(position);
+        redelivery.reset();
+        remembered.clear();
+        window.reset(offset);
+        bookmarks.reset(offset, position);
         readOffset.set(offset);
         committedOffset.set(offset);
-        inFlight.reset(offset, committed);
+        cursors.reading(position);
     }
 
     String name() {
@@ -65,26 +103,51 @@ final class ConsumerCore implements Closeable {
         return committedOffset.get();
     }
 
-    Message poll() {
+    long unacked() {
         claim.enter();
         try {
-            if (!next()) {
-                return null;
-            }
-            Message message = read();
-            step();
-            return message;
-        } catch (IOException e) {
-            throw failed(e);
+            return window.unacked();
         } finally {
             claim.exit();
         }
+    }
+
+    /** Records that are not popped, or given back, in a queue that ends with record {@code end} - 1. */
+    long size(long end) {
+        claim.enter();
+        try {
+            return Math.max(0, end - window.next()) + window.returned();
+        } finally {
+            claim.exit();
+        }
+    }
+
+    /** Pops one record; null when there is none. */
+    Message poll() {
+        Message[] one = {null};
+        int count = poll(1, Long.MAX_VALUE, (offset, timestamp, buffer, start, length, attempts) ->
+                one[0] = Message.of(offset, timestamp, buffer, start, length, attempts));
+        if (count == LIMIT) {
+            throw limit();
+        }
+        return one[0];
     }
 
     Message peek() {
         claim.enter();
         try {
-            return next() ? read() : null;
+            checkUsable();
+            redelivery.expire();
+            long again = redelivery.due();
+            if (again >= 0) {
+                return redelivery.read(again);
+            }
+            if (!next()) {
+                return null;
+            }
+            byte[] data = new byte[reader.length];
+            reader.read(data);
+            return new Message(window.next(), reader.timestamp, data, 1 + remembered.times(window.next()));
         } catch (IOException e) {
             throw failed(e);
         } finally {
@@ -92,14 +155,28 @@ final class ConsumerCore implements Closeable {
         }
     }
 
-    /** Pops what is there, at most {@code maxRecords} and {@code maxBytes}, at least one when there is one. */
+    /**
+     * Pops what is there, at most {@code maxRecords} and {@code maxBytes}, at least one when there is one.
+     *
+     * @return how many, or {@link #LIMIT}
+     */
     int poll(int maxRecords, long maxBytes, MessageHandler handler) {
         int count = 0;
         claim.enter();
         try {
+            checkUsable();
+            redelivery.expire();
             long bytes = 0;
-            while (count < maxRecords && next()) {
-                int length = reader.length;
+            while (count < maxRecords) {
+                long again = redelivery.due();
+                LogReader from = again < 0 ? reader : redelivery.find(again);
+                if (again < 0 && !next()) {
+                    break;
+                }
+                if (again < 0 && window.isFull()) {
+                    return count == 0 ? LIMIT : count;
+                }
+                int length = from.length;
                 bytes += length;
                 if (count > 0 && bytes > maxBytes) {
                     break;
@@ -107,9 +184,16 @@ final class ConsumerCore implements Closeable {
                 if (scratch.length < length) {
                     scratch = new byte[Math.max(length, 2 * scratch.length)];
                 }
-                reader.read(scratch);
-                handler.onMessage(readOffset.getPlain(), reader.timestamp, scratch, 0, length);
-                step();
+                from.read(scratch);
+                if (again < 0) {
+                    int attempts = 1 + remembered.times(window.next());
+                    handler.onMessage(window.next(), reader.timestamp, scratch, 0, length, attempts);
+                    step(Window.OUT, attempts);
+                    redelivery.lease(window.next() - 1);
+                } else {
+                    handler.onMessage(again, from.timestamp, scratch, 0, length, window.attempts(again) + 1);
+                    redelivery.popped(again);
+                }
                 count++;
             }
             return count;
@@ -121,15 +205,44 @@ final class ConsumerCore implements Closeable {
         } catch (IOException e) {
             throw failed(e);
         } finally {
+            redelivery.rest();
             claim.exit();
         }
+    }
+
+    // Goes to the next record that is to be popped, past those that were dealt with before the queue was closed.
+    private boolean next() throws IOException {
+        while (reader.next()) {
+            int times = remembered.times(window.next());
+            if (times == 0 || times > 0 && !redelivery.isSpent(times)) {
+                return true;
+            }
+            reader.skip();
+            if (times == Remembered.ACKED) {
+                step(Window.ACKED, 0);
+            } else {
+                step(Window.DYING, times);
+                redelivery.dies(window.next() - 1);
+            }
+        }
+        return false;
+    }
+
+    private void step(int state, int attempts) {
+        reader.advance();
+        long position = reader.position();
+        window.add(state, attempts);
+        readOffset.lazySet(window.next());
+        cursors.reading(position);
+        bookmarks.popped(window.next(), position);
     }
 
     /** Whether a pop would find something; any thread, no effect. */
     boolean hasNext() {
         claim.enter();
         try {
-            return closed || reader.next();
+            return closed || cursors.dropped() > committed || redelivery.due() >= 0 || redelivery.hasExpired()
+                    || !window.isFull() && next();
         } catch (IOException | RuntimeException e) {
             return true; // the pop that follows raises it
         } finally {
@@ -137,29 +250,31 @@ final class ConsumerCore implements Closeable {
         }
     }
 
-    /** Everything up to {@code offset} has been dealt with. True when that gives a segment free. */
+    /** Until when nothing that was popped comes back, by System.nanoTime. */
+    long quietUntil() {
+        claim.enter();
+        try {
+            long millis = redelivery.quietMillis();
+            return millis == NEVER ? System.nanoTime() + NEVER / 2
+                    : System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+        } finally {
+            claim.exit();
+        }
+    }
+
+    UnackedLimitException limit() {
+        return new UnackedLimitException("consumer " + name + " has popped " + (readOffset() - committedOffset())
+                + " records beyond the first one that it has not acked, offset " + committedOffset()
+                + "; max_unacked allows no more");
+    }
+
+    /** Everything up to {@code offset} has been dealt with. True when somebody may wait for that. */
     boolean ack(long offset) {
         claim.enter();
         try {
-            checkOpen();
-            long committed = committedOffset.getPlain();
-            long read = readOffset.getPlain();
-            if (offset < 0 || offset >= read) {
-                throw new OutOfRangeException("ack by consumer " + name + " of a record that it has not popped", offset,
-                        committed, read - 1);
-            }
-            if (offset < committed) {
-                return false;
-            }
-            long position = offset + 1 == read ? reader.position() : endOf(offset);
-            boolean frees = geometry.segmentOf(position) != geometry.segmentOf(cursors.committed());
-            if (position > cursors.reading()) {
-                cursors.reading(position); // the reader has passed a pad since the last record
-            }
-            cursors.committed(position);
-            committedOffset.lazySet(offset + 1);
-            inFlight.acked(offset + 1, position);
-            return frees;
+            checkUsable();
+            checkPopped(offset, "ack");
+            return offset >= window.first() && commit(window.advance(offset + 1));
         } catch (IOException e) {
             throw failed(e);
         } finally {
@@ -167,45 +282,144 @@ final class ConsumerCore implements Closeable {
         }
     }
 
-    private long endOf(long offset) throws IOException {
-        long at = inFlight.floorOffset(offset);
-        walker.moveTo(inFlight.floorPosition(offset));
+    /** These have been dealt with, whatever becomes of the others. True when somebody may wait for that. */
+    boolean ackSingle(long... offsets) {
+        claim.enter();
         try {
-            for (; at <= offset; at++) {
-                walker.next();
-                walker.skip();
-                walker.advance();
+            checkUsable();
+            for (long offset : offsets) {
+                checkPopped(offset, "ack");
             }
-            return walker.position();
+            long first = window.first();
+            for (long offset : offsets) {
+                if (offset == window.first()) {
+                    window.advance(offset + 1);
+                } else if (window.contains(offset)) {
+                    window.mark(offset, Window.ACKED);
+                }
+            }
+            return window.first() > first && commit(window.first());
+        } catch (IOException e) {
+            throw failed(e);
         } finally {
-            walker.leave();
+            claim.exit();
         }
     }
 
-    private boolean next() throws IOException {
-        checkOpen();
-        return reader.next();
+    // True when a segment has become free, or room in the window.
+    private boolean commit(long first) throws IOException {
+        boolean wasFull = window.next() - committedOffset.getPlain() >= window.most();
+        long position = first == window.next() ? reader.position() : redelivery.positionOf(first);
+        boolean frees = geometry.segmentOf(position) != geometry.segmentOf(committed);
+        if (position > cursors.reading()) {
+            cursors.reading(position); // the reader has passed a pad since the last record
+        }
+        cursors.committed(position);
+        committed = position;
+        committedOffset.lazySet(first);
+        bookmarks.acked(first, position);
+        return frees || wasFull;
     }
 
-    private Message read() throws IOException {
-        byte[] data = new byte[reader.length];
-        reader.read(data);
-        return new Message(readOffset.getPlain(), reader.timestamp, data, 1);
+    /** Gives a record back; true when it goes to the dead-letter queue, which is the caller's to do. */
+    boolean nack(long offset, long delayNanos) {
+        claim.enter();
+        try {
+            checkUsable();
+            checkPopped(offset, "nack");
+            if (window.state(offset) == Window.ACKED) {
+                throw outOfRange("nack by consumer " + name + " of a record that it has acked", offset);
+            }
+            return redelivery.giveBack(offset, TimeUnit.NANOSECONDS.toMillis(delayNanos));
+        } finally {
+            claim.exit();
+        }
     }
 
-    private void step() {
-        reader.advance();
-        long next = readOffset.getPlain() + 1;
-        readOffset.lazySet(next);
-        long position = reader.position();
-        cursors.reading(position);
-        inFlight.popped(next, position);
+    /** Whether a record has to go to the dead-letter queue; any thread. */
+    boolean anyDying() {
+        return redelivery.anyDying();
     }
 
-    private void checkOpen() {
+    /** The next record that has to, or null. */
+    Message nextDying() {
+        claim.enter();
+        try {
+            return closed ? null : redelivery.nextDying();
+        } catch (IOException e) {
+            throw failed(e);
+        } finally {
+            claim.exit();
+        }
+    }
+
+    /** A record could not be taken by the dead-letter queue: it is popped again after a while. */
+    void survives(long offset) {
+        claim.enter();
+        try {
+            redelivery.survives(offset);
+        } finally {
+            claim.exit();
+        }
+    }
+
+    /** Gives back all that is under way. */
+    void seekCommitted() {
+        claim.enter();
+        try {
+            checkUsable();
+            redelivery.giveBackAll();
+        } finally {
+            claim.exit();
+        }
+    }
+
+    /** Goes to a place; false when it has been reclaimed meanwhile. */
+    boolean seek(long position, Registry registry) {
+        claim.enter();
+        try {
+            checkUsable();
+            long offset = log.offsetAt(position);
+            if (!registry.move(cursors, position)) {
+                return false;
+            }
+            committed = position;
+            standAt(position, offset);
+            return true;
+        } finally {
+            claim.exit();
+        }
+    }
+
+    private void checkPopped(long offset, String what) {
+        if (offset < 0 || offset >= window.next()) {
+            throw outOfRange(what + " by consumer " + name + " of a record that it has not popped", offset);
+        }
+    }
+
+    private OutOfRangeException outOfRange(String what, long offset) {
+        return new OutOfRangeException(what, offset, window.first(), window.next() - 1);
+    }
+
+    private void checkUsable() {
         if (closed) {
             throw new ClosedException("the queue, or its consumer " + name + ", is closed");
         }
+        if (cursors.dropped() > committed) {
+            throw dropped();
+        }
+    }
+
+    // The writer has taken what this consumer was too slow to ack.
+    private DroppedException dropped() {
+        long position = cursors.dropped();
+        long next = log.offsetAt(position);
+        // Its own knowledge is the better one, when it has any.
+        long first = window.first() < next ? window.first() : cursors.droppedFirst();
+        cursors.committed(position);
+        committed = position;
+        standAt(position, next);
+        return new DroppedException(name, first, next - 1);
     }
 
     private MmapQueueException failed(IOException e) {
@@ -219,12 +433,21 @@ final class ConsumerCore implements Closeable {
         try {
             if (!closed) {
                 closed = true;
-                reader.leave();
-                walker.leave();
-                ownership.close();
+                Closing.all(this::writeInFlight, this::leave, ownership);
             }
         } finally {
             claim.exit();
         }
+    }
+
+    private void writeInFlight() throws IOException {
+        if (inFlightFile != null && cursors.dropped() <= committed) {
+            inFlightFile.write(window, remembered, committed);
+        }
+    }
+
+    private void leave() {
+        reader.leave();
+        redelivery.leave();
     }
 }

@@ -1,7 +1,9 @@
 package org.mmapqueue.queue;
 
 import java.io.IOException;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -22,17 +24,32 @@ final class Housekeeper implements AutoCloseable {
     private final Appender.Ring ring;
     private final int ahead;
     private final int maxInMemSegments;
+    private final long idleNanos;
+    private final LongSupplier activity;
+    private final Runnable whenIdle;
     private final Thread thread;
     private volatile long entered = -1;
     private volatile boolean stopped;
     private volatile boolean wanted;
     private volatile long preparedTo = -1;
     private boolean complained;
+    private long lastActivity = -1;
+    private long activeAt;
+    private boolean isIdle;
 
-    Housekeeper(String name, Swapper swapper, Appender.Ring ring, Geometry geometry, int maxInMemSegments) {
+    /**
+     * A housekeeper that is not running yet.
+     *
+     * @param idleMillis ms without a change of {@code activity} after which {@code whenIdle} is run, once; 0 for never
+     */
+    Housekeeper(String name, Swapper swapper, Appender.Ring ring, Geometry geometry, int maxInMemSegments,
+            long idleMillis, LongSupplier activity, Runnable whenIdle) {
         this.swapper = swapper;
         this.ring = ring;
         this.maxInMemSegments = maxInMemSegments;
+        this.idleNanos = TimeUnit.MILLISECONDS.toNanos(idleMillis);
+        this.activity = activity;
+        this.whenIdle = whenIdle;
         long byBytes = Math.max(2, BYTES_AHEAD / geometry.segmentSize());
         this.ahead = (int) Math.min(Math.max(1, maxInMemSegments / 2 - 1), Math.min(byBytes, geometry.capacity() - 1L));
         this.thread = new Thread(this::run, name);
@@ -65,10 +82,32 @@ final class Housekeeper implements AutoCloseable {
             if (wanted) {
                 wanted = false;
                 step();
-            } else {
+            } else if (idleNanos == 0) {
                 LockSupport.park(this);
+            } else {
+                lookForIdleness();
             }
         }
+    }
+
+    private void lookForIdleness() {
+        long now = System.nanoTime();
+        long seen = activity.getAsLong();
+        if (seen != lastActivity) {
+            lastActivity = seen;
+            activeAt = now;
+            isIdle = false;
+        }
+        long left = idleNanos - (now - activeAt);
+        if (left <= 0 && !isIdle) {
+            isIdle = true;
+            try {
+                whenIdle.run();
+            } catch (RuntimeException e) {
+                LOG.warn("what is done when the queue is idle has failed: {}", e.toString());
+            }
+        }
+        LockSupport.parkNanos(this, left > 0 ? left : idleNanos);
     }
 
     /** Does what there is to do. */

@@ -131,7 +131,6 @@ abstract class LogReader {
     }
 
     final CorruptException corrupt(int at, String detail) {
-        String file = segment == null ? geometry.fileName(segmentId) : segment.path().toString();
-        return new CorruptException(file, at, detail + " (segment " + segmentId + ")");
+        return new CorruptException(swapper.path(segmentId).toString(), at, detail + " (segment " + segmentId + ")");
     }
 }

@@ -222,7 +222,7 @@ final class LogReaderV2 extends LogReader {
             fault = "segment epoch is " + next.epoch() + ", but the record that goes on here is of epoch " + epoch;
         }
         if (fault != null) {
-            swapper.unpin(next);
+            swapper.unpinAndForget(next);
             throw new CorruptException(next.path().toString(), 0, fault);
         }
         return next;
@@ -248,7 +248,7 @@ final class LogReaderV2 extends LogReader {
             Segment pinned = swapper.pin(segmentId);
             String fault = pinned.headerFault(fields.uuidLow());
             if (fault != null) {
-                swapper.unpin(pinned);
+                swapper.unpinAndForget(pinned);
                 throw new CorruptException(pinned.path().toString(), 0, fault);
             }
             segment = pinned;

@@ -13,6 +13,7 @@ public interface MessageHandler {
      * @param buffer holds the record's bytes; valid during the call only
      * @param start index of the first byte
      * @param length number of bytes
+     * @param attempts how often it has been handed out, 1 at the first time
      */
-    void onMessage(long offset, long timestampMicros, byte[] buffer, int start, int length);
+    void onMessage(long offset, long timestampMicros, byte[] buffer, int start, int length, int attempts);
 }

@@ -4,6 +4,7 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
+import java.util.OptionalLong;
 import java.util.function.BooleanSupplier;
 
 import org.mmapqueue.errors.ClosedException;
@@ -221,14 +222,14 @@ public final class MmapQueue implements AutoCloseable {
     public Consumer consumer() {
         Consumer known = defaultConsumer;
         if (known == null || closed) {
-            known = consumer(Consumers.DEFAULT, StartAt.EARLIEST);
+            known = consumer(Registry.DEFAULT, StartAt.EARLIEST);
             defaultConsumer = known;
         }
         return known;
     }
 
     /**
-     * A named consumer; it is made when it is not there. Each consumer gets every record.
+     * A named consumer; it is made when it is not there, by whichever process. Each consumer gets every record.
      *
      * @param name 1 to 100 letters, digits, '_', '-' or '.'
      * @param start where it begins when it is made now
@@ -250,6 +251,36 @@ public final class MmapQueue implements AutoCloseable {
      */
     public void createConsumer(String name, StartAt start) {
         core().createConsumer(name, start);
+    }
+
+    /**
+     * Forgets a consumer, and gives the space free that it held. The default one can be deleted, too, when there is
+     * another: a queue always has one.
+     *
+     * @param name its name; when this process owns it, it is closed
+     * @throws org.mmapqueue.errors.LockedException when another process owns it
+     * @throws org.mmapqueue.errors.ConfigException when there is none of this name, or no other
+     */
+    public void deleteConsumer(String name) {
+        core().deleteConsumer(name);
+    }
+
+    /**
+     * The consumers that the queue has, whichever process owns them.
+     *
+     * @return their names, the default one first, the others in alphabetical order
+     */
+    public List<String> consumers() {
+        return core().consumerNames();
+    }
+
+    /**
+     * How far each consumer is.
+     *
+     * @return one for each name of {@link #consumers}, in the same order
+     */
+    public List<ConsumerStats> consumerStats() {
+        return core().consumerStats();
     }
 
     /**
@@ -315,6 +346,70 @@ public final class MmapQueue implements AutoCloseable {
     }
 
     /**
+     * Gives a record back to the default consumer; see {@link Consumer#nack(long, Duration)}.
+     *
+     * @param offset the record
+     * @param delay how long it is not popped
+     */
+    public void nack(long offset, Duration delay) {
+        consumer().nack(offset, delay);
+    }
+
+    /**
+     * Moves the default consumer; see {@link Consumer#seek}.
+     *
+     * @param place where to go
+     */
+    public void seek(StartAt place) {
+        consumer().seek(place);
+    }
+
+    /**
+     * Reads a record, and moves no consumer.
+     *
+     * @param offset its number
+     * @return the record; its attempts are 0
+     * @throws org.mmapqueue.errors.OutOfRangeException when it is not retained any more, or not there yet
+     * @throws org.mmapqueue.errors.CorruptException when what is stored is damaged
+     */
+    public Message get(long offset) {
+        return core().log().browser().get(offset, 1, Long.MAX_VALUE).get(0);
+    }
+
+    /**
+     * Reads records, and moves no consumer.
+     *
+     * @param offset the first one's number
+     * @param count the most records
+     * @return the records that there are, in order, at least one; their attempts are 0
+     * @throws org.mmapqueue.errors.OutOfRangeException when the first one is not retained any more, or not there yet
+     * @throws org.mmapqueue.errors.CorruptException when what is stored is damaged
+     */
+    public List<Message> getMany(long offset, int count) {
+        return core().log().browser().get(offset, count, Long.MAX_VALUE);
+    }
+
+    /**
+     * Finds a record by the time at which it was pushed.
+     *
+     * @param micros the time, µs since 1970
+     * @return the offset of the first record that was pushed then or later; empty when there is none yet
+     * @throws org.mmapqueue.errors.ConfigException when the queue stores no timestamps
+     */
+    public OptionalLong find(long micros) {
+        return core().log().browser().find(micros);
+    }
+
+    /**
+     * The beginning of the queue.
+     *
+     * @return the offset of the oldest record that is retained; {@link #endOffset} when none is
+     */
+    public long firstOffset() {
+        return core().log().browser().firstOffset();
+    }
+
+    /**
      * The end of the queue.
      *
      * @return the offset that the next record gets
@@ -330,6 +425,15 @@ public final class MmapQueue implements AutoCloseable {
      */
     public void flush() {
         core().flush();
+    }
+
+    /**
+     * Deletes the ring files that hold nothing which is retained; they are made anew when the writer needs them.
+     *
+     * @return bytes that the disk has got back
+     */
+    public long gc() {
+        return core().gc();
     }
 
     /**

@@ -241,6 +241,96 @@ public final class QueueConfig {
         }
 
         /**
+         * How far a consumer may pop ahead of its first record that is not acked.
+         *
+         * @param records 1 to 1073741824
+         * @return this
+         */
+        public Builder maxUnacked(int records) {
+            return set(ConfigKey.MAX_UNACKED, Integer.toString(records));
+        }
+
+        /**
+         * When a record that was popped, and neither acked nor nacked, is popped again.
+         *
+         * @param millis milliseconds after it was popped; 0 for never
+         * @return this
+         */
+        public Builder visibilityTimeoutMillis(long millis) {
+            return set(ConfigKey.VISIBILITY_TIMEOUT, Long.toString(millis));
+        }
+
+        /**
+         * How often a record is handed out before it goes to the dead-letter queue.
+         *
+         * @param attempts times, with deadLetterDir set; 0 for without end
+         * @return this
+         */
+        public Builder maxAttempts(int attempts) {
+            return set(ConfigKey.MAX_ATTEMPTS, Integer.toString(attempts));
+        }
+
+        /**
+         * The queue that takes records which were handed out max_attempts times and never acked.
+         *
+         * @param directory another queue's directory; made when it is needed first
+         * @return this
+         */
+        public Builder deadLetterDir(Path directory) {
+            return set(ConfigKey.DEAD_LETTER_DIR, directory.toString());
+        }
+
+        /**
+         * How far a consumer may be behind before records are dropped for it.
+         *
+         * @param bytes of the log, between its first record that is not acked and the end; 0 for without end
+         * @return this
+         */
+        public Builder maxConsumerLag(long bytes) {
+            return set(ConfigKey.MAX_CONSUMER_LAG, Long.toString(bytes));
+        }
+
+        /**
+         * For how long acked records stay to be read again, while the ring has room.
+         *
+         * @param millis milliseconds since they were pushed; 0 when time is no reason to keep or drop them
+         * @return this
+         */
+        public Builder retainMillis(long millis) {
+            return set(ConfigKey.RETAIN_MS, Long.toString(millis));
+        }
+
+        /**
+         * How much of the log stays to be read again though it is acked, while the ring has room.
+         *
+         * @param bytes of the log, up to its end; 0 when size is no reason to keep or drop it
+         * @return this
+         */
+        public Builder retainBytes(long bytes) {
+            return set(ConfigKey.RETAIN_BYTES, Long.toString(bytes));
+        }
+
+        /**
+         * When ring files that hold nothing are given back to the disk without being asked for.
+         *
+         * @param millis milliseconds without a push; 0 for never
+         * @return this
+         */
+        public Builder gcOnIdleMillis(long millis) {
+            return set(ConfigKey.GC_ON_IDLE, Long.toString(millis));
+        }
+
+        /**
+         * How a thread waits for a record or for room.
+         *
+         * @param strategy "spin" (a whole core), "backoff" (spins for a moment, then sleeps) or "park" (sleeps)
+         * @return this
+         */
+        public Builder waitStrategy(String strategy) {
+            return set(ConfigKey.WAIT_STRATEGY, strategy);
+        }
+
+        /**
          * The configuration.
          *
          * @return an immutable configuration

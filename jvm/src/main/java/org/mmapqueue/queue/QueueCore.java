@@ -2,10 +2,14 @@ package org.mmapqueue.queue;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.function.BooleanSupplier;
 
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import org.mmapqueue.errors.ClosedException;
-import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.flush.Flusher;
@@ -13,20 +17,16 @@ import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
-import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Geometry;
-import org.mmapqueue.segment.RecordDescriptor;
+import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.swap.Swapper;
 
 /**
  * One open queue of this process, shared by all its handles: the parts, put together. Any number of threads.
  */
-final class QueueCore implements Consumers.Log {
-    /** How long a waiting thread sleeps before it looks again by itself. */
-    private static final long SLICE_NANOS = 5_000_000;
-    /** The same for a thread that waits for another process, which can not wake it. */
-    private static final long FOREIGN_SLICE_NANOS = 1_000_000;
+final class QueueCore {
+    private static final Logger LOG = LoggerFactory.getLogger(QueueCore.class);
     private static final int META_BYTES = 4096;
 
     private final Path directory;
@@ -34,13 +34,18 @@ final class QueueCore implements Consumers.Log {
     private final Geometry geometry;
     private final ProcessLock lock;
     private final MetaPage meta;
+    private final SegmentRing ring;
     private final Swapper swapper;
+    private final Registry registry;
     private final Consumers consumers;
+    private final Log log;
+    private final DeadLetters deadLetters;
     private final Flusher flusher;
+    private final Space space;
     private final Housekeeper housekeeper;
     private final Appender appender;
     private final Signal arrived;
-    private final Signal space = new Signal(SLICE_NANOS);
+    private final Signal freed;
     private volatile long flushAt;
     private boolean closed;
 
@@ -49,61 +54,52 @@ final class QueueCore implements Consumers.Log {
      *
      * @param tail the end of the log, or null when another process writes
      */
-    QueueCore(Path directory, Settings settings, ProcessLock lock, MetaPage meta, Swapper swapper,
-            Consumers consumers, Tail tail) throws IOException {
+    QueueCore(Path directory, Settings settings, ProcessLock lock, MetaPage meta, SegmentRing ring, Swapper swapper,
+            Registry registry, Consumers consumers, Tail tail) throws IOException {
         this.directory = directory;
         this.settings = settings;
         this.geometry = settings.geometry();
         this.lock = lock;
         this.meta = meta;
+        this.ring = ring;
         this.swapper = swapper;
+        this.registry = registry;
         this.consumers = consumers;
-        this.arrived = new Signal(tail == null ? FOREIGN_SLICE_NANOS : SLICE_NANOS);
+        this.log = new Log(settings, meta, swapper, registry);
+        this.deadLetters = new DeadLetters(settings);
+        this.arrived = tail == null ? Signal.forProcesses(settings.waiting()) : Signal.forThreads(settings.waiting());
+        this.freed = Signal.forThreads(settings.waiting());
         if (tail == null) {
             this.flusher = null;
+            this.space = null;
             this.housekeeper = null;
             this.appender = null;
             return;
         }
         String name = "mmapqueue-" + directory.getFileName();
-        this.flusher = new Flusher(name + "-flusher", meta, geometry, swapper, consumers::named, settings.flushPeriodMillis());
-        flusher.startAt(consumers.slowest());
-        Space slots = new Space();
+        this.flusher = new Flusher(name + "-flusher", meta, geometry, swapper, registry::cursors,
+                settings.flushPeriodMillis());
+        this.space = new Space(settings, meta, swapper, registry, flusher);
+        meta.retain(settings.retention().millis(), settings.retention().bytes());
+        space.start();
+        Slots slots = new Slots();
         this.housekeeper = new Housekeeper(name + "-housekeeper", swapper, slots, geometry,
-                settings.maxInMemSegments());
-        slots.housekeeper = housekeeper;
+                settings.maxInMemSegments(), settings.gcOnIdleMillis(), () -> meta.writing() + registry.slowest(), this::gc);
         this.appender = geometry.version() == 1 ? new AppenderV1(meta, swapper, flusher, slots, settings)
                 : new AppenderV2(meta, swapper, flusher, slots, settings, tail.lastTimestamp());
         appender.start(tail.position(), tail.nextOffset());
         flushAt = tail.nextOffset() + settings.flushCeilingNum() - 1;
     }
 
-    private final class Space implements Appender.Ring {
-        private Housekeeper housekeeper;
-
+    private final class Slots implements Appender.Ring {
         @Override
         public boolean isFree(long segmentId) {
-            long held = segmentId - geometry.capacity();
-            if (held < geometry.segmentOf(flusher.durableCommitted())) {
-                return true;
-            }
-            if (held >= geometry.segmentOf(consumers.reclaimable())) {
-                return false;
-            }
-            // Acked, but not on the disk: after a loss of power the consumer would look for what the slot holds now.
-            flusher.flush();
-            return held < geometry.segmentOf(flusher.durableCommitted());
+            return space.isFree(segmentId);
         }
 
-        // When a quarter of a lap is left, and acks that are not on the disk yet would give another quarter.
         @Override
         public void freeAhead(long segmentId) {
-            long quarter = Math.max(1, geometry.capacity() / 4);
-            long durable = geometry.segmentOf(flusher.durableCommitted());
-            if (segmentId + quarter - geometry.capacity() >= durable
-                    && geometry.segmentOf(consumers.reclaimable()) - durable >= quarter) {
-                flusher.flush();
-            }
+            space.freeAhead(segmentId);
         }
 
         @Override
@@ -186,7 +182,7 @@ final class QueueCore implements Consumers.Log {
             if (gone.getAsBoolean()) {
                 throw new ClosedException("this handle of the queue was closed");
             }
-            long seen = consumers.slowest();
+            long seen = registry.slowest();
             long offset = append.run();
             if (offset != Appender.FULL) {
                 pushed(offset + count - 1);
@@ -195,7 +191,7 @@ final class QueueCore implements Consumers.Log {
             if (deadline - System.nanoTime() <= 0) {
                 throw full();
             }
-            space.await(deadline, () -> consumers.slowest() != seen);
+            freed.await(deadline, () -> registry.slowest() != seen);
         }
     }
 
@@ -228,112 +224,158 @@ final class QueueCore implements Consumers.Log {
         flusher.flush();
     }
 
-    // ---- reading
+    // ---- consumers
 
     ConsumerCore consumer(String name, StartAt start) {
-        try {
-            return consumers.get(name, start, this);
-        } catch (IOException e) {
-            throw new MmapQueueException("consumer " + name + " of " + directory + " could not be opened: " + e, e);
-        }
+        return onConsumer(name, () -> consumers.get(name, start, log));
     }
 
     void createConsumer(String name, StartAt start) {
+        onConsumer(name, () -> {
+            consumers.create(name, start, log);
+            return null;
+        });
+    }
+
+    void deleteConsumer(String name) {
+        onConsumer(name, () -> {
+            consumers.delete(name);
+            return null;
+        });
+        freed();
+    }
+
+    void closeConsumer(ConsumerCore consumer) {
+        onConsumer(consumer.name(), () -> {
+            consumers.release(consumer);
+            return null;
+        });
+    }
+
+    void seek(ConsumerCore consumer, StartAt place) {
+        onConsumer(consumer.name(), () -> {
+            consumers.seek(consumer, place, log);
+            return null;
+        });
+        arrived.signalAll();
+        freed();
+    }
+
+    private <T> T onConsumer(String name, Callable<T> work) {
         try {
-            consumers.create(name, start, this);
-        } catch (IOException e) {
-            throw new MmapQueueException("consumer " + name + " of " + directory + " could not be made: " + e, e);
+            return work.call();
+        } catch (RuntimeException e) {
+            throw e;
+        } catch (Exception e) {
+            throw new MmapQueueException("consumer " + name + " of " + directory + ": " + e, e);
         }
     }
 
     void ack(ConsumerCore consumer, long offset) {
         if (consumer.ack(offset)) {
-            space.signalAll();
-            if (housekeeper != null) {
-                housekeeper.wake();
+            freed();
+        }
+    }
+
+    void ackSingle(ConsumerCore consumer, long[] offsets) {
+        if (consumer.ackSingle(offsets)) {
+            freed();
+        }
+    }
+
+    void nack(ConsumerCore consumer, long offset, long delayNanos) {
+        if (consumer.nack(offset, delayNanos)) {
+            bury(consumer);
+        }
+        arrived.signalAll();
+    }
+
+    private void bury(ConsumerCore consumer) {
+        deadLetters.bury(consumer);
+        freed();
+    }
+
+    // Whoever waits for room in the ring or among the unacked may have it now.
+    private void freed() {
+        freed.signalAll();
+        arrived.signalAll();
+        if (housekeeper != null) {
+            housekeeper.wake();
+        }
+    }
+
+    Message poll(ConsumerCore consumer) {
+        Message message = consumer.poll();
+        buryDying(consumer);
+        return message;
+    }
+
+    int poll(ConsumerCore consumer, int maxRecords, long maxBytes, MessageHandler handler) {
+        int count = consumer.poll(maxRecords, maxBytes, handler);
+        buryDying(consumer);
+        return count;
+    }
+
+    // Those whose time was over for the last time. That the dead-letter queue refuses one is no fault of this pop.
+    private void buryDying(ConsumerCore consumer) {
+        if (consumer.anyDying()) {
+            try {
+                bury(consumer);
+            } catch (MmapQueueException e) {
+                LOG.warn("{}", e.getMessage());
             }
         }
     }
 
     /** Returns when the consumer may find something, or at the deadline, or before. */
     void awaitRecord(ConsumerCore consumer, long deadline) throws InterruptedException {
-        arrived.await(deadline, consumer::hasNext);
+        long until = consumer.quietUntil();
+        arrived.await(until - deadline < 0 ? until : deadline, consumer::hasNext);
     }
 
-    @Override
-    public LogReader reader() {
-        return geometry.version() == 1
-                ? new LogReaderV1(swapper, geometry, settings.maxEventSize(), meta::writing)
-                : new LogReaderV2(swapper, geometry, readableFields(), meta::writing);
+    List<String> consumerNames() {
+        return onConsumer("*", () -> {
+            registry.refresh();
+            return registry.names();
+        });
     }
 
-    // The process that writes may have been started anew with a larger max_event_size: only the ring is a bound then.
-    private MetaFields readableFields() {
-        MetaFields fields = meta.fields();
-        long ring = (long) geometry.capacity() * geometry.dataBytes();
-        return settings.readOnly()
-                ? fields.withSettings(fields.timestamps(), (int) Math.min(RecordDescriptor.MAX_LENGTH, ring))
-                : fields;
+    List<ConsumerStats> consumerStats() {
+        return onConsumer("*", () -> {
+            registry.refresh();
+            return new Statistics(log, endOffset(), registry, consumers).ofConsumers();
+        });
     }
 
-    @Override
-    public long offsetAt(long position) throws IOException {
-        if (geometry.version() == 1) {
-            return 0; // version 1 stores no numbers: counting begins where the consumer stands
-        }
-        LogReaderV2 reader = (LogReaderV2) reader();
-        try {
-            return Locator.find(reader, position, meta.writing()).offset();
-        } finally {
-            reader.leave();
-        }
-    }
+    // ---- reading
 
-    @Override
-    public long end() {
-        return meta.writing();
+    /** The records, for whoever reads them. */
+    Log log() {
+        return log;
     }
 
     long endOffset() {
-        if (appender != null) {
-            return appender.endOffset();
-        }
-        return foreignEndOffset();
-    }
-
-    // Close waits for this: it must not unmap what is looked at here.
-    private synchronized long foreignEndOffset() {
-        if (closed) {
-            throw new ClosedException("the queue is closed");
-        }
-        try {
-            return offsetOfForeignEnd();
-        } catch (IOException e) {
-            throw new MmapQueueException("the end of " + directory + " could not be found: " + e, e);
-        }
-    }
-
-    // Nothing holds the segment that is looked at: the writer may take its slot for a later one meanwhile.
-    private long offsetOfForeignEnd() throws IOException {
-        for (int tries = 3; ; tries--) {
-            try {
-                return offsetAt(meta.writing());
-            } catch (CorruptException e) {
-                if (tries == 0) {
-                    throw e;
-                }
-            }
-        }
+        return appender != null ? appender.endOffset() : log.endOffset();
     }
 
     QueueStats stats() {
         long writing = meta.writing();
-        long slowest = consumers.slowest();
+        long slowest = registry.slowest();
         int inUse = writing == slowest ? 0 : (int) (geometry.segmentOfEnd(writing) - geometry.segmentOf(slowest) + 1);
-        return new QueueStats(endOffset(), writing, meta.watermark(), slowest, inUse, geometry.capacity(),
-                geometry.segmentSize(), swapper.live(),
+        return new QueueStats(log.firstOffset(), endOffset(), writing, meta.watermark(),
+                slowest, inUse, geometry.capacity(), geometry.segmentSize(), swapper.live(),
                 (long) swapper.mapped() * geometry.segmentSize() + META_BYTES, swapper.peak(),
                 meta.fields().epoch());
+    }
+
+    /** Deletes the ring files that hold nothing which is retained. */
+    long gc() {
+        writer();
+        try {
+            return new Gc(ring, meta, swapper, space, flusher).run(log.head());
+        } catch (IOException e) {
+            throw new MmapQueueException("not all free ring files of " + directory + " could be deleted: " + e, e);
+        }
     }
 
     // ---- the end
@@ -350,7 +392,7 @@ final class QueueCore implements Consumers.Log {
             }
             consumers.stop();
             arrived.signalAll();
-            space.signalAll();
+            freed.signalAll();
             if (appender != null) {
                 closeWriter();
             }
@@ -372,7 +414,7 @@ final class QueueCore implements Consumers.Log {
 
     private void release() {
         try {
-            Closing.all(consumers, swapper, meta, lock);
+            Closing.all(deadLetters, consumers, log, swapper, meta, lock);
         } catch (IOException e) {
             throw new MmapQueueException("the queue in " + directory + " could not be closed: " + e, e);
         }

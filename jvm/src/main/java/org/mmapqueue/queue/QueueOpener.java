@@ -29,7 +29,7 @@ final class QueueOpener {
     private ProcessLock lock;
     private MetaPage meta;
     private Swapper swapper;
-    private Consumers consumers;
+    private Registry registry;
 
     QueueOpener(QueueConfig config, Storage storage) {
         this.config = config;
@@ -79,11 +79,12 @@ final class QueueOpener {
         meta = directory.openMeta(found);
         Geometry geometry = settings.geometry();
         SegmentRing ring = new SegmentRing(storage, path, geometry);
-        consumers = new Consumers(storage, path, settings, meta);
+        registry = new Registry(storage, path, meta);
+        Consumers consumers = new Consumers(storage, settings, meta, registry);
         swapper = new Swapper(ring, settings.maxInMemSegments(), !settings.readOnly(),
                 new Places(geometry, meta, consumers));
         Tail tail = settings.readOnly() ? null : takeUp(settings, ring);
-        return new QueueCore(path, settings, lock, meta, swapper, consumers, tail);
+        return new QueueCore(path, settings, lock, meta, ring, swapper, registry, consumers, tail);
     }
 
     private Tail takeUp(Settings settings, SegmentRing ring) throws IOException {
@@ -103,9 +104,13 @@ final class QueueOpener {
             } finally {
                 reader.leave();
             }
+            // Whoever acked while nobody wrote may have left that in memory alone.
+            for (ConsumerCursors cursors : registry.cursors()) {
+                cursors.force();
+            }
             meta.clean(false);
         } else {
-            tail = new Recovery(swapper, ring, meta, consumers.cursors()).run();
+            tail = new Recovery(swapper, ring, meta, registry.cursors()).run();
         }
         MetaFields stored = meta.fields();
         MetaFields wanted = stored.withSettings(settings.timestamps(),
@@ -124,19 +129,19 @@ final class QueueOpener {
                     + ", expected 0 <= watermark <= writing");
         }
         if (meta.clean()) {
-            for (ConsumerCursors cursors : consumers.cursors()) {
-                if (cursors.committed() < 0 || cursors.committed() > writing) {
-                    throw new CorruptException(file, 640, "a consumer's committed position is " + cursors.committed()
+            for (ConsumerCursors cursors : registry.cursors()) {
+                if (cursors.committed() < 0 || cursors.needed() > writing) {
+                    throw new CorruptException(file, 640, "a consumer's committed position is " + cursors.needed()
                             + " and writing is " + writing + ", expected 0 <= committed <= writing");
                 }
             }
         }
         // A consumer may have seen a record whose writer was killed before it moved the writing position.
-        if (meta.clean() && (meta.committed() > meta.reading() || meta.reading() > writing)) {
+        if (meta.clean() && meta.hasDefault() && (meta.committed() > meta.reading() || meta.reading() > writing)) {
             throw new CorruptException(file, 704, "committed is " + meta.committed() + ", reading is " + meta.reading()
                     + " and writing is " + writing + ", expected committed <= reading <= writing");
         }
-        long held = geometry.segmentOfEnd(writing) - geometry.segmentOf(consumers.slowest());
+        long held = geometry.segmentOfEnd(writing) - geometry.segmentOf(registry.slowest());
         if (held >= geometry.capacity()) {
             throw new CorruptException(file, 512, "writing is " + held + " segments ahead of committed, but the ring"
                     + " has " + geometry.capacity());
@@ -145,7 +150,7 @@ final class QueueOpener {
 
     private void undo() {
         try {
-            Closing.all(consumers, swapper, meta, lock);
+            Closing.all(registry, swapper, meta, lock);
         } catch (IOException e) {
             throw new MmapQueueException("the queue in " + path + " could not be closed: " + e, e);
         }

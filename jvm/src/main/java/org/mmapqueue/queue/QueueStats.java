@@ -3,6 +3,7 @@ package org.mmapqueue.queue;
 /**
  * The state of a queue at one moment. Positions are absolute: segment id × segment size + offset in the segment.
  *
+ * @param firstOffset the offset of the oldest record that is retained
  * @param endOffset the offset that the next record gets
  * @param writingPosition the end of the last record
  * @param watermarkPosition everything before it has been forced to the disk
@@ -15,7 +16,7 @@ package org.mmapqueue.queue;
  * @param peakMappedSegments the most segments that were mapped at once since the queue was opened
  * @param epoch 1, and one more for each recovery after an unclean end
  */
-public record QueueStats(long endOffset, long writingPosition, long watermarkPosition, long slowestCommittedPosition,
-        int segmentsInUse, int capacitySegments, int segmentSize, int mappedSegments, long mappedBytes,
-        int peakMappedSegments, long epoch) {
+public record QueueStats(long firstOffset, long endOffset, long writingPosition, long watermarkPosition,
+        long slowestCommittedPosition, int segmentsInUse, int capacitySegments, int segmentSize, int mappedSegments,
+        long mappedBytes, int peakMappedSegments, long epoch) {
 }

@@ -72,6 +72,9 @@ final class Recovery {
                         ring.path(0).getParent(), consumer.committed(), closed);
                 consumer.committed(closed);
             }
+            if (consumer.dropped() > end.position()) {
+                consumer.drop(0, 0);
+            }
             if (consumer.reading() > end.position()) {
                 consumer.reading(consumer.committed());
             }
@@ -85,8 +88,10 @@ final class Recovery {
     private Tail start() throws IOException {
         long slowest = Long.MAX_VALUE;
         for (ConsumerCursors consumer : consumers) {
-            slowest = Math.min(slowest, consumer.committed());
+            slowest = Math.min(slowest, consumer.needed());
         }
+        // One that is before it was just being made or moved back.
+        slowest = consumers.isEmpty() ? meta.reclaimed() : Math.max(slowest, meta.reclaimed());
         long watermark = meta.watermark();
         if (slowest > watermark) {
             try {

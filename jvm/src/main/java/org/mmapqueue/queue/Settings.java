@@ -1,6 +1,7 @@
 package org.mmapqueue.queue;
 
 import java.nio.file.Path;
+import java.util.Locale;
 
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.meta.MetaFields;
@@ -18,9 +19,54 @@ import org.mmapqueue.segment.RecordDescriptor;
  * @param timestamps whether records get one
  * @param v1RecoverWriting whether a version 1 directory is taken for whole up to its writing position
  * @param readOnly whether another process writes
+ * @param delivery what consumers of this process do with records that are not acked
+ * @param maxConsumerLag bytes of the log that a consumer may be behind; 0 for without end
+ * @param retention what stays to be read again
+ * @param gcOnIdleMillis ms without a push after which free files are deleted; 0 for never
+ * @param waiting how threads wait
  */
 record Settings(Geometry geometry, int maxInMemSegments, long flushPeriodMillis, int flushCeilingNum, int maxEventSize,
-        boolean timestamps, boolean v1RecoverWriting, boolean readOnly) {
+        boolean timestamps, boolean v1RecoverWriting, boolean readOnly, Delivery delivery, long maxConsumerLag,
+        Retention retention, long gcOnIdleMillis, WaitStrategy waiting) {
+
+    /**
+     * What a consumer does with records that are not acked.
+     *
+     * @param maxUnacked records from the first one that is not acked to the last one that was popped
+     * @param visibilityMillis ms after which a record is popped again; 0 for never
+     * @param maxAttempts times that a record is handed out; 0 for without end
+     * @param deadLetterDir where it goes then, or null
+     */
+    record Delivery(int maxUnacked, long visibilityMillis, int maxAttempts, Path deadLetterDir) {
+        static Delivery of(QueueConfig config) {
+            int maxAttempts = (int) config.number(ConfigKey.MAX_ATTEMPTS);
+            String directory = config.text(ConfigKey.DEAD_LETTER_DIR);
+            if (maxAttempts > 0 == directory.isEmpty()) {
+                throw new ConfigException(maxAttempts > 0 ? "dead_letter_dir" : "max_attempts",
+                        maxAttempts > 0 ? directory : Integer.toString(maxAttempts),
+                        "both set, or neither: a record that was handed out max_attempts times goes to dead_letter_dir");
+            }
+            if (!directory.isEmpty() && Path.of(directory).toAbsolutePath().normalize()
+                    .equals(config.queueDir().toAbsolutePath().normalize())) {
+                throw new ConfigException("dead_letter_dir", directory, "another directory than the queue's own");
+            }
+            return new Delivery((int) config.number(ConfigKey.MAX_UNACKED),
+                    config.number(ConfigKey.VISIBILITY_TIMEOUT), maxAttempts,
+                    directory.isEmpty() ? null : Path.of(directory));
+        }
+    }
+
+    /**
+     * How much of what every consumer has acked stays to be read again.
+     *
+     * @param millis records pushed so long ago, in ms; 0 when time does not count
+     * @param bytes of the log, up to its end; 0 when size does not count
+     */
+    record Retention(long millis, long bytes) {
+        boolean isOff() {
+            return millis == 0 && bytes == 0;
+        }
+    }
 
     /** For a directory that holds no queue yet. */
     static Settings forNew(QueueConfig config) {
@@ -64,7 +110,11 @@ record Settings(Geometry geometry, int maxInMemSegments, long flushPeriodMillis,
         }
         return new Settings(geometry, (int) config.number(ConfigKey.MAX_IN_MEM_SEGMENTS),
                 config.number(ConfigKey.FLUSH_PERIOD), (int) config.number(ConfigKey.FLUSH_CEILING_NUM), maxEventSize,
-                timestamps, config.text(ConfigKey.V1_RECOVER).equals("writing"), config.flag(ConfigKey.READ_ONLY));
+                timestamps, config.text(ConfigKey.V1_RECOVER).equals("writing"), config.flag(ConfigKey.READ_ONLY),
+                Delivery.of(config), config.number(ConfigKey.MAX_CONSUMER_LAG),
+                new Retention(config.number(ConfigKey.RETAIN_MS), config.number(ConfigKey.RETAIN_BYTES)),
+                config.number(ConfigKey.GC_ON_IDLE),
+                WaitStrategy.valueOf(config.text(ConfigKey.WAIT_STRATEGY).toUpperCase(Locale.ROOT)));
     }
 
     private static void refuseOther(QueueConfig config, ConfigKey key, long found) {
@@ -80,6 +130,10 @@ record Settings(Geometry geometry, int maxInMemSegments, long flushPeriodMillis,
                 .queueCapacitySegments(geometry.capacity()).flushPeriodMillis(flushPeriodMillis)
                 .flushCeilingNum(flushCeilingNum).maxEventSize(maxEventSize).timestamps(timestamps)
                 .formatVersion(geometry.version()).v1Recover(v1RecoverWriting ? "writing" : "watermark")
-                .readOnly(readOnly).build();
+                .readOnly(readOnly).maxUnacked(delivery.maxUnacked).visibilityTimeoutMillis(delivery.visibilityMillis)
+                .maxAttempts(delivery.maxAttempts)
+                .deadLetterDir(delivery.deadLetterDir == null ? Path.of("") : delivery.deadLetterDir)
+                .maxConsumerLag(maxConsumerLag).retainMillis(retention.millis).retainBytes(retention.bytes)
+                .gcOnIdleMillis(gcOnIdleMillis).waitStrategy(waiting.name()).build();
     }
 }

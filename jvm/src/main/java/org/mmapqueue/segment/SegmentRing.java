@@ -1,7 +1,12 @@
 package org.mmapqueue.segment;
 
 import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
@@ -34,7 +39,38 @@ public final class SegmentRing {
         return new SlotFile(storage, path(id), geometry.segmentSize());
     }
 
-    /** Makes the entry of a newly made segment file survive a loss of power. */
+    /** The ring slots that have files, in no order. */
+    public List<Integer> slots() throws IOException {
+        List<Integer> slots = new ArrayList<>();
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "*" + Geometry.FILE_SUFFIX)) {
+            for (Path file : files) {
+                String name = file.getFileName().toString();
+                String digits = name.substring(0, name.length() - Geometry.FILE_SUFFIX.length());
+                if (digits.matches("[0-9]{1,10}") && Long.parseLong(digits) < geometry.capacity()) {
+                    slots.add(Integer.parseInt(digits));
+                }
+            }
+        }
+        return slots;
+    }
+
+    /**
+     * Deletes the file of a ring slot. Its entry is gone for certain after {@link #forceEntries}.
+     *
+     * @return the bytes that it had; 0 when there is none
+     */
+    public long delete(int slot) throws IOException {
+        Path path = path(slot);
+        long bytes;
+        try (DataFile file = storage.open(path, Storage.Mode.READ)) {
+            bytes = file.size();
+        } catch (NoSuchFileException e) {
+            return 0;
+        }
+        return storage.delete(path) ? bytes : 0;
+    }
+
+    /** Makes the making and deleting of segment files survive a loss of power. */
     public void forceEntries() throws IOException {
         storage.forceDirectory(directory);
     }

@@ -13,8 +13,8 @@ import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.Storage;
 
 /**
- * The file of one ring slot, which stays the same lap after lap, and its mapping while there is one. Not thread-safe:
- * the swapper guards it.
+ * The file of one ring slot, which stays the same lap after lap unless it is deleted, and its mapping while there is
+ * one. Not thread-safe: the swapper guards it.
  */
 public final class SlotFile {
     /** The kernel maps this much or more in one fault after a file was filled in blocks of it. */
@@ -48,10 +48,17 @@ public final class SlotFile {
         return mapping != null;
     }
 
-    /** Opens the file; makes it when it is not there. */
-    public void openToWrite() throws IOException {
-        if (file == null) {
+    /** Opens the file; makes it when it is not there, and says so: then its directory entry is to be forced. */
+    public boolean openToWrite() throws IOException {
+        if (file != null) {
+            return false;
+        }
+        try {
+            file = storage.open(path, Storage.Mode.WRITE);
+            return false;
+        } catch (NoSuchFileException e) {
             file = storage.open(path, Storage.Mode.CREATE);
+            return true;
         }
     }
 

@@ -1,22 +1,28 @@
 package org.mmapqueue.swap;
 
-import java.util.function.IntPredicate;
-
-import org.mmapqueue.segment.Geometry;
+import java.util.function.LongPredicate;
+import java.util.function.LongUnaryOperator;
 
 /**
- * Satellite's replacement policy: in which order ring slots lose their mappings when the limit is reached. First the
- * read scope [reading − max, reading − 1], upwards, of each reader; then the written scope [writing − max, writing − 1],
+ * Satellite's replacement policy: in which order segments lose their mappings when the limit is reached. First the read
+ * scope [reading − max, reading − 1], upwards, of each reader; then the written scope [writing − max, writing − 1],
  * downwards. The segments that writer and readers are in are left out. Has no state but its settings.
  */
 final class Displacement {
-    private final Geometry geometry;
     private final int max;
+    private final LongUnaryOperator keys;
     private final Scopes scopes;
 
-    Displacement(Geometry geometry, int max, Scopes scopes) {
-        this.geometry = geometry;
+    /**
+     * The policy.
+     *
+     * @param max segments that may be mapped at once
+     * @param keys gives the swapper's key of a segment id; of a negative one, too, as before segment 0 of a ring comes
+     *     the last slot
+     */
+    Displacement(int max, LongUnaryOperator keys, Scopes scopes) {
         this.max = max;
+        this.keys = keys;
         this.scopes = scopes;
     }
 
@@ -28,9 +34,9 @@ final class Displacement {
     /**
      * Offers slots, one by one.
      *
-     * @param displace takes a slot's number; says whether enough places are free now
+     * @param displace takes a slot's key; says whether enough places are free now
      */
-    void offer(IntPredicate displace) {
+    void offer(LongPredicate displace) {
         long writing = scopes.writing();
         long[] reading = scopes.reading();
         for (long reader : reading) {
@@ -47,17 +53,16 @@ final class Displacement {
         }
     }
 
-    private boolean offer(long id, long writing, long[] reading, IntPredicate displace) {
-        // As in a ring: before segment 0 comes the last slot.
-        int slot = (int) Math.floorMod(id, (long) geometry.capacity());
-        if (slot == geometry.slotOf(writing)) {
+    private boolean offer(long id, long writing, long[] reading, LongPredicate displace) {
+        long key = keys.applyAsLong(id);
+        if (key == keys.applyAsLong(writing)) {
             return false;
         }
         for (long reader : reading) {
-            if (slot == geometry.slotOf(reader)) {
+            if (key == keys.applyAsLong(reader)) {
                 return false;
             }
         }
-        return displace.test(slot);
+        return displace.test(key);
     }
 }

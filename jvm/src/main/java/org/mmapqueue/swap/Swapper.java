@@ -2,10 +2,13 @@ package org.mmapqueue.swap;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.HashMap;
+import java.util.BitSet;
 import java.util.List;
-import java.util.Map;
+import java.util.NavigableMap;
+import java.util.Objects;
+import java.util.TreeMap;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -22,12 +25,16 @@ import org.mmapqueue.segment.SlotFile;
  * unmapped. Writer and readers keep the pin of the segment that they are in, so that a record costs no call here; only
  * going to another segment does. Safe for any number of threads.
  *
- * <p>When the limit is reached, {@link Displacement} says which segments go, until max / 2 − 1 places are free. Segments
- * mapped ahead of the writer use places that are free and give them back when somebody else needs one.
+ * <p>When the limit is reached, {@link Displacement} says which segments go, until max / 2 − 1 places are free.
+ * Segments mapped ahead of the writer use places that are free and give them back when somebody else needs one.
  *
  * <p>A slot that comes round again keeps its mapping when it has one, unless it was forced: then a new mapping is
- * cheaper than a page fault for each of its pages. The lock is not held while files are filled, mapped anew, unmapped
- * or forced.
+ * cheaper than a page fault for each of its pages. The lock is not held while files are filled, mapped anew, unmapped,
+ * deleted or forced.
+ *
+ * <p>That goes for the process that writes. In one that only reads no mapping outlives its segment: the writer may have
+ * {@linkplain #discard deleted} the slot's file meanwhile and made another one of that name, of which an old mapping
+ * would show nothing. So there each segment has a mapping of its own.
  */
 public final class Swapper implements SegmentForcer, Closeable {
     private static final long PIN_WAIT_NANOS = 10_000_000_000L;
@@ -42,15 +49,17 @@ public final class Swapper implements SegmentForcer, Closeable {
     private final ReentrantLock lock = new ReentrantLock();
     /** A slot has been filled or has lost its last pin, or a mapping is gone. */
     private final Condition changed = lock.newCondition();
-    private final Map<Integer, Slot> slots = new HashMap<>();
+    private final NavigableMap<Long, Slot> slots = new TreeMap<>();
+    /** Ring slots whose files were deleted and have not been made again. */
+    private final BitSet discarded = new BitSet();
     private final Unmapper unmapper = new Unmapper(lock, changed);
     private int live;
     private int ahead;
     private int peak;
     private long lastEntered = -1;
     private volatile boolean full;
-    /** Files were made whose directory entries have not been forced. */
-    private volatile boolean newFiles;
+    /** There may be files whose directory entries have not been forced; an earlier process may have left some, too. */
+    private volatile boolean newFiles = true;
 
     /**
      * A swapper with nothing mapped.
@@ -65,16 +74,25 @@ public final class Swapper implements SegmentForcer, Closeable {
         this.geometry = ring.geometry();
         this.max = max;
         this.writable = writable;
-        this.displacement = new Displacement(geometry, max, scopes);
+        this.displacement = new Displacement(max, this::keyOf, scopes);
+    }
+
+    // By ring slot for the one who fills the slots, by id for who may have no more than a lap's file under the name.
+    private long keyOf(long id) {
+        return writable ? Math.floorMod(id, (long) geometry.capacity()) : id;
     }
 
     /**
-     * A segment that exists, mapped and pinned for the caller.
+     * A segment that exists, mapped and pinned for the caller. In a process that only reads, the writer may be deleting
+     * the file or making it anew at this moment: what is mapped then need not be this segment, as its header tells.
      *
      * @throws org.mmapqueue.errors.CorruptException when its file is missing or has not the full size
      * @throws IOException when it can not be opened or mapped
      */
     public Segment pin(long id) throws IOException {
+        if (!writable) {
+            dropLapsBefore(id);
+        }
         lock.lock();
         try {
             Slot slot = settled(id);
@@ -112,12 +130,33 @@ public final class Swapper implements SegmentForcer, Closeable {
         }
     }
 
+    // Their slots were given to later segments. While they are mapped, what the writer has deleted fills the disk.
+    private void dropLapsBefore(long id) throws IOException {
+        lock.lock();
+        try {
+            for (Slot slot : List.copyOf(slots.headMap(id - geometry.capacity(), true).values())) {
+                release(slot);
+            }
+            if (unmapper.isIdle()) {
+                return;
+            }
+        } finally {
+            lock.unlock();
+        }
+        unmapper.sweep();
+    }
+
     private void enterAhead(Slot slot) {
         if (slot.ahead) {
             slot.ahead = false;
             ahead--;
             live++;
         }
+    }
+
+    /** Where a segment lies. */
+    public Path path(long id) {
+        return ring.path(id);
     }
 
     /** Says where the writer stands: only segments behind this one are ever filled with zeros. */
@@ -134,15 +173,35 @@ public final class Swapper implements SegmentForcer, Closeable {
     public void unpin(Segment segment) {
         lock.lock();
         try {
-            unpin(slots.get(geometry.slotOf(segment.id())));
+            unpin(slots.get(keyOf(segment.id())));
         } finally {
             lock.unlock();
         }
     }
 
+    /**
+     * Gives a pin back whose segment turned out not to be what its id says. In a process that only reads, the mapping
+     * goes with its last pin, and the next {@link #pin} opens the file anew: it may have been made again since.
+     */
+    public void unpinAndForget(Segment segment) throws IOException {
+        lock.lock();
+        try {
+            Slot slot = slots.get(keyOf(segment.id()));
+            // The writer's mappings are of the files that it has made itself.
+            slot.distrusted = !writable;
+            unpin(slot);
+        } finally {
+            lock.unlock();
+        }
+        unmapper.sweep();
+    }
+
     private void unpin(Slot slot) {
         slot.pins--;
         if (slot.pins == 0) {
+            if (slot.distrusted) {
+                release(slot);
+            }
             changed.signalAll();
         }
     }
@@ -164,7 +223,10 @@ public final class Swapper implements SegmentForcer, Closeable {
                 forgetIfIdle(slot);
                 return;
             }
-            slot.file.openToWrite();
+            if (slot.file.openToWrite()) {
+                newFiles = true;
+            }
+            discarded.clear(geometry.slotOf(id));
             slot.filling = true;
         } finally {
             lock.unlock();
@@ -173,9 +235,6 @@ public final class Swapper implements SegmentForcer, Closeable {
         try {
             if (!isFilled) {
                 slot.file.fill();
-                if (id < geometry.capacity()) {
-                    newFiles = true;
-                }
             }
             mapAhead(slot);
             done = true;
@@ -241,20 +300,110 @@ public final class Swapper implements SegmentForcer, Closeable {
         }
     }
 
+    /**
+     * Deletes the file of a ring slot that holds none of the segments from {@code firstNeeded} to the one that the
+     * writer is in; {@link #prepare} makes it again. The caller guarantees, until this returns, that no record before
+     * {@code firstNeeded} is needed, neither by the cursors in memory nor by those on the disk; and, by holding the
+     * flusher's lock, that nothing is forced. A process that reads may have the file mapped still: the disk gets the
+     * space back when that is gone, too.
+     *
+     * <p>The entry is gone for certain after {@link #forceEntries}. When it comes back with a loss of power, it is a
+     * free slot's file as any other.
+     *
+     * @param number the slot, 0..capacity − 1
+     * @param firstNeeded the id of the first segment that is needed
+     * @return the bytes that the file had; 0 when there is none, or it is needed, or somebody has it pinned, or it is
+     *     being filled, or is prepared for the writer
+     * @throws IOException when it can not be deleted; the slot is as good as before
+     */
+    public long discard(int number, long firstNeeded) throws IOException {
+        if (!writable) {
+            throw new IllegalStateException("a process that only reads deletes no segment files");
+        }
+        Objects.checkIndex(number, geometry.capacity());
+        // What was displaced from here before would keep the space.
+        unmapper.sweep();
+        Slot slot;
+        Closeable old;
+        boolean wasMapped;
+        lock.lock();
+        try {
+            slot = slots.get((long) number);
+            // By where the writer is now, which may be further than the caller knows.
+            if (Math.floorMod(number - firstNeeded, (long) geometry.capacity()) <= lastEntered - firstNeeded) {
+                return 0;
+            }
+            if (slot == null) {
+                slot = new Slot(number, ring.slotFile(number));
+                slots.put(slot.key, slot);
+            } else if (slot.pins > 0 || slot.filling || slot.ahead || slot.preparedId != Slot.NONE) {
+                return 0;
+            }
+            slot.filling = true;
+            slot.segment = null;
+            slot.forced = false;
+            wasMapped = slot.file.isMapped();
+            old = slot.file.detach();
+        } finally {
+            lock.unlock();
+        }
+        long bytes = 0;
+        try {
+            old.close();
+            bytes = ring.delete(number);
+            return bytes;
+        } finally {
+            lock.lock();
+            try {
+                slot.filling = false;
+                live -= wasMapped ? 1 : 0;
+                full = isLimitReached();
+                if (bytes > 0) {
+                    discarded.set(number);
+                }
+                forgetIfIdle(slot);
+                changed.signalAll();
+            } finally {
+                lock.unlock();
+            }
+        }
+    }
+
+    /**
+     * Makes the making and deleting of segment files survive a loss of power. A failure is one of a force: nothing that
+     * is forced later can be trusted.
+     */
+    public void forceEntries() throws IOException {
+        newFiles = false;
+        boolean done = false;
+        try {
+            ring.forceEntries();
+            done = true;
+        } finally {
+            if (!done) {
+                newFiles = true;
+            }
+        }
+    }
+
+    /**
+     * Forces a part of a segment, and the entries of files made since the last time. Does nothing for a segment whose
+     * slot was given to a later one or {@linkplain #discard discarded}: then nobody needs it. Any other segment whose
+     * file is missing is an error.
+     */
     @Override
     public void force(long id, int from, int to) throws IOException {
         if (newFiles) {
-            newFiles = false;
-            ring.forceEntries();
+            forceEntries();
         }
         Slot slot;
         SlotFile.Forcing forcing;
         lock.lock();
         try {
-            slot = slots.get(geometry.slotOf(id));
+            slot = slots.get(keyOf(id));
             if (slot != null && (slot.filling || slot.preparedId > id
-                    || slot.segment != null && slot.segment.id() > id)) {
-                return; // acked by all, and its slot given to a later one
+                    || slot.segment != null && slot.segment.id() > id) || discarded.get(geometry.slotOf(id))) {
+                return; // acked by all, and its slot given to a later one or to nobody
             }
             boolean held = slot != null && slot.file.isMapped();
             forcing = held ? slot.file.forcing() : null;
@@ -358,15 +507,15 @@ public final class Swapper implements SegmentForcer, Closeable {
     }
 
     private Slot settled(long id) {
-        int number = geometry.slotOf(id);
-        Slot slot = slots.get(number);
+        long key = keyOf(id);
+        Slot slot = slots.get(key);
         while (slot != null && slot.filling) {
             changed.awaitUninterruptibly();
-            slot = slots.get(number);
+            slot = slots.get(key);
         }
         if (slot == null) {
-            slot = new Slot(number, ring.slotFile(id));
-            slots.put(number, slot);
+            slot = new Slot(key, ring.slotFile(id));
+            slots.put(key, slot);
         }
         return slot;
     }
@@ -445,8 +594,8 @@ public final class Swapper implements SegmentForcer, Closeable {
 
     private void displace() {
         int wanted = displacement.wantedPlaces();
-        displacement.offer(number -> {
-            Slot slot = slots.get(number);
+        displacement.offer(key -> {
+            Slot slot = slots.get(key);
             if (slot != null) {
                 release(slot);
             }
@@ -471,6 +620,7 @@ public final class Swapper implements SegmentForcer, Closeable {
         live--;
         slot.segment = null;
         slot.forced = false;
+        slot.distrusted = false;
         forgetIfIdle(slot);
     }
 
@@ -492,7 +642,7 @@ public final class Swapper implements SegmentForcer, Closeable {
 
     private void forgetIfIdle(Slot slot) {
         if (slot.isIdle()) {
-            slots.remove(slot.number);
+            slots.remove(slot.key);
         }
     }
 }

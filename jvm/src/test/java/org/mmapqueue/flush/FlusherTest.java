@@ -39,6 +39,7 @@ class FlusherTest {
         private final String name;
         private volatile long committed;
         private volatile long reading;
+        private volatile long dropped;
 
         Cursors(String name) {
             this.name = name;
@@ -65,6 +66,21 @@ class FlusherTest {
         }
 
         @Override
+        public long dropped() {
+            return dropped;
+        }
+
+        @Override
+        public long droppedFirst() {
+            return 0;
+        }
+
+        @Override
+        public void drop(long position, long first) {
+            dropped = position;
+        }
+
+        @Override
         public void force() throws IOException {
             call(name);
         }
@@ -73,6 +89,9 @@ class FlusherTest {
     private final class Page extends Cursors implements MetaPage {
         private volatile long writing;
         private volatile long watermark;
+        private volatile long reclaimed;
+        private volatile long changes;
+        private volatile boolean retains;
 
         Page() {
             super("meta");
@@ -110,6 +129,51 @@ class FlusherTest {
         }
 
         @Override
+        public long reclaimed() {
+            return reclaimed;
+        }
+
+        @Override
+        public void reclaimed(long position) {
+            reclaimed = position;
+        }
+
+        @Override
+        public long consumerChanges() {
+            return changes;
+        }
+
+        @Override
+        public void countConsumerChange() {
+            changes++;
+        }
+
+        @Override
+        public boolean hasDefault() {
+            return true;
+        }
+
+        @Override
+        public void hasDefault(boolean there) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public long retainMillis() {
+            return retains ? 1 : 0;
+        }
+
+        @Override
+        public long retainBytes() {
+            return 0;
+        }
+
+        @Override
+        public void retain(long millis, long bytes) {
+            retains = millis > 0 || bytes > 0;
+        }
+
+        @Override
         public void mirror() {
             // Nothing to look at.
         }
@@ -139,7 +203,7 @@ class FlusherTest {
 
     private Flusher make(long periodMillis) {
         return new Flusher("test-flusher", meta, new Geometry(2, SIZE, 10),
-                (id, from, to) -> call("segment " + id + " " + from + "-" + to), () -> List.of(named), periodMillis);
+                (id, from, to) -> call("segment " + id + " " + from + "-" + to), () -> List.of(meta, named), periodMillis);
     }
 
     @AfterEach

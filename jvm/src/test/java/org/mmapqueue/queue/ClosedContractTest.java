@@ -18,7 +18,7 @@ import org.mmapqueue.errors.FullException;
 class ClosedContractTest extends ContractTest {
     private static final Duration NOW = Duration.ZERO;
     private static final byte[] BYTES = {1};
-    private static final MessageHandler HANDLER = (offset, timestamp, buffer, start, length) -> { };
+    private static final MessageHandler HANDLER = (offset, timestamp, buffer, start, length, attempts) -> { };
 
     private List<Executable> callsOfTheQueue() {
         return new ArrayList<>(List.of(() -> queue.push(BYTES), () -> queue.push(BYTES, 0, 1),

@@ -13,7 +13,7 @@ import org.mmapqueue.io.Storage;
 /** The disk, but a call fails when a test says so. */
 final class FaultyStorage implements Storage {
     /** What is done to a file. */
-    enum Call { OPEN, SIZE, READ, WRITE, ZERO_FILL, MAP, FORCE, CREATE_DIRECTORIES, FORCE_DIRECTORY, RENAME }
+    enum Call { OPEN, SIZE, READ, WRITE, ZERO_FILL, MAP, FORCE, CREATE_DIRECTORIES, FORCE_DIRECTORY, RENAME, DELETE }
 
     private final Storage disk = DiskStorage.INSTANCE;
     private volatile BiPredicate<Call, Path> fails = (call, path) -> false;
@@ -62,6 +62,12 @@ final class FaultyStorage implements Storage {
     public void rename(Path from, Path to) throws IOException {
         step(Call.RENAME, to);
         disk.rename(from, to);
+    }
+
+    @Override
+    public boolean delete(Path path) throws IOException {
+        step(Call.DELETE, path);
+        return disk.delete(path);
     }
 
     private final class FaultyFile implements DataFile {

@@ -32,7 +32,7 @@ class LocatorTest {
     }
 
     private static long find(QueueCore core, long position) throws IOException {
-        LogReaderV2 reader = (LogReaderV2) core.reader();
+        LogReaderV2 reader = (LogReaderV2) core.log().reader();
         try {
             return Locator.find(reader, position, core.stats().writingPosition()).offset();
         } finally {
@@ -83,7 +83,7 @@ class LocatorTest {
         for (int i = 0; i < 40; i++) {
             core.push(new byte[300], 0, 300);
             long timestamp = consumer.poll().timestampMicros();
-            LogReaderV2 reader = (LogReaderV2) core.reader();
+            LogReaderV2 reader = (LogReaderV2) core.log().reader();
             Locator.Place place = Locator.find(reader, core.stats().writingPosition(),
                     core.stats().writingPosition());
             assertEquals(timestamp, place.lastTimestamp());

@@ -90,8 +90,8 @@ class PopBatchContractTest extends ContractTest {
     @Test
     void aHandlerGetsTheBatch() throws InterruptedException {
         List<Message> got = new ArrayList<>();
-        MessageHandler handler = (offset, timestamp, buffer, start, length) -> got
-                .add(new Message(offset, timestamp, Arrays.copyOfRange(buffer, start, start + length), 1));
+        MessageHandler handler = (offset, timestamp, buffer, start, length, attempts) -> got
+                .add(new Message(offset, timestamp, Arrays.copyOfRange(buffer, start, start + length), attempts));
         assertEquals(3, queue.consumer().popBatch(3, ANY, Duration.ZERO, handler));
         assertEquals(2, queue.consumer().popBatch(10, 250, Duration.ZERO, handler));
         Payload.assertMessages(0, payloads.subList(0, 5), got);
@@ -102,7 +102,7 @@ class PopBatchContractTest extends ContractTest {
     void whatAHandlerHasTakenBeforeItThrowsIsPopped() {
         List<Long> got = new ArrayList<>();
         assertThrows(IllegalStateException.class,
-                () -> queue.consumer().popBatch(10, ANY, Duration.ZERO, (offset, timestamp, buffer, start, length) -> {
+                () -> queue.consumer().popBatch(10, ANY, Duration.ZERO, (offset, timestamp, buffer, start, length, attempts) -> {
                     if (offset == 3) {
                         throw new IllegalStateException();
                     }

@@ -20,7 +20,8 @@ import org.mmapqueue.io.Storage;
 
 /**
  * The disk, with a memory of what has been forced to it: a loss of power leaves that, and of everything else any part,
- * a sector being the smallest. Entries of directories survive when the directory was forced after they were made.
+ * a sector being the smallest. Entries of directories survive when the directory was forced after they were made, and
+ * may come back when it was not forced after they were deleted.
  */
 final class PowerLossStorage implements Storage {
     private static final int SECTOR = 512;
@@ -30,6 +31,8 @@ final class PowerLossStorage implements Storage {
     /** What is on the platter, by file. */
     private final Map<Path, byte[]> forced = new HashMap<>();
     private final Set<Path> entries = new HashSet<>();
+    /** What the platter has of files that were deleted, while the entry is there still. */
+    private final Map<Path, byte[]> unlinked = new HashMap<>();
 
     private synchronized void force(Path path, int from, int to) {
         byte[] now = Directories.read(path);
@@ -54,6 +57,8 @@ final class PowerLossStorage implements Storage {
         PowerLossStorage next = new PowerLossStorage();
         forced.forEach((file, bytes) -> next.forced.put(copy.resolve(directory.relativize(file).toString()), bytes));
         entries.forEach(file -> next.entries.add(copy.resolve(directory.relativize(file).toString())));
+        unlinked.forEach((file, bytes) -> next.unlinked.put(copy.resolve(directory.relativize(file).toString()),
+                bytes));
         return next;
     }
 
@@ -84,6 +89,13 @@ final class PowerLossStorage implements Storage {
      */
     synchronized Path lose(Path directory, Path result, SplittableRandom random, int percent) throws IOException {
         Files.createDirectories(result);
+        for (Map.Entry<Path, byte[]> old : unlinked.entrySet()) {
+            if (old.getKey().startsWith(directory) && random.nextInt(100) >= percent) {
+                Path target = result.resolve(directory.relativize(old.getKey()).toString());
+                Files.createDirectories(target.getParent());
+                Files.write(target, old.getValue());
+            }
+        }
         for (Path file : files(directory)) {
             if (!entries.contains(file) && random.nextInt(100) >= percent) {
                 continue;
@@ -117,6 +129,7 @@ final class PowerLossStorage implements Storage {
     public synchronized void forceDirectory(Path directory) throws IOException {
         disk.forceDirectory(directory);
         entries.addAll(files(directory).stream().filter(file -> file.getParent().equals(directory)).toList());
+        unlinked.keySet().removeIf(file -> file.getParent().equals(directory));
     }
 
     @Override
@@ -124,6 +137,16 @@ final class PowerLossStorage implements Storage {
         disk.rename(from, to);
         forced.put(to, forced.remove(from));
         entries.remove(from);
+    }
+
+    @Override
+    public synchronized boolean delete(Path path) throws IOException {
+        boolean deleted = disk.delete(path);
+        byte[] platter = forced.remove(path);
+        if (entries.remove(path)) {
+            unlinked.put(path, platter == null ? new byte[0] : platter);
+        }
+        return deleted;
     }
 
     private final class TrackedFile implements DataFile {

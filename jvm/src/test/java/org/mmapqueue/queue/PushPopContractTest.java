@@ -14,6 +14,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 
 import org.junit.jupiter.api.Test;
 
@@ -172,7 +173,7 @@ class PushPopContractTest extends ContractTest {
         assertThrows(EmptyException.class, () -> queue.pop(Duration.ofMillis(20)));
         assertThrows(EmptyException.class, () -> queue.pop(Duration.ofSeconds(-1)));
         assertEquals(List.of(), queue.popBatch(10, 1000, Duration.ofMillis(1)));
-        assertFalse(queue.consumer().poll((offset, timestamp, buffer, start, length) -> { }));
+        assertFalse(queue.consumer().poll((offset, timestamp, buffer, start, length, attempts) -> { }));
         queue.push(new byte[3]);
         queue.pop();
         assertThrows(EmptyException.class, queue::pop);
@@ -201,8 +202,8 @@ class PushPopContractTest extends ContractTest {
         List<byte[]> payloads = setup.payloads(8, 60);
         Payload.pushAll(queue, payloads);
         List<Message> got = new ArrayList<>();
-        MessageHandler handler = (offset, timestamp, buffer, start, length) -> got
-                .add(new Message(offset, timestamp, Arrays.copyOfRange(buffer, start, start + length), 1));
+        MessageHandler handler = (offset, timestamp, buffer, start, length, attempts) -> got
+                .add(new Message(offset, timestamp, Arrays.copyOfRange(buffer, start, start + length), attempts));
         while (queue.consumer().poll(handler)) {
             assertEquals(got.size(), queue.consumer().readOffset());
         }
@@ -215,7 +216,7 @@ class PushPopContractTest extends ContractTest {
         queue.push(payload);
         for (int i = 0; i < 3; i++) {
             IllegalStateException thrown = assertThrows(IllegalStateException.class,
-                    () -> queue.consumer().poll((offset, timestamp, buffer, start, length) -> {
+                    () -> queue.consumer().poll((offset, timestamp, buffer, start, length, attempts) -> {
                         throw new IllegalStateException("handler");
                     }));
             assertEquals("handler", thrown.getMessage());
@@ -227,11 +228,11 @@ class PushPopContractTest extends ContractTest {
     @Test
     void aHandlerMayPushAndMayNotPopFromItsConsumer() {
         queue.push(new byte[1]);
-        assertTrue(queue.consumer().poll((offset, timestamp, buffer, start, length) -> queue.push(new byte[2])));
+        assertTrue(queue.consumer().poll((offset, timestamp, buffer, start, length, attempts) -> queue.push(new byte[2])));
         assertThrows(IllegalStateException.class,
-                () -> queue.consumer().poll((offset, timestamp, buffer, start, length) -> queue.poll()));
+                () -> queue.consumer().poll((offset, timestamp, buffer, start, length, attempts) -> queue.poll()));
         assertThrows(IllegalStateException.class,
-                () -> queue.consumer().poll((offset, timestamp, buffer, start, length) -> queue.ack(0)));
+                () -> queue.consumer().poll((offset, timestamp, buffer, start, length, attempts) -> queue.ack(0)));
         Payload.assertMessages(1, List.of(new byte[2]), Payload.drain(queue));
     }
 
@@ -274,7 +275,12 @@ class PushPopContractTest extends ContractTest {
         assertEquals(acked.writingPosition(), acked.slowestCommittedPosition());
         assertEquals(0, acked.segmentsInUse());
         assertTrue(acked.peakMappedSegments() <= setup.maxInMem);
-        assertEquals(setup.config(directory).v1Recover("watermark").readOnly(false).timestamps(setup.timestamps)
-                .flushCeilingNum(10_000).build().asMap(), queue.config().asMap());
+        Map<String, String> inForce = queue.config().asMap();
+        Map<String, String> set = setup.config(directory).v1Recover("watermark").readOnly(false)
+                .timestamps(setup.timestamps).flushCeilingNum(10_000).build().asMap();
+        set.forEach((key, value) -> assertEquals(value, inForce.get(key), key));
+        for (ConfigKey key : ConfigKey.values()) {
+            assertTrue(inForce.containsKey(key.keyName()), key.keyName());
+        }
     }
 }

@@ -205,8 +205,7 @@ class ReaderProcessTest {
             assertThrows(MmapQueueException.class, () -> reader.push(new byte[1]));
             assertThrows(MmapQueueException.class, () -> reader.pushSync(new byte[1], Waiting.LONG));
             assertThrows(MmapQueueException.class, reader::flush);
-            assertThrows(ConfigException.class, () -> reader.consumer("new", StartAt.EARLIEST));
-            assertThrows(ConfigException.class, () -> reader.createConsumer("new", StartAt.EARLIEST));
+            assertThrows(MmapQueueException.class, reader::gc);
             assertEquals(20, reader.endOffset());
             Consumer consumer = reader.consumer("reader", StartAt.EARLIEST);
             assertEquals(20, Payload.drain(consumer).size());
@@ -214,6 +213,9 @@ class ReaderProcessTest {
         }
         Map<String, String> after = Directories.fingerprint(directory());
         assertFalse(before.get("consumers/reader.dat").equals(after.get("consumers/reader.dat")));
+        assertFalse(before.containsKey("consumers/reader.inflight"));
+        assertTrue(after.containsKey("consumers/reader.inflight"));
+        after.remove("consumers/reader.inflight");
         before.remove("consumers/reader.dat");
         after.remove("consumers/reader.dat");
         assertEquals(before, after);

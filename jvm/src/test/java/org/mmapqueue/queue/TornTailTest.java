@@ -22,6 +22,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 @Timeout(600)
 class TornTailTest {
     private static final int RUNS = Integer.getInteger("torn.runs", 25);
+    private static final int CAPACITY = 1000;
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
@@ -29,7 +30,7 @@ class TornTailTest {
     private final List<Integer> batchEnds = new ArrayList<>();
 
     private static QueueConfig config(Path at, int segment, boolean timestamps) {
-        return QueueConfig.builder(at).segmentSize(segment).queueCapacitySegments(60).maxInMemSegments(5)
+        return QueueConfig.builder(at).segmentSize(segment).queueCapacitySegments(CAPACITY).maxInMemSegments(5)
                 .maxEventSize(10_000).timestamps(timestamps).flushPeriodMillis(600_000).build();
     }
 
@@ -105,7 +106,7 @@ class TornTailTest {
         }
         for (int i = 0; i < 1 + random.nextInt(3); i++) {
             long position = random.nextLong(watermark, writing);
-            Path file = left.resolve(position / segment % 60 + "_segment.dat");
+            Path file = left.resolve(position / segment + "_segment.dat");
             int at = (int) (position % segment);
             // Not a byte before the watermark.
             int first = position / segment == watermark / segment ? (int) (watermark % segment) : 0;

@@ -131,7 +131,7 @@ public final class ManyThreads {
         long[] lastOffset = {-1};
         while (left.get() > 0 && failure.get() == null) {
             Arrays.fill(numbers, -1);
-            int count = consumer.popBatch(500, 1 << 20, Duration.ofMillis(200), (offset, time, buffer, at, length) -> {
+            int count = consumer.popBatch(500, 1 << 20, Duration.ofMillis(200), (offset, time, buffer, at, length, attempts) -> {
                 ByteBuffer head = ByteBuffer.wrap(buffer, at, length);
                 int producer = head.getInt(at);
                 long number = head.getLong(at + 4);

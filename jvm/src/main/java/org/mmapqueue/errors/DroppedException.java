@@ -1,0 +1,41 @@
+package org.mmapqueue.errors;
+
+/** Records were dropped for a consumer that had fallen behind further than max_consumer_lag. Its next call goes on. */
+public final class DroppedException extends MmapQueueException {
+    private static final long serialVersionUID = 1L;
+
+    private final long first;
+    private final long last;
+
+    /**
+     * Makes the exception.
+     *
+     * @param consumer the consumer's name
+     * @param first the offset of the first record that it has lost
+     * @param last the offset of the last record that it has lost
+     */
+    public DroppedException(String consumer, long first, long last) {
+        super("consumer " + consumer + " was further behind than max_consumer_lag allows: records " + first + ".."
+                + last + " were dropped for it; it goes on with " + (last + 1));
+        this.first = first;
+        this.last = last;
+    }
+
+    /**
+     * Where the gap begins.
+     *
+     * @return the offset of the first record that was dropped
+     */
+    public long first() {
+        return first;
+    }
+
+    /**
+     * Where the gap ends.
+     *
+     * @return the offset of the last record that was dropped
+     */
+    public long last() {
+        return last;
+    }
+}

@@ -1,0 +1,135 @@
+package org.mmapqueue.queue;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.zip.CRC32C;
+
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.MetaFields;
+
+/**
+ * What a clean close writes down of a consumer's records in flight, consumers/&lt;name&gt;.inflight: how often each was
+ * popped, and which are acked out of order. Opening the consumer takes the file away, so that what a crash leaves behind
+ * is never taken for the state of now.
+ *
+ * <pre>
+ *  0  magic (8)
+ *  8  queue UUID, least significant 8 bytes (8)
+ * 16  committed position (8)
+ * 24  number of runs (4)
+ * 28  CRC32C of bytes 0..27 and 32.. (4)
+ * 32  runs, 8 bytes each: number of records (4), times popped (4), or -1 for acked; the first begins at committed
+ * </pre>
+ */
+final class InFlightFile {
+    private static final String SUFFIX = ".inflight";
+    /** "MMAPQIF2" in ASCII, first byte lowest. */
+    private static final long MAGIC = 0x3246_4951_5041_4D4DL;
+    private static final int UUID_LOW = 8;
+    private static final int COMMITTED = 16;
+    private static final int COUNT = 24;
+    private static final int CHECKSUM = 28;
+    private static final int RUNS = 32;
+    private static final int RUN_BYTES = 8;
+
+    private final Storage storage;
+    private final Path path;
+    private final MetaFields queue;
+
+    InFlightFile(Storage storage, Path consumersDirectory, String name, MetaFields queue) {
+        this.storage = storage;
+        this.path = consumersDirectory.resolve(name + SUFFIX);
+        this.queue = queue;
+    }
+
+    /**
+     * Writes down what is in the window, and what is still remembered of the records behind it; does nothing when that
+     * is nothing.
+     *
+     * @param committed the position at which the window begins
+     */
+    void write(Window window, Remembered remembered, long committed) throws IOException {
+        long end = Math.max(window.next(), remembered.end(window.next()));
+        if (window.first() == end) {
+            return;
+        }
+        List<int[]> runs = new ArrayList<>();
+        int[] run = {0, 0};
+        for (long offset = window.first(); offset < end; offset++) {
+            int times = times(window, remembered, offset);
+            if (run[0] == 0 || times != run[1]) {
+                run = new int[] {0, times};
+                runs.add(run);
+            }
+            run[0]++;
+        }
+        ByteBuffer image = ByteBuffer.allocate(RUNS + runs.size() * RUN_BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        image.putLong(MAGIC).putLong(queue.uuidLow()).putLong(committed).putInt(runs.size()).putInt(0);
+        runs.forEach(each -> image.putInt(each[0]).putInt(each[1]));
+        image.flip();
+        image.putInt(CHECKSUM, checksum(image));
+        try (DataFile file = storage.open(path, Storage.Mode.CREATE)) {
+            file.write(image, 0);
+            file.force();
+        }
+    }
+
+    private static int times(Window window, Remembered remembered, long offset) {
+        if (offset >= window.next()) {
+            return remembered.times(offset);
+        }
+        return window.state(offset) == Window.ACKED ? Remembered.ACKED : window.attempts(offset);
+    }
+
+    /**
+     * Takes the file away and gives what it holds.
+     *
+     * @param committed where the consumer stands: a file that says something else is of no use
+     * @param first the number of the record there
+     */
+    void take(long committed, long first, Remembered remembered) throws IOException {
+        ByteBuffer image = read();
+        if (image == null) {
+            return;
+        }
+        storage.delete(path);
+        storage.forceDirectory(path.getParent());
+        if (image.limit() < RUNS || image.getLong(0) != MAGIC || image.getInt(CHECKSUM) != checksum(image)
+                || image.getLong(UUID_LOW) != queue.uuidLow() || image.getLong(COMMITTED) != committed
+                || image.limit() != RUNS + (long) image.getInt(COUNT) * RUN_BYTES) {
+            return;
+        }
+        for (int at = RUNS; at < image.limit(); at += RUN_BYTES) {
+            remembered.add(first, image.getInt(at), image.getInt(at + Integer.BYTES));
+        }
+    }
+
+    private ByteBuffer read() throws IOException {
+        try (DataFile file = storage.open(path, Storage.Mode.READ)) {
+            ByteBuffer image = ByteBuffer.allocate((int) Math.min(file.size(), Integer.MAX_VALUE - RUN_BYTES))
+                    .order(ByteOrder.LITTLE_ENDIAN);
+            file.read(image, 0);
+            return image.flip();
+        } catch (NoSuchFileException e) {
+            return null;
+        }
+    }
+
+    /** Deletes the file, if there is one. */
+    void delete() throws IOException {
+        storage.delete(path);
+    }
+
+    private static int checksum(ByteBuffer image) {
+        CRC32C crc = new CRC32C();
+        crc.update(image.array(), 0, CHECKSUM);
+        crc.update(image.array(), RUNS, image.limit() - RUNS);
+        return (int) crc.getValue();
+    }
+}

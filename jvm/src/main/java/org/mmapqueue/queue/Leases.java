@@ -1,0 +1,111 @@
+package org.mmapqueue.queue;
+
+/**
+ * Until when popped records belong to those who popped them, in the order of popping: runs of records that were popped
+ * at about the same time, for the same number of times. Not thread-safe: the consumer's claim guards it.
+ */
+final class Leases {
+    /** Records popped within this part of the timeout are one run. */
+    private static final int PARTS = 64;
+    private static final int FIRST_LENGTH = 16;
+
+    private final long timeout;
+    private long[] ends = new long[FIRST_LENGTH];
+    private long[] from = new long[FIRST_LENGTH];
+    private long[] to = new long[FIRST_LENGTH];
+    private int[] attempts = new int[FIRST_LENGTH];
+    private int head;
+    private int size;
+
+    /**
+     * None.
+     *
+     * @param timeout how long each one lasts; 0 when none ever ends, and none is kept
+     */
+    Leases(long timeout) {
+        this.timeout = timeout;
+    }
+
+    boolean isOff() {
+        return timeout == 0;
+    }
+
+    boolean isEmpty() {
+        return size == 0;
+    }
+
+    void clear() {
+        head = 0;
+        size = 0;
+    }
+
+    /** A record has been popped for the given time. */
+    void add(long now, long offset, int times) {
+        if (timeout == 0) {
+            return;
+        }
+        long slack = timeout / PARTS;
+        int last = at(size - 1);
+        // A run ends a little later than its first record would on its own, and no earlier than its last one.
+        if (size > 0 && offset == to[last] + 1 && times == attempts[last]
+                && now - (ends[last] - timeout - slack) <= slack) {
+            to[last] = offset;
+            return;
+        }
+        if (size == ends.length) {
+            grow();
+        }
+        int next = at(size++);
+        ends[next] = now + timeout + slack;
+        from[next] = offset;
+        to[next] = offset;
+        attempts[next] = times;
+    }
+
+    /** When the first run's time is over. */
+    long end() {
+        return ends[head];
+    }
+
+    long from() {
+        return from[head];
+    }
+
+    long to() {
+        return to[head];
+    }
+
+    int attempts() {
+        return attempts[head];
+    }
+
+    /** Takes the first run away. */
+    void remove() {
+        head = at(1);
+        size--;
+    }
+
+    private int at(int index) {
+        return head + index & ends.length - 1;
+    }
+
+    private void grow() {
+        ends = grown(ends);
+        from = grown(from);
+        to = grown(to);
+        int[] times = new int[size * 2];
+        for (int i = 0; i < size; i++) {
+            times[i] = attempts[head + i & size - 1];
+        }
+        attempts = times;
+        head = 0;
+    }
+
+    private long[] grown(long[] old) {
+        long[] more = new long[size * 2];
+        for (int i = 0; i < size; i++) {
+            more[i] = old[head + i & size - 1];
+        }
+        return more;
+    }
+}

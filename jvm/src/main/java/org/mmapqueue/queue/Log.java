@@ -1,0 +1,131 @@
+package org.mmapqueue.queue;
+
+import java.io.Closeable;
+import java.io.IOException;
+
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordDescriptor;
+import org.mmapqueue.swap.Swapper;
+
+/** The records of an open queue, as its readers see them. Any number of threads. */
+final class Log implements Closeable {
+    private final Settings settings;
+    private final Geometry geometry;
+    private final MetaPage meta;
+    private final Swapper swapper;
+    private final Retained retained;
+    private final Browser browser;
+
+    Log(Settings settings, MetaPage meta, Swapper swapper, Registry registry) {
+        this.settings = settings;
+        this.geometry = settings.geometry();
+        this.meta = meta;
+        this.swapper = swapper;
+        this.retained = new Retained(geometry, meta, swapper, registry);
+        this.browser = geometry.version() == 1 ? null : new Browser((LogReaderV2) reader(), new Source());
+    }
+
+    /** A new reader, for one thread at a time. */
+    LogReader reader() {
+        return geometry.version() == 1
+                ? new LogReaderV1(swapper, geometry, settings.maxEventSize(), meta::writing)
+                : new LogReaderV2(swapper, geometry, readableFields(), meta::writing);
+    }
+
+    // The process that writes may have been started anew with a larger max_event_size: only the ring is a bound then.
+    private MetaFields readableFields() {
+        MetaFields fields = meta.fields();
+        long ring = (long) geometry.capacity() * geometry.dataBytes();
+        return settings.readOnly()
+                ? fields.withSettings(fields.timestamps(), (int) Math.min(RecordDescriptor.MAX_LENGTH, ring))
+                : fields;
+    }
+
+    /** Random access. */
+    Browser browser() {
+        if (browser == null) {
+            throw new ConfigException("format_version", "1", "2: version 1 stores no numbers and no times by which a"
+                    + " record could be found");
+        }
+        return browser;
+    }
+
+    private final class Source implements Browser.Source {
+        @Override
+        public long head() {
+            return Log.this.head();
+        }
+
+        @Override
+        public long reclaimed() {
+            return meta.reclaimed();
+        }
+
+        @Override
+        public long end() {
+            return meta.writing();
+        }
+
+        @Override
+        public boolean timestamps() {
+            return meta.fields().timestamps();
+        }
+    }
+
+    /** Where the oldest record is that is retained. */
+    long head() {
+        try {
+            return retained.head();
+        } catch (IOException e) {
+            throw new MmapQueueException("the beginning of the queue could not be found: " + e, e);
+        }
+    }
+
+    /** Everything before this position may be in use again. */
+    long reclaimed() {
+        return meta.reclaimed();
+    }
+
+    /** The end of the last record. */
+    long end() {
+        return meta.writing();
+    }
+
+    /** The position of a place; of one that is said by a number or a time, when there is such a record. */
+    long find(StartAt place) {
+        return switch (place.kind()) {
+            case EARLIEST -> browser().locateFirst().position();
+            case LATEST -> end();
+            case OFFSET -> browser().locate(place.value()).position();
+            case TIMESTAMP -> browser().locateTime(place.value()).position();
+            case COMMITTED -> throw new IllegalArgumentException("committed is a place of a consumer, not of the log");
+        };
+    }
+
+    /** The number of the record that begins behind a position. */
+    long offsetAt(long position) {
+        // Version 1 stores no numbers: counting begins where the consumer stands.
+        return browser == null ? 0 : browser.offsetAt(position);
+    }
+
+    /** The number of the oldest record that is retained. */
+    long firstOffset() {
+        return browser == null ? 0 : browser.firstOffset();
+    }
+
+    /** The number behind the last record, found in the log itself. */
+    long endOffset() {
+        return browser().endOffset();
+    }
+
+    @Override
+    public void close() throws IOException {
+        if (browser != null) {
+            browser.close();
+        }
+    }
+}

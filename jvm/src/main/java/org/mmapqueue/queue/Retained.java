@@ -1,0 +1,77 @@
+package org.mmapqueue.queue;
+
+import java.io.IOException;
+
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.Segment;
+import org.mmapqueue.swap.Swapper;
+
+/**
+ * From where on records are retained, by what meta.dat says: any process finds the same. Without retention it is the
+ * slowest consumer's committed position. With it, acked segments stay until they are too old, or the log from there on
+ * too large, or the writer needs their place.
+ */
+final class Retained {
+    private final Geometry geometry;
+    private final MetaPage meta;
+    private final Swapper swapper;
+    private final Registry registry;
+
+    Retained(Geometry geometry, MetaPage meta, Swapper swapper, Registry registry) {
+        this.geometry = geometry;
+        this.meta = meta;
+        this.swapper = swapper;
+        this.registry = registry;
+    }
+
+    /** The end of a record, or the beginning of a segment, behind which all records are retained. */
+    long head() throws IOException {
+        registry.refresh();
+        long slowest = registry.slowest();
+        long millis = meta.retainMillis();
+        long bytes = meta.retainBytes();
+        if (millis == 0 && bytes == 0) {
+            return slowest;
+        }
+        long end = meta.writing();
+        long first = geometry.segmentOf(meta.reclaimed());
+        if (bytes > 0) {
+            first = Math.max(first, geometry.segmentOf(Math.max(0, end - bytes)));
+        }
+        if (millis > 0) {
+            first = firstSince((System.currentTimeMillis() - millis) * 1000, first, geometry.segmentOfEnd(end));
+        }
+        return Math.min(slowest, geometry.position(first, 0));
+    }
+
+    // The first segment that may hold a record of that time or later: no record is younger than the next one's base.
+    private long firstSince(long micros, long first, long last) throws IOException {
+        long low = first;
+        long high = Math.max(first, last);
+        while (low < high) {
+            long middle = low + high >>> 1;
+            if (baseTimestamp(middle + 1) >= micros) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        return low;
+    }
+
+    private long baseTimestamp(long id) throws IOException {
+        Segment segment = null;
+        try {
+            segment = swapper.pin(id);
+            return segment.headerFault(meta.fields().uuidLow()) == null ? segment.baseTimestamp() : 0;
+        } catch (CorruptException e) {
+            return 0; // its place has been taken since: older than all that is left
+        } finally {
+            if (segment != null) {
+                swapper.unpin(segment);
+            }
+        }
+    }
+}
