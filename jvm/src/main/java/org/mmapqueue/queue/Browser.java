@@ -60,9 +60,10 @@ final class Browser implements Closeable {
     private byte[] scratch = new byte[0];
     private boolean closed;
 
-    /** The log's bounds, as they were when the attempt began. */
+    /** The log's bounds, as they were when the attempt began: positions, and the first segment that was retained. */
     private long head;
     private long end;
+    private long lowest;
     /** Records that the call under way has handed out. */
     private int handed;
 
@@ -290,7 +291,8 @@ final class Browser implements Closeable {
         long high = geometry.segmentOfEnd(end);
         long id = search.segmentOfTime(micros, low, high);
         if (id >= low) {
-            if (!search.toTime(id, micros, endIn(id), id < high)) {
+            if (!search.toTime(id, micros, endIn(id))) {
+                // The next segment may begin with a later time than the last record before it has.
                 return id < high && goTo(search.baseIndex(id + 1));
             }
             if (reader.position() >= head) {
@@ -367,10 +369,12 @@ final class Browser implements Closeable {
     }
 
     // A segment that was lost while it was read is no damage, and lies before the bounds of the next attempt. That one
-    // can lose a segment only when the writer has gone on by one more.
+    // can lose a segment only when the writer has gone on by one more: there is no end to it only if there is none to
+    // the writer's haste.
     private int triesAfter(CorruptException e, int tries) {
-        if (handed == 0 && search.segment() < firstRetained()) {
-            search.forget(search.segment());
+        long lost = search.segment();
+        if (handed == 0 && lost >= lowest && lost < firstRetained()) {
+            search.forget(lost);
             return tries;
         }
         if (handed > 0 || tries == TRIES) {
@@ -388,14 +392,20 @@ final class Browser implements Closeable {
 
     // The end comes last: it only grows, so it is not before the others.
     private void look() {
-        long oldest = geometry.position(geometry.segmentOf(source.reclaimed()), 0);
-        head = Math.max(oldest, source.head());
+        long reclaimed = source.reclaimed();
+        long oldest = source.head();
         end = source.end();
+        head = Math.max(oldest, geometry.position(geometry.segmentOf(reclaimed), 0));
+        lowest = firstRetained(reclaimed, end);
+    }
+
+    private long firstRetained() {
+        return firstRetained(source.reclaimed(), source.end());
     }
 
     // The writer's own segment holds what it holds, though all of it may be acked.
-    private long firstRetained() {
-        return Math.min(geometry.segmentOf(source.reclaimed()), geometry.segmentOfEnd(source.end()));
+    private long firstRetained(long reclaimed, long written) {
+        return Math.min(geometry.segmentOf(reclaimed), geometry.segmentOfEnd(written));
     }
 
     private void checkRetained(long id) {

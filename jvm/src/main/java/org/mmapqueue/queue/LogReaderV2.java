@@ -110,6 +110,22 @@ final class LogReaderV2 extends LogReader {
         return true;
     }
 
+    /**
+     * The timestamp of the record that {@link #next} has found, 0 for none; also when its header ends the segment and
+     * the timestamp is in the next one.
+     */
+    long timestampOfFound() throws IOException {
+        if ((header & RecordDescriptor.TIMESTAMPED) == 0 || offset + RecordDescriptor.HEADER < segmentSize) {
+            return timestamp;
+        }
+        Segment next = continuation(segmentId + 1);
+        try {
+            return next.getLong(geometry.dataStart());
+        } finally {
+            swapper.unpin(next);
+        }
+    }
+
     // A pad or a control record: checked like any other, then left behind.
     private void pass() throws IOException {
         if ((header & RecordDescriptor.PAD) == 0 || (header & RecordDescriptor.CLAIMED) != 0) {
