@@ -98,6 +98,16 @@ record Settings(Geometry geometry, int maxInMemSegments, long flushPeriodMillis,
         if (geometry.version() == 1 && config.isSet(ConfigKey.TIMESTAMPS) && config.flag(ConfigKey.TIMESTAMPS)) {
             throw new ConfigException("timestamps", "true", "false in format version 1, which stores none");
         }
+        Retention retention = new Retention(config.number(ConfigKey.RETAIN_MS), config.number(ConfigKey.RETAIN_BYTES));
+        if (retention.millis > 0 && !timestamps) {
+            throw new ConfigException("retain_ms", Long.toString(retention.millis),
+                    "0, or timestamps = true: without them nobody knows how old a record is");
+        }
+        long maxConsumerLag = config.number(ConfigKey.MAX_CONSUMER_LAG);
+        if (geometry.version() == 1 && (maxConsumerLag > 0 || !retention.isOff())) {
+            throw new ConfigException(maxConsumerLag > 0 ? "max_consumer_lag" : "retain_bytes",
+                    Long.toString(Math.max(maxConsumerLag, retention.bytes)), "0 in format version 1");
+        }
         // One record must fit beside a segment that is not quite acked yet.
         long room = (geometry.capacity() - 1L) * geometry.dataBytes();
         long overhead = 2L * RecordDescriptor.HEADER + RecordDescriptor.HEADER - 1;
@@ -111,8 +121,7 @@ record Settings(Geometry geometry, int maxInMemSegments, long flushPeriodMillis,
         return new Settings(geometry, (int) config.number(ConfigKey.MAX_IN_MEM_SEGMENTS),
                 config.number(ConfigKey.FLUSH_PERIOD), (int) config.number(ConfigKey.FLUSH_CEILING_NUM), maxEventSize,
                 timestamps, config.text(ConfigKey.V1_RECOVER).equals("writing"), config.flag(ConfigKey.READ_ONLY),
-                Delivery.of(config), config.number(ConfigKey.MAX_CONSUMER_LAG),
-                new Retention(config.number(ConfigKey.RETAIN_MS), config.number(ConfigKey.RETAIN_BYTES)),
+                Delivery.of(config), maxConsumerLag, retention,
                 config.number(ConfigKey.GC_ON_IDLE),
                 WaitStrategy.valueOf(config.text(ConfigKey.WAIT_STRATEGY).toUpperCase(Locale.ROOT)));
     }
