@@ -252,9 +252,9 @@ public final class Flusher implements Closeable {
 
     /**
      * Forces what has been published since the last time; returns up to where. Without retention, segments before
-     * {@code needed} are left out: nobody will read them again, once the cursors that say so are on the disk. The segment that holds
-     * {@code needed} is forced from its beginning, because finding the number of a record begins there; so is the last
-     * one, for the number of the next record, even when all of it has been acked.
+     * {@code needed} are left out: nobody will read them again, once the cursors that say so are on the disk. The
+     * segment that holds {@code needed} is forced from its beginning, because finding the number of a record begins
+     * there; so is the last one, for the number of the next record, even when all of it has been acked.
      */
     private long forceData(long needed) throws IOException {
         long target = meta.writing();

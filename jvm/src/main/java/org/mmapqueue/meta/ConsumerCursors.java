@@ -20,7 +20,7 @@ public interface ConsumerCursors {
     /** Moves the reading position. */
     void reading(long position);
 
-    /** Everything before this position was taken from the consumer because it was too far behind; 0 when nothing was. */
+    /** Everything before this position was taken from the consumer because it was too far behind; 0 for nothing. */
     long dropped();
 
     /** The offset of the first record that {@link #dropped} has taken from it. */

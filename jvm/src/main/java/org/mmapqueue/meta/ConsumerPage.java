@@ -57,7 +57,8 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     public static void create(Storage storage, Path path, MetaFields queue, long createdAtMicros, long position)
             throws IOException {
         ByteBuffer image = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
-        image.putLong(0, MAGIC).putLong(8, queue.uuidHigh()).putLong(16, queue.uuidLow()).putLong(CREATED_AT, createdAtMicros);
+        image.putLong(0, MAGIC).putLong(8, queue.uuidHigh()).putLong(16, queue.uuidLow());
+        image.putLong(CREATED_AT, createdAtMicros);
         image.putInt(CHECKSUM, checksum(image.array()));
         image.putLong(COMMITTED, position).putLong(READING, position);
         NewFile.write(storage, path, image);

@@ -43,8 +43,8 @@ public final class Consumer implements AutoCloseable {
 
     /**
      * Pops the next record. As every pop, it raises {@link org.mmapqueue.errors.UnackedLimitException} when max_unacked
-     * records are popped from the first one on that is not acked, and {@link org.mmapqueue.errors.DroppedException} once
-     * after records were dropped for a consumer that was too far behind.
+     * records are popped from the first one on that is not acked, and {@link org.mmapqueue.errors.DroppedException}
+     * once after records were dropped for a consumer that was too far behind.
      *
      * @return the record, or null when there is none now
      * @throws org.mmapqueue.errors.CorruptException when what is stored is damaged; the position does not move

@@ -2,6 +2,7 @@ package org.mmapqueue.queue;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
@@ -104,19 +105,22 @@ final class ConsumerCore implements Closeable {
     }
 
     long unacked() {
-        claim.enter();
-        try {
-            return window.unacked();
-        } finally {
-            claim.exit();
-        }
+        return claimed(window::unacked);
     }
 
     /** Records that are not popped, or given back, in a queue that ends with record {@code end} - 1. */
     long size(long end) {
+        return claimed(() -> Math.max(0, end - window.next()) + window.returned());
+    }
+
+    private <T> T claimed(Callable<T> work) {
         claim.enter();
         try {
-            return Math.max(0, end - window.next()) + window.returned();
+            return work.call();
+        } catch (RuntimeException e) {
+            throw e;
+        } catch (Exception e) {
+            throw failed(e);
         } finally {
             claim.exit();
         }
@@ -134,8 +138,7 @@ final class ConsumerCore implements Closeable {
     }
 
     Message peek() {
-        claim.enter();
-        try {
+        return claimed(() -> {
             checkUsable();
             redelivery.expire();
             long again = redelivery.due();
@@ -148,11 +151,7 @@ final class ConsumerCore implements Closeable {
             byte[] data = new byte[reader.length];
             reader.read(data);
             return new Message(window.next(), reader.timestamp, data, 1 + remembered.times(window.next()));
-        } catch (IOException e) {
-            throw failed(e);
-        } finally {
-            claim.exit();
-        }
+        });
     }
 
     /**
@@ -252,14 +251,8 @@ final class ConsumerCore implements Closeable {
 
     /** Until when nothing that was popped comes back, by System.nanoTime. */
     long quietUntil() {
-        claim.enter();
-        try {
-            long millis = redelivery.quietMillis();
-            return millis == NEVER ? System.nanoTime() + NEVER / 2
-                    : System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
-        } finally {
-            claim.exit();
-        }
+        long millis = claimed(redelivery::quietMillis);
+        return System.nanoTime() + (millis == NEVER ? NEVER / 2 : TimeUnit.MILLISECONDS.toNanos(millis));
     }
 
     UnackedLimitException limit() {
@@ -323,17 +316,14 @@ final class ConsumerCore implements Closeable {
 
     /** Gives a record back; true when it goes to the dead-letter queue, which is the caller's to do. */
     boolean nack(long offset, long delayNanos) {
-        claim.enter();
-        try {
+        return claimed(() -> {
             checkUsable();
             checkPopped(offset, "nack");
             if (window.state(offset) == Window.ACKED) {
                 throw outOfRange("nack by consumer " + name + " of a record that it has acked", offset);
             }
-            return redelivery.giveBack(offset, TimeUnit.NANOSECONDS.toMillis(delayNanos));
-        } finally {
-            claim.exit();
-        }
+            return redelivery.giveBack(offset, -Math.floorDiv(-delayNanos, TimeUnit.MILLISECONDS.toNanos(1)));
+        });
     }
 
     /** Whether a record has to go to the dead-letter queue; any thread. */
@@ -343,41 +333,25 @@ final class ConsumerCore implements Closeable {
 
     /** The next record that has to, or null. */
     Message nextDying() {
-        claim.enter();
-        try {
-            return closed ? null : redelivery.nextDying();
-        } catch (IOException e) {
-            throw failed(e);
-        } finally {
-            claim.exit();
-        }
+        return claimed(() -> closed ? null : redelivery.nextDying());
     }
 
     /** A record could not be taken by the dead-letter queue: it is popped again after a while. */
     void survives(long offset) {
-        claim.enter();
-        try {
-            redelivery.survives(offset);
-        } finally {
-            claim.exit();
-        }
+        claimed(() -> redelivery.survives(offset));
     }
 
     /** Gives back all that is under way. */
     void seekCommitted() {
-        claim.enter();
-        try {
+        claimed(() -> {
             checkUsable();
-            redelivery.giveBackAll();
-        } finally {
-            claim.exit();
-        }
+            return redelivery.giveBackAll();
+        });
     }
 
     /** Goes to a place; false when it has been reclaimed meanwhile. */
     boolean seek(long position, Registry registry) {
-        claim.enter();
-        try {
+        return claimed(() -> {
             checkUsable();
             long offset = log.offsetAt(position);
             if (!registry.move(cursors, position)) {
@@ -386,9 +360,7 @@ final class ConsumerCore implements Closeable {
             committed = position;
             standAt(position, offset);
             return true;
-        } finally {
-            claim.exit();
-        }
+        });
     }
 
     private void checkPopped(long offset, String what) {
@@ -422,7 +394,7 @@ final class ConsumerCore implements Closeable {
         return new DroppedException(name, first, next - 1);
     }
 
-    private MmapQueueException failed(IOException e) {
+    private MmapQueueException failed(Exception e) {
         return new MmapQueueException("consumer " + name + " could not read on: " + e, e);
     }
 

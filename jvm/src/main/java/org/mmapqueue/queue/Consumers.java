@@ -91,10 +91,12 @@ final class Consumers implements Closeable {
 
     private void check(String name) {
         if (!NAME.matcher(name).matches()) {
-            throw new ConfigException("consumer", name, "1 to 100 letters, digits, '_', '-' or '.', no '.' or '-' first");
+            throw new ConfigException("consumer", name, "1 to 100 letters, digits, '_', '-' or '.', no '.' or"
+                    + " '-' first");
         }
         if (isVersion1() && !name.equals(Registry.DEFAULT)) {
-            throw new ConfigException("consumer", name, Registry.DEFAULT + " alone, in a directory of format version 1");
+            throw new ConfigException("consumer", name,
+                    Registry.DEFAULT + " alone, in a directory of format version 1");
         }
     }
 

@@ -40,8 +40,8 @@ final class DeadLetters implements Closeable {
                 take(dead.data());
                 taken = true;
             } catch (MmapQueueException e) {
-                throw new MmapQueueException("record " + dead.offset() + " of consumer " + consumer.name() + " could not"
-                        + " go to the dead-letter queue " + settings.delivery().deadLetterDir() + ": " + e.getMessage(),
+                throw new MmapQueueException("record " + dead.offset() + " of consumer " + consumer.name()
+                        + " could not go to the dead-letter queue " + settings.delivery().deadLetterDir() + ": " + e.getMessage(),
                         e);
             } finally {
                 if (!taken) {

@@ -15,8 +15,8 @@ import org.mmapqueue.meta.MetaFields;
 
 /**
  * What a clean close writes down of a consumer's records in flight, consumers/&lt;name&gt;.inflight: how often each was
- * popped, and which are acked out of order. Opening the consumer takes the file away, so that what a crash leaves behind
- * is never taken for the state of now.
+ * popped, and which are acked out of order. Opening the consumer takes the file away, so that what a crash leaves is
+ * never taken for the state of now.
  *
  * <pre>
  *  0  magic (8)

@@ -68,7 +68,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.PoisonedException when an earlier failure made the writer unsafe
      */
     public long push(byte[] data) {
-        return core().push(data, 0, data.length);
+        return core().writer().push(data, 0, data.length);
     }
 
     /**
@@ -84,7 +84,7 @@ public final class MmapQueue implements AutoCloseable {
      */
     public long push(byte[] data, int from, int length) {
         Objects.checkFromIndexSize(from, length, data.length);
-        return core().push(data, from, length);
+        return core().writer().push(data, from, length);
     }
 
     /**
@@ -98,10 +98,10 @@ public final class MmapQueue implements AutoCloseable {
     public long push(ByteBuffer data) {
         long offset;
         if (data.hasArray()) {
-            offset = core().push(data.array(), data.arrayOffset() + data.position(), data.remaining());
+            offset = core().writer().push(data.array(), data.arrayOffset() + data.position(), data.remaining());
         } else {
             byte[] copy = copyOf(data);
-            offset = core().push(copy, 0, copy.length);
+            offset = core().writer().push(copy, 0, copy.length);
         }
         data.position(data.limit());
         return offset;
@@ -118,7 +118,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.TooLargeException when it is larger than max_event_size
      */
     public long push(byte[] data, Duration timeout) throws InterruptedException {
-        return core().push(data, 0, data.length, nanos(timeout), gone);
+        return core().writer().push(data, 0, data.length, nanos(timeout), gone);
     }
 
     /**
@@ -133,7 +133,7 @@ public final class MmapQueue implements AutoCloseable {
      */
     public long push(ByteBuffer data, Duration timeout) throws InterruptedException {
         byte[] copy = copyOf(data);
-        long offset = core().push(copy, 0, copy.length, nanos(timeout), gone);
+        long offset = core().writer().push(copy, 0, copy.length, nanos(timeout), gone);
         data.position(data.limit());
         return offset;
     }
@@ -149,8 +149,8 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.PoisonedException when the force fails: whether the record is on the disk is open
      */
     public long pushSync(byte[] data, Duration timeout) throws InterruptedException {
-        long offset = core().push(data, 0, data.length, nanos(timeout), gone);
-        core.awaitDurable();
+        long offset = core().writer().push(data, 0, data.length, nanos(timeout), gone);
+        core.writer().awaitDurable();
         return offset;
     }
 
@@ -163,7 +163,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.TooLargeException when one is larger than max_event_size, or all than the ring
      */
     public long pushBatch(List<byte[]> batch) {
-        return core().push(Batch.of(batch));
+        return core().writer().push(Batch.of(batch));
     }
 
     /**
@@ -177,7 +177,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.TooLargeException when one is larger than max_event_size, or all than the ring
      */
     public long pushBatch(List<byte[]> batch, Duration timeout) throws InterruptedException {
-        return core().push(Batch.of(batch), nanos(timeout), gone);
+        return core().writer().push(Batch.of(batch), nanos(timeout), gone);
     }
 
     /**
@@ -195,7 +195,7 @@ public final class MmapQueue implements AutoCloseable {
      */
     public long pushBatch(byte[] buffer, int from, int[] lengths, int count, Duration timeout)
             throws InterruptedException {
-        return core().push(Batch.packed(buffer, from, lengths, count), nanos(timeout), gone);
+        return core().writer().push(Batch.packed(buffer, from, lengths, count), nanos(timeout), gone);
     }
 
     private static byte[] copyOf(ByteBuffer data) {
@@ -424,7 +424,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.PoisonedException when a force fails
      */
     public void flush() {
-        core().flush();
+        core().writer().flush();
     }
 
     /**
@@ -433,7 +433,7 @@ public final class MmapQueue implements AutoCloseable {
      * @return bytes that the disk has got back
      */
     public long gc() {
-        return core().gc();
+        return core().writer().gc();
     }
 
     /**

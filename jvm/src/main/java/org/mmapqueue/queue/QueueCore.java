@@ -4,15 +4,12 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.Callable;
-import java.util.function.BooleanSupplier;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import org.mmapqueue.errors.ClosedException;
-import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
-import org.mmapqueue.flush.Flusher;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.ProcessLock;
@@ -34,19 +31,14 @@ final class QueueCore {
     private final Geometry geometry;
     private final ProcessLock lock;
     private final MetaPage meta;
-    private final SegmentRing ring;
     private final Swapper swapper;
     private final Registry registry;
     private final Consumers consumers;
     private final Log log;
     private final DeadLetters deadLetters;
-    private final Flusher flusher;
-    private final Space space;
-    private final Housekeeper housekeeper;
-    private final Appender appender;
     private final Signal arrived;
     private final Signal freed;
-    private volatile long flushAt;
+    private final Writer writer;
     private boolean closed;
 
     /**
@@ -61,7 +53,6 @@ final class QueueCore {
         this.geometry = settings.geometry();
         this.lock = lock;
         this.meta = meta;
-        this.ring = ring;
         this.swapper = swapper;
         this.registry = registry;
         this.consumers = consumers;
@@ -69,43 +60,8 @@ final class QueueCore {
         this.deadLetters = new DeadLetters(settings);
         this.arrived = tail == null ? Signal.forProcesses(settings.waiting()) : Signal.forThreads(settings.waiting());
         this.freed = Signal.forThreads(settings.waiting());
-        if (tail == null) {
-            this.flusher = null;
-            this.space = null;
-            this.housekeeper = null;
-            this.appender = null;
-            return;
-        }
-        String name = "mmapqueue-" + directory.getFileName();
-        this.flusher = new Flusher(name + "-flusher", meta, geometry, swapper, registry::cursors,
-                settings.flushPeriodMillis());
-        this.space = new Space(settings, meta, swapper, registry, flusher);
-        meta.retain(settings.retention().millis(), settings.retention().bytes());
-        space.start();
-        Slots slots = new Slots();
-        this.housekeeper = new Housekeeper(name + "-housekeeper", swapper, slots, geometry,
-                settings.maxInMemSegments(), settings.gcOnIdleMillis(), () -> meta.writing() + registry.slowest(), this::gc);
-        this.appender = geometry.version() == 1 ? new AppenderV1(meta, swapper, flusher, slots, settings)
-                : new AppenderV2(meta, swapper, flusher, slots, settings, tail.lastTimestamp());
-        appender.start(tail.position(), tail.nextOffset());
-        flushAt = tail.nextOffset() + settings.flushCeilingNum() - 1;
-    }
-
-    private final class Slots implements Appender.Ring {
-        @Override
-        public boolean isFree(long segmentId) {
-            return space.isFree(segmentId);
-        }
-
-        @Override
-        public void freeAhead(long segmentId) {
-            space.freeAhead(segmentId);
-        }
-
-        @Override
-        public void entered(long segmentId) {
-            housekeeper.entered(segmentId);
-        }
+        this.writer = tail == null ? null : new Writer(directory, settings, meta, ring, swapper, registry, log, tail,
+                arrived, freed);
     }
 
     /** Opens a queue and starts its threads. */
@@ -119,9 +75,8 @@ final class QueueCore {
     }
 
     private QueueCore started() {
-        if (appender != null) {
-            flusher.start();
-            housekeeper.start();
+        if (writer != null) {
+            writer.start();
         }
         return this;
     }
@@ -134,94 +89,16 @@ final class QueueCore {
         return directory;
     }
 
-    /** For tests that take the steps themselves instead of starting the threads. */
-    Housekeeper housekeeper() {
-        return housekeeper;
-    }
-
-    // ---- writing
-
-    long push(byte[] source, int from, int length) {
-        long offset = writer().append(source, from, length);
-        if (offset == Appender.FULL) {
-            throw full();
-        }
-        pushed(offset);
-        return offset;
-    }
-
-    /** Waits for room until {@code gone} says that the caller's handle has been closed meanwhile. */
-    long push(byte[] source, int from, int length, long timeoutNanos, BooleanSupplier gone)
-            throws InterruptedException {
-        return push(() -> writer().append(source, from, length), 1, timeoutNanos, gone);
-    }
-
-    long push(Batch batch, long timeoutNanos, BooleanSupplier gone) throws InterruptedException {
-        return push(() -> writer().append(batch), batch.count(), timeoutNanos, gone);
-    }
-
-    long push(Batch batch) {
-        long offset = writer().append(batch);
-        if (offset == Appender.FULL) {
-            throw full();
-        }
-        pushed(offset + batch.count() - 1);
-        return offset;
-    }
-
-    private interface Append {
-        long run();
-    }
-
-    private long push(Append append, int count, long timeoutNanos, BooleanSupplier gone) throws InterruptedException {
-        if (Thread.interrupted()) {
-            throw new InterruptedException();
-        }
-        long deadline = System.nanoTime() + timeoutNanos;
-        while (true) {
-            if (gone.getAsBoolean()) {
-                throw new ClosedException("this handle of the queue was closed");
-            }
-            long seen = registry.slowest();
-            long offset = append.run();
-            if (offset != Appender.FULL) {
-                pushed(offset + count - 1);
-                return offset;
-            }
-            if (deadline - System.nanoTime() <= 0) {
-                throw full();
-            }
-            freed.await(deadline, () -> registry.slowest() != seen);
-        }
-    }
-
-    private void pushed(long lastOffset) {
-        arrived.signalAll();
-        if (lastOffset >= flushAt) {
-            flushAt = lastOffset + settings.flushCeilingNum();
-            flusher.request();
-        }
-    }
-
-    private FullException full() {
-        return new FullException("the queue in " + directory + " is full: its " + geometry.capacity()
-                + " segments of " + geometry.segmentSize() + " bytes hold records that are not acked");
-    }
-
-    private Appender writer() {
-        if (appender == null) {
+    /**
+     * What pushes.
+     *
+     * @throws MmapQueueException when another process does
+     */
+    Writer writer() {
+        if (writer == null) {
             throw new MmapQueueException("the queue in " + directory + " was opened with read_only = true");
         }
-        return appender;
-    }
-
-    void awaitDurable() {
-        flusher.awaitDurable(meta.writing());
-    }
-
-    void flush() {
-        writer();
-        flusher.flush();
+        return writer;
     }
 
     // ---- consumers
@@ -257,6 +134,7 @@ final class QueueCore {
             consumers.seek(consumer, place, log);
             return null;
         });
+        buryDying(consumer);
         arrived.signalAll();
         freed();
     }
@@ -299,8 +177,8 @@ final class QueueCore {
     private void freed() {
         freed.signalAll();
         arrived.signalAll();
-        if (housekeeper != null) {
-            housekeeper.wake();
+        if (writer != null) {
+            writer.spaceMayBeFree();
         }
     }
 
@@ -355,7 +233,7 @@ final class QueueCore {
     }
 
     long endOffset() {
-        return appender != null ? appender.endOffset() : log.endOffset();
+        return writer != null ? writer.endOffset() : log.endOffset();
     }
 
     QueueStats stats() {
@@ -368,16 +246,6 @@ final class QueueCore {
                 meta.fields().epoch());
     }
 
-    /** Deletes the ring files that hold nothing which is retained. */
-    long gc() {
-        writer();
-        try {
-            return new Gc(ring, meta, swapper, space, flusher).run(log.head());
-        } catch (IOException e) {
-            throw new MmapQueueException("not all free ring files of " + directory + " could be deleted: " + e, e);
-        }
-    }
-
     // ---- the end
 
     /** Flushes and closes; calls under way end first, calls that wait raise ClosedException. */
@@ -387,28 +255,19 @@ final class QueueCore {
         }
         closed = true;
         try {
-            if (appender != null) {
-                appender.close();
+            if (writer != null) {
+                writer.stopAppending();
             }
             consumers.stop();
             arrived.signalAll();
             freed.signalAll();
-            if (appender != null) {
-                closeWriter();
+            if (writer != null) {
+                writer.close();
             }
         } catch (IOException e) {
             throw new MmapQueueException("the queue in " + directory + " could not be closed: " + e, e);
         } finally {
             release();
-        }
-    }
-
-    private void closeWriter() throws IOException {
-        housekeeper.close();
-        flusher.close();
-        if (flusher.failure() == null) {
-            flusher.end();
-            meta.clean(true);
         }
     }
 

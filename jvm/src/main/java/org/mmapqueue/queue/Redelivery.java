@@ -176,11 +176,13 @@ final class Redelivery {
         anyDying = true;
     }
 
-    /** Takes everything back that is out. */
-    void giveBackAll() {
+    /** Takes everything back that is out; true when some of that goes to the dead-letter queue. */
+    boolean giveBackAll() {
+        boolean dies = false;
         for (long offset = window.first(); offset < window.next(); offset++) {
-            giveBack(offset, 0);
+            dies |= giveBack(offset, 0);
         }
+        return dies;
     }
 
     /** Whether some record goes to the dead-letter queue; any thread. */
@@ -201,12 +203,14 @@ final class Redelivery {
         return null;
     }
 
-    /** The dead-letter queue did not take it. */
-    void survives(long offset) {
-        if (window.contains(offset) && window.state(offset) == Window.DYING) {
+    /** The dead-letter queue did not take it; false when it has been acked meanwhile. */
+    boolean survives(long offset) {
+        boolean isDying = window.contains(offset) && window.state(offset) == Window.DYING;
+        if (isDying) {
             window.mark(offset, Window.RETURNED);
             returned.add(now() + RETRY_MILLIS, offset);
         }
+        return isDying;
     }
 
     void leave() {

@@ -24,10 +24,10 @@ import org.mmapqueue.meta.MetaPage;
 /**
  * The consumers that the queue has, whichever process has made them or owns them. Any number of threads.
  *
- * <p>Consumer and writer meet without a lock (decision 011). Who makes a consumer or moves one back stores its position,
+ * <p>Consumer and writer meet without a lock (decision 011). Who makes a consumer or moves one back stores its place,
  * counts the change in meta.dat, and only then looks at the reclaimed position: when that has passed its own, it must
- * go on from there. The writer moves the reclaimed position, and only then looks at the count and the consumers: when one
- * is behind, it moves it back and does not use the space. One of the two always sees the other.
+ * go on from there. The writer moves the reclaimed position, and only then looks at the count and the consumers: when
+ * one is behind, it moves it back and does not use the space. One of the two always sees the other.
  */
 final class Registry implements Closeable {
     /** The consumer whose cursors are in meta.dat. */
@@ -77,10 +77,15 @@ final class Registry implements Closeable {
      * @throws org.mmapqueue.errors.CorruptException when a page is damaged
      */
     long refresh() throws IOException {
-        if (known.changes != meta.consumerChanges()) {
+        if (isStale()) {
             look();
         }
         return known.changes;
+    }
+
+    /** Whether {@link #refresh} would find something else. */
+    boolean isStale() {
+        return known.changes != meta.consumerChanges();
     }
 
     private synchronized void look() throws IOException {

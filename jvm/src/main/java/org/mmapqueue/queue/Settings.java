@@ -44,7 +44,7 @@ record Settings(Geometry geometry, int maxInMemSegments, long flushPeriodMillis,
             if (maxAttempts > 0 == directory.isEmpty()) {
                 throw new ConfigException(maxAttempts > 0 ? "dead_letter_dir" : "max_attempts",
                         maxAttempts > 0 ? directory : Integer.toString(maxAttempts),
-                        "both set, or neither: a record that was handed out max_attempts times goes to dead_letter_dir");
+                        "both set, or neither: what was handed out max_attempts times goes to dead_letter_dir");
             }
             if (!directory.isEmpty() && Path.of(directory).toAbsolutePath().normalize()
                     .equals(config.queueDir().toAbsolutePath().normalize())) {

@@ -184,7 +184,7 @@ class BatchContractTest extends ContractTest {
             ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
             for (int count : new int[] {2, 3, 9, 25}) {
                 Looking batch = new Looking(tenths(count, count), consumer);
-                long first = core.push(batch);
+                long first = core.writer().push(batch);
                 assertTrue(batch.looks >= count);
                 for (int i = 0; i < count; i++) {
                     Payload.assertMessages(first + i, tenths(count + i, 1), List.of(consumer.poll()));

@@ -49,7 +49,7 @@ class DiskFaultTest {
     }
 
     private long push(int number, int length) {
-        return core.push(Payload.of(number, length), 0, length);
+        return core.writer().push(Payload.of(number, length), 0, length);
     }
 
     private static void assertRecords(int version, QueueConfig config, List<byte[]> expected) {
@@ -82,7 +82,8 @@ class DiskFaultTest {
         }
         assertTrue(errors.size() >= 4, "errors " + errors);
         assertEquals(List.of(MmapQueueException.class), errors.stream().distinct().toList());
-        assertThrows(MmapQueueException.class, () -> core.push(Batch.of(List.of(new byte[3000], new byte[6000]))));
+        assertThrows(MmapQueueException.class,
+                () -> core.writer().push(Batch.of(List.of(new byte[3000], new byte[6000]))));
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
         for (int i = 0; i < expected.size(); i++) {
             Payload.assertMessages(i, expected.subList(i, i + 1), List.of(consumer.poll()));
@@ -94,7 +95,7 @@ class DiskFaultTest {
             expected.add(Payload.of(200 + i, 1500));
             assertEquals(expected.size() - 1, consumer.poll().offset());
         }
-        core.flush();
+        core.writer().flush();
         core.close();
         assertRecords(version, config(version), expected);
     }
@@ -139,23 +140,23 @@ class DiskFaultTest {
     void aForceThatFailsPoisonsTheWriter(FaultyStorage.Call failing) {
         open(2);
         push(0, 1000);
-        core.flush();
+        core.writer().flush();
         List<byte[]> expected = new ArrayList<>(List.of(Payload.of(0, 1000)));
         for (int i = 1; i < 10; i++) {
             push(i, 1000); // into new files
             expected.add(Payload.of(i, 1000));
         }
         storage.failWhen((call, path) -> call == failing);
-        PoisonedException first = assertThrows(PoisonedException.class, () -> core.flush());
+        PoisonedException first = assertThrows(PoisonedException.class, () -> core.writer().flush());
         assertTrue(first.getMessage().contains("injected"), first.getMessage());
         storage.heal();
         // The disk may be well again: the pages may have been dropped all the same.
         for (int i = 0; i < 2; i++) {
-            PoisonedException later = assertThrows(PoisonedException.class, () -> core.flush());
+            PoisonedException later = assertThrows(PoisonedException.class, () -> core.writer().flush());
             assertSame(first.getCause(), later.getCause());
             assertThrows(PoisonedException.class, () -> push(5, 10));
-            assertThrows(PoisonedException.class, () -> core.push(Batch.of(List.of(new byte[1]))));
-            assertThrows(PoisonedException.class, () -> core.push(new byte[1], 0, 1, 1_000_000, () -> false));
+            assertThrows(PoisonedException.class, () -> core.writer().push(Batch.of(List.of(new byte[1]))));
+            assertThrows(PoisonedException.class, () -> core.writer().push(new byte[1], 0, 1, 1_000_000, () -> false));
         }
         assertFalse(core.stats().watermarkPosition() == core.stats().writingPosition() && failing
                 == FaultyStorage.Call.FORCE_DIRECTORY, "the watermark has not passed what was not forced");

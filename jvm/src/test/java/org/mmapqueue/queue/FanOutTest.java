@@ -289,14 +289,14 @@ class FanOutTest {
         try {
             ConsumerCore first = core.consumer("default", StartAt.EARLIEST);
             for (int i = 0; i < 20; i++) {
-                core.push(Payload.numbered(i, 300), 0, 300);
+                core.writer().push(Payload.numbered(i, 300), 0, 300);
             }
             boolean[] busy = new boolean[1];
             storage.failWhen((call, path) -> {
                 if (path.endsWith("named.dat.new") && !busy[0]) {
                     busy[0] = true;
                     for (int i = 20; i < 1000; i++) {
-                        core.push(Payload.numbered(i, 300), 0, 300);
+                        core.writer().push(Payload.numbered(i, 300), 0, 300);
                         core.ack(first, first.poll().offset());
                     }
                 }

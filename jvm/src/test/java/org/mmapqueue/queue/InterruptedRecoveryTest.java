@@ -204,7 +204,7 @@ class InterruptedRecoveryTest {
         FaultyStorage storage = new FaultyStorage();
         QueueCore core = QueueCore.open(config(at), storage);
         for (int i = 0; i < 5; i++) {
-            core.push(payload(i), 0, 300);
+            core.writer().push(payload(i), 0, 300);
         }
         boolean made = false;
         for (int step = 1; !made; step++) {
@@ -219,7 +219,7 @@ class InterruptedRecoveryTest {
         }
         storage.heal();
         assertEquals(0, core.consumer("named", StartAt.EARLIEST).readOffset());
-        core.push(payload(6), 0, 300);
+        core.writer().push(payload(6), 0, 300);
         core.close();
         assertFalse(Files.exists(at.resolve("consumers").resolve("named.dat.new")));
     }

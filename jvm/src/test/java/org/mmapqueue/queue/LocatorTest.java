@@ -52,7 +52,7 @@ class LocatorTest {
             int exact = (int) left - 8 - (timestamps ? 8 : 0);
             int length = i % 10 == 9 && exact >= 0 && left < 4096 ? exact
                     : i % 17 == 0 ? 4000 + random.nextInt(9000) : random.nextInt(400);
-            core.push(new byte[length], 0, length);
+            core.writer().push(new byte[length], 0, length);
             ends.add(core.stats().writingPosition());
         }
         for (int i = 0; i < ends.size(); i++) {
@@ -66,7 +66,7 @@ class LocatorTest {
     void aPlaceInsideOfARecordIsDamage() throws IOException {
         QueueCore core = open(true);
         for (int i = 0; i < 30; i++) {
-            core.push(new byte[200], 0, 200);
+            core.writer().push(new byte[200], 0, 200);
         }
         long end = core.stats().writingPosition();
         for (long wrong : new long[] {64 + 8, end - 8, end + 8, 4096 + 64 + 3, 5000}) {
@@ -81,7 +81,7 @@ class LocatorTest {
         QueueCore core = open(true);
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
         for (int i = 0; i < 40; i++) {
-            core.push(new byte[300], 0, 300);
+            core.writer().push(new byte[300], 0, 300);
             long timestamp = consumer.poll().timestampMicros();
             LogReaderV2 reader = (LogReaderV2) core.log().reader();
             Locator.Place place = Locator.find(reader, core.stats().writingPosition(),

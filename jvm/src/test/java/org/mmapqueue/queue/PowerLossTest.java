@@ -82,7 +82,7 @@ class PowerLossTest {
     private boolean push(int length) {
         byte[] payload = Payload.numbered(pushed, length);
         try {
-            assertEquals(pushed, core.push(payload, 0, payload.length));
+            assertEquals(pushed, core.writer().push(payload, 0, payload.length));
         } catch (FullException e) {
             return false;
         }
@@ -96,7 +96,7 @@ class PowerLossTest {
             batch.add(Payload.numbered(pushed + i, random.nextInt(3000)));
         }
         try {
-            assertEquals(pushed, core.push(Batch.of(batch)));
+            assertEquals(pushed, core.writer().push(Batch.of(batch)));
             pushed += batch.size();
         } catch (FullException e) {
             assertTrue(pushed > 0);
@@ -112,13 +112,13 @@ class PowerLossTest {
     }
 
     private void flush() {
-        core.flush();
+        core.writer().flush();
         durable = pushed;
         readers.forEach(reader -> reader.durablyAcked = reader.acked);
     }
 
     private void sync() {
-        core.awaitDurable();
+        core.writer().awaitDurable();
         durable = pushed;
     }
 
@@ -127,7 +127,7 @@ class PowerLossTest {
             case 0 -> flush();
             case 1 -> sync();
             case 2 -> storage.writeBack(directory, random);
-            case 3, 4 -> core.housekeeper().step();
+            case 3, 4 -> core.writer().housekeeper().step();
             case 5, 6 -> pushBatch(random);
             case 7, 8, 9, 10 -> popAndAck(readers.get(random.nextInt(readers.size())), random.nextInt(12));
             default -> {

@@ -228,7 +228,8 @@ class PushPopContractTest extends ContractTest {
     @Test
     void aHandlerMayPushAndMayNotPopFromItsConsumer() {
         queue.push(new byte[1]);
-        assertTrue(queue.consumer().poll((offset, timestamp, buffer, start, length, attempts) -> queue.push(new byte[2])));
+        assertTrue(queue.consumer()
+                .poll((offset, timestamp, buffer, start, length, attempts) -> queue.push(new byte[2])));
         assertThrows(IllegalStateException.class,
                 () -> queue.consumer().poll((offset, timestamp, buffer, start, length, attempts) -> queue.poll()));
         assertThrows(IllegalStateException.class,

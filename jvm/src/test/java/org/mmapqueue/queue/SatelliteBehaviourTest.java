@@ -121,9 +121,9 @@ class SatelliteBehaviourTest {
         try {
             List<Integer> mapped = new ArrayList<>();
             for (byte[] event : events(20)) {
-                core.push(event, 0, event.length - 20);
+                core.writer().push(event, 0, event.length - 20);
                 mapped.add(core.stats().mappedSegments());
-                core.housekeeper().step();
+                core.writer().housekeeper().step();
             }
             assertEquals(List.of(1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 8, 5, 6, 6, 7, 7, 8), mapped);
             assertEquals(8, core.stats().peakMappedSegments());

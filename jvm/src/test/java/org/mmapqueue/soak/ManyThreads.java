@@ -93,7 +93,8 @@ public final class ManyThreads {
         System.out.printf("%,d messages of %d B, %d producers, %d consumers: %.1f s, %,.0f MB/s%n", each * PRODUCERS,
                 PAYLOAD, PRODUCERS, CONSUMERS, seconds, each * PRODUCERS * PAYLOAD / seconds / 1e6);
         long disordered = outOfOrder();
-        System.out.printf("missing %d, out of order %d, peak of mapped segments %d, heap used %d of at most %d MiB%n", missing,
+        System.out.printf("missing %d, out of order %d, peak of mapped segments %d, heap used %d of at most %d MiB%n",
+                missing,
                 disordered, stats.peakMappedSegments(), runtime.totalMemory() - runtime.freeMemory() >> 20,
                 runtime.maxMemory() >> 20);
         boolean good = thrown == null && missing == 0 && disordered == 0;
@@ -131,7 +132,8 @@ public final class ManyThreads {
         long[] lastOffset = {-1};
         while (left.get() > 0 && failure.get() == null) {
             Arrays.fill(numbers, -1);
-            int count = consumer.popBatch(500, 1 << 20, Duration.ofMillis(200), (offset, time, buffer, at, length, attempts) -> {
+            int count = consumer.popBatch(500, 1 << 20, Duration.ofMillis(200), (offset, time, buffer, at,
+                    length, attempts) -> {
                 ByteBuffer head = ByteBuffer.wrap(buffer, at, length);
                 int producer = head.getInt(at);
                 long number = head.getLong(at + 4);

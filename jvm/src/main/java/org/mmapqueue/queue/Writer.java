@@ -1,0 +1,209 @@
+package org.mmapqueue.queue;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.function.BooleanSupplier;
+
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.FullException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.flush.Flusher;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.SegmentRing;
+import org.mmapqueue.swap.Swapper;
+
+/**
+ * What an open queue has in the process that writes it: the end of the log, the space behind it, and the threads that
+ * flush and prepare. Any number of threads.
+ */
+final class Writer implements Closeable {
+    private final Path directory;
+    private final Settings settings;
+    private final Geometry geometry;
+    private final MetaPage meta;
+    private final SegmentRing ring;
+    private final Swapper swapper;
+    private final Registry registry;
+    private final Log log;
+    private final Flusher flusher;
+    private final Space space;
+    private final Housekeeper housekeeper;
+    private final Appender appender;
+    private final Signal arrived;
+    private final Signal freed;
+    private volatile long flushAt;
+
+    /**
+     * Puts a writer to work; its threads are not running yet.
+     *
+     * @param tail the end of the log
+     * @param arrived wakes who waits for records
+     * @param freed wakes who waits for room
+     */
+    Writer(Path directory, Settings settings, MetaPage meta, SegmentRing ring, Swapper swapper, Registry registry,
+            Log log, Tail tail, Signal arrived, Signal freed) throws IOException {
+        this.directory = directory;
+        this.settings = settings;
+        this.geometry = settings.geometry();
+        this.meta = meta;
+        this.ring = ring;
+        this.swapper = swapper;
+        this.registry = registry;
+        this.log = log;
+        this.arrived = arrived;
+        this.freed = freed;
+        String name = "mmapqueue-" + directory.getFileName();
+        this.flusher = new Flusher(name + "-flusher", meta, geometry, swapper, registry::cursors,
+                settings.flushPeriodMillis());
+        this.space = new Space(settings, meta, swapper, registry, flusher);
+        meta.retain(settings.retention().millis(), settings.retention().bytes());
+        space.start();
+        Slots slots = new Slots();
+        this.housekeeper = new Housekeeper(name + "-housekeeper", swapper, slots, geometry,
+                settings.maxInMemSegments(), settings.gcOnIdleMillis(), () -> meta.writing() + registry.slowest(),
+                this::gc);
+        this.appender = geometry.version() == 1 ? new AppenderV1(meta, swapper, flusher, slots, settings)
+                : new AppenderV2(meta, swapper, flusher, slots, settings, tail.lastTimestamp());
+        appender.start(tail.position(), tail.nextOffset());
+        flushAt = tail.nextOffset() + settings.flushCeilingNum() - 1;
+    }
+
+    private final class Slots implements Appender.Ring {
+        @Override
+        public boolean isFree(long segmentId) {
+            return space.isFree(segmentId);
+        }
+
+        @Override
+        public void freeAhead(long segmentId) {
+            space.freeAhead(segmentId);
+        }
+
+        @Override
+        public void entered(long segmentId) {
+            housekeeper.entered(segmentId);
+        }
+    }
+
+    void start() {
+        flusher.start();
+        housekeeper.start();
+    }
+
+    /** For tests that take the steps themselves instead of starting the threads. */
+    Housekeeper housekeeper() {
+        return housekeeper;
+    }
+
+    long push(byte[] source, int from, int length) {
+        long offset = appender.append(source, from, length);
+        if (offset == Appender.FULL) {
+            throw full();
+        }
+        pushed(offset);
+        return offset;
+    }
+
+    /** Waits for room until {@code gone} says that the caller's handle has been closed meanwhile. */
+    long push(byte[] source, int from, int length, long timeoutNanos, BooleanSupplier gone)
+            throws InterruptedException {
+        return push(() -> appender.append(source, from, length), 1, timeoutNanos, gone);
+    }
+
+    long push(Batch batch, long timeoutNanos, BooleanSupplier gone) throws InterruptedException {
+        return push(() -> appender.append(batch), batch.count(), timeoutNanos, gone);
+    }
+
+    long push(Batch batch) {
+        long offset = appender.append(batch);
+        if (offset == Appender.FULL) {
+            throw full();
+        }
+        pushed(offset + batch.count() - 1);
+        return offset;
+    }
+
+    private interface Append {
+        long run();
+    }
+
+    private long push(Append append, int count, long timeoutNanos, BooleanSupplier gone) throws InterruptedException {
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
+        }
+        long deadline = System.nanoTime() + timeoutNanos;
+        while (true) {
+            if (gone.getAsBoolean()) {
+                throw new ClosedException("this handle of the queue was closed");
+            }
+            long seen = registry.slowest();
+            long offset = append.run();
+            if (offset != Appender.FULL) {
+                pushed(offset + count - 1);
+                return offset;
+            }
+            if (deadline - System.nanoTime() <= 0) {
+                throw full();
+            }
+            freed.await(deadline, () -> registry.slowest() != seen || registry.isStale());
+        }
+    }
+
+    private void pushed(long lastOffset) {
+        arrived.signalAll();
+        if (lastOffset >= flushAt) {
+            flushAt = lastOffset + settings.flushCeilingNum();
+            flusher.request();
+        }
+    }
+
+    private FullException full() {
+        return new FullException("the queue in " + directory + " is full: its " + geometry.capacity()
+                + " segments of " + geometry.segmentSize() + " bytes hold records that are not acked");
+    }
+
+    /** The offset that the next record gets. */
+    long endOffset() {
+        return appender.endOffset();
+    }
+
+    void awaitDurable() {
+        flusher.awaitDurable(meta.writing());
+    }
+
+    void flush() {
+        flusher.flush();
+    }
+
+    /** Acks, or a consumer that is gone, may have given slots free. */
+    void spaceMayBeFree() {
+        housekeeper.wake();
+    }
+
+    /** Deletes the ring files that hold nothing which is retained; returns the bytes that the disk has got back. */
+    long gc() {
+        try {
+            return new Gc(ring, meta, swapper, space, flusher).run(log.head());
+        } catch (IOException e) {
+            throw new MmapQueueException("not all free ring files of " + directory + " could be deleted: " + e, e);
+        }
+    }
+
+    /** Waits for the append that is under way and lets no other one begin. */
+    void stopAppending() {
+        appender.close();
+    }
+
+    /** Stops the threads; forces everything for the last time, unless a force has failed before. */
+    @Override
+    public void close() throws IOException {
+        housekeeper.close();
+        flusher.close();
+        if (flusher.failure() == null) {
+            flusher.end();
+            meta.clean(true);
+        }
+    }
+}
