@@ -28,7 +28,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python soak lint format bench demo demo-clean lock clean distclean
+.PHONY: help setup build test test-java test-python soak wakeups fanout lint format bench demo demo-clean lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +51,14 @@ test-python: $(PACKAGE_READY) $(JAR) ## Run the Python tests (PYTEST="tests/…"
 soak: $(TEST_CP) ## Count every message of 4 producers and 4 consumers (N=10000000 of 1 KiB)
 	java -Xmx64m @$(TEST_CP) org.mmapqueue.soak.ManyThreads $(N)
 soak: N ?= 10000000
+
+wakeups: $(TEST_CP) ## Measure how soon waiting consumers wake, and what waiting costs (N=2000 wakes each)
+	java -Xmx64m @$(TEST_CP) org.mmapqueue.soak.WakeUps $(N)
+wakeups: N ?= 2000
+
+fanout: $(TEST_CP) ## Measure 4 consumers of the same records against one (N=15 rounds)
+	java -Xmx256m @$(TEST_CP) org.mmapqueue.soak.FanOut $(N)
+fanout: N ?= 15
 
 lint: $(PACKAGE_READY) ## Check the Python sources: ruff, mypy (javac checks the Java ones in every build)
 	$(PY) -m ruff check .

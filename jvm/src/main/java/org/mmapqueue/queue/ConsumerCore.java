@@ -44,6 +44,8 @@ final class ConsumerCore implements Closeable {
     private final AtomicLong readOffset = new AtomicLong();
     private final AtomicLong committedOffset = new AtomicLong();
     private long committed;
+    /** How often the record that {@link #next} has found was popped before the queue was closed. */
+    private int timesBefore;
     private byte[] scratch = new byte[0];
     private boolean closed;
 
@@ -150,7 +152,7 @@ final class ConsumerCore implements Closeable {
             }
             byte[] data = new byte[reader.length];
             reader.read(data);
-            return new Message(window.next(), reader.timestamp, data, 1 + remembered.times(window.next()));
+            return new Message(window.next(), reader.timestamp, data, 1 + timesBefore);
         });
     }
 
@@ -165,9 +167,10 @@ final class ConsumerCore implements Closeable {
         try {
             checkUsable();
             redelivery.expire();
+            boolean hasReturned = redelivery.hasReturned();
             long bytes = 0;
             while (count < maxRecords) {
-                long again = redelivery.due();
+                long again = hasReturned ? redelivery.due() : -1;
                 LogReader from = again < 0 ? reader : redelivery.find(again);
                 if (again < 0 && !next()) {
                     break;
@@ -185,9 +188,8 @@ final class ConsumerCore implements Closeable {
                 }
                 from.read(scratch);
                 if (again < 0) {
-                    int attempts = 1 + remembered.times(window.next());
-                    handler.onMessage(window.next(), reader.timestamp, scratch, 0, length, attempts);
-                    step(Window.OUT, attempts);
+                    handler.onMessage(window.next(), reader.timestamp, scratch, 0, length, 1 + timesBefore);
+                    step(Window.OUT, 1 + timesBefore);
                     redelivery.lease(window.next() - 1);
                 } else {
                     handler.onMessage(again, from.timestamp, scratch, 0, length, window.attempts(again) + 1);
@@ -212,15 +214,15 @@ final class ConsumerCore implements Closeable {
     // Goes to the next record that is to be popped, past those that were dealt with before the queue was closed.
     private boolean next() throws IOException {
         while (reader.next()) {
-            int times = remembered.times(window.next());
-            if (times == 0 || times > 0 && !redelivery.isSpent(times)) {
+            timesBefore = remembered.isOver() ? 0 : remembered.times(window.next());
+            if (timesBefore == 0 || timesBefore > 0 && !redelivery.isSpent(timesBefore)) {
                 return true;
             }
             reader.skip();
-            if (times == Remembered.ACKED) {
+            if (timesBefore == Remembered.ACKED) {
                 step(Window.ACKED, 0);
             } else {
-                step(Window.DYING, times);
+                step(Window.DYING, timesBefore);
                 redelivery.dies(window.next() - 1);
             }
         }

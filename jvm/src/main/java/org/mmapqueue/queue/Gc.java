@@ -41,9 +41,18 @@ final class Gc {
                 freed[0] += swapper.discard(slot, Math.max(0, first));
             }
             if (freed[0] > 0) {
-                swapper.forceEntries();
+                forceEntries();
             }
         });
         return freed[0];
+    }
+
+    private void forceEntries() throws IOException {
+        try {
+            swapper.forceEntries();
+        } catch (IOException e) {
+            flusher.poison(e);
+            throw e;
+        }
     }
 }

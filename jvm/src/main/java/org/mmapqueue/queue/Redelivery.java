@@ -46,6 +46,11 @@ final class Redelivery {
         return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - origin);
     }
 
+    /** Whether there may be records to pop again, now or later. */
+    boolean hasReturned() {
+        return !returned.isEmpty();
+    }
+
     /** The record that is to be popped again now, or -1. */
     long due() {
         while (!returned.isEmpty()) {

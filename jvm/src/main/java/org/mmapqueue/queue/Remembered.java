@@ -36,6 +36,11 @@ final class Remembered {
         return size == 0 ? first : ends[size - 1];
     }
 
+    /** Whether nothing is known of the record that would be asked for next, nor of any behind it. */
+    boolean isOver() {
+        return at == size;
+    }
+
     /** How often a record was popped, or {@link #ACKED}; never of one before the one that was asked for last. */
     int times(long offset) {
         while (at < size && ends[at] <= offset) {

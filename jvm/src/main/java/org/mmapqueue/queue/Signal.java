@@ -17,8 +17,8 @@ import java.util.function.BooleanSupplier;
  * two others before it goes on.
  */
 final class Signal {
-    /** Slices after which {@link #await} returns: its caller has other things to look at, too. */
-    private static final int SLICES = 16;
+    /** After this {@link #await} returns with the end of a slice: its caller has other things to look at, too. */
+    private static final long PATIENCE_NANOS = 50_000_000;
     private static final int SPINS = 100;
     private static final int YIELDS = 4;
     /** How many times one that spins looks before it reads the clock, and gives way to who needs the processor. */
@@ -47,12 +47,12 @@ final class Signal {
 
     /** For what threads of this process publish: they signal, and a slice is for those that they miss. */
     static Signal forThreads(WaitStrategy strategy) {
-        return new Signal(strategy, 5_000_000, 5_000_000);
+        return new Signal(strategy, 10_000_000, 10_000_000);
     }
 
     /** For what other processes publish, too, which can not signal: slices are all that there is. */
     static Signal forProcesses(WaitStrategy strategy) {
-        return new Signal(strategy, 500_000, 2_000_000);
+        return new Signal(strategy, 1_000_000, 3_500_000);
     }
 
     /** Wakes all that wait. */
@@ -85,9 +85,12 @@ final class Signal {
      * Returns when {@code ready} says so, at the latest at {@code deadline}; may return early.
      *
      * @param deadline by System.nanoTime
-     * @throws InterruptedException when the thread is interrupted while it waits
+     * @throws InterruptedException when the thread was interrupted
      */
     void await(long deadline, BooleanSupplier ready) throws InterruptedException {
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
+        }
         if (strategy == WaitStrategy.SPIN) {
             spin(deadline, ready);
         } else if (strategy == WaitStrategy.PARK || !comesSoon(deadline, ready)) {
@@ -96,7 +99,7 @@ final class Signal {
     }
 
     private void spin(long deadline, BooleanSupplier ready) throws InterruptedException {
-        long end = System.nanoTime() + SLICES * Math.min(sliceNanos, Long.MAX_VALUE / SLICES);
+        long end = System.nanoTime() + Math.max(PATIENCE_NANOS, sliceNanos);
         for (int look = 1; !ready.getAsBoolean(); look++) {
             Thread.onSpinWait();
             if (look % LOOKS == 0) {
@@ -132,17 +135,16 @@ final class Signal {
         try {
             // Whoever publishes from now on sees this waiter, or this waiter what was published; nearly.
             VarHandle.fullFence();
+            long now = System.nanoTime();
+            long end = now + Math.max(PATIENCE_NANOS, sliceNanos);
             long slice = firstSliceNanos;
-            for (int count = 0; count < SLICES; count++) {
+            while (deadline - now > 0 && end - now > 0 && self.group == null && !ready.getAsBoolean()) {
+                LockSupport.parkNanos(this, Math.min(deadline - now, slice));
                 if (Thread.interrupted()) {
                     throw new InterruptedException();
                 }
-                long left = deadline - System.nanoTime();
-                if (left <= 0 || self.group != null || ready.getAsBoolean()) {
-                    return;
-                }
-                LockSupport.parkNanos(this, Math.min(left, slice));
                 slice = Math.min(2 * slice, sliceNanos);
+                now = System.nanoTime();
             }
         } finally {
             leave(self);

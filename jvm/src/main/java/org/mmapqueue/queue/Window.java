@@ -88,7 +88,9 @@ final class Window {
             grow();
         }
         records[at(next++)] = packed(state, attempts);
-        count(state, 1);
+        if (state != OUT) {
+            count(state, 1);
+        }
     }
 
     /** A record that was given back has been popped again. */

@@ -3,12 +3,9 @@ package org.mmapqueue.swap;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
-import java.util.NavigableMap;
 import java.util.Objects;
-import java.util.TreeMap;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -49,13 +46,10 @@ public final class Swapper implements SegmentForcer, Closeable {
     private final ReentrantLock lock = new ReentrantLock();
     /** A slot has been filled or has lost its last pin, or a mapping is gone. */
     private final Condition changed = lock.newCondition();
-    private final NavigableMap<Long, Slot> slots = new TreeMap<>();
     /** Ring slots whose files were deleted and have not been made again. */
     private final BitSet discarded = new BitSet();
     private final Unmapper unmapper = new Unmapper(lock, changed);
-    private int live;
-    private int ahead;
-    private int peak;
+    private final SlotTable slots;
     private long lastEntered = -1;
     private volatile boolean full;
     /** There may be files whose directory entries have not been forced; an earlier process may have left some, too. */
@@ -74,12 +68,8 @@ public final class Swapper implements SegmentForcer, Closeable {
         this.geometry = ring.geometry();
         this.max = max;
         this.writable = writable;
-        this.displacement = new Displacement(max, this::keyOf, scopes);
-    }
-
-    // By ring slot for the one who fills the slots, by id for who may have no more than a lap's file under the name.
-    private long keyOf(long id) {
-        return writable ? Math.floorMod(id, (long) geometry.capacity()) : id;
+        this.slots = new SlotTable(ring, !writable, changed, unmapper);
+        this.displacement = new Displacement(max, slots::keyOf, scopes);
     }
 
     /**
@@ -95,7 +85,7 @@ public final class Swapper implements SegmentForcer, Closeable {
         }
         lock.lock();
         try {
-            Slot slot = settled(id);
+            Slot slot = slots.settled(id);
             if (!slot.file.isMapped()) {
                 mapLive(slot);
                 slot.forced = true; // a reader's faults map pages read-only: as dear to a writer as forced ones
@@ -115,11 +105,11 @@ public final class Swapper implements SegmentForcer, Closeable {
         prepare(id);
         lock.lock();
         try {
-            Slot slot = settled(id);
+            Slot slot = slots.settled(id);
             if (!slot.file.isMapped()) {
                 mapLive(slot);
             } else {
-                enterAhead(slot);
+                slots.enter(slot);
                 full = isLimitReached();
             }
             slot.preparedId = Slot.NONE;
@@ -134,9 +124,7 @@ public final class Swapper implements SegmentForcer, Closeable {
     private void dropLapsBefore(long id) throws IOException {
         lock.lock();
         try {
-            for (Slot slot : List.copyOf(slots.headMap(id - geometry.capacity(), true).values())) {
-                release(slot);
-            }
+            slots.releaseLapsBefore(id);
             if (unmapper.isIdle()) {
                 return;
             }
@@ -144,14 +132,6 @@ public final class Swapper implements SegmentForcer, Closeable {
             lock.unlock();
         }
         unmapper.sweep();
-    }
-
-    private void enterAhead(Slot slot) {
-        if (slot.ahead) {
-            slot.ahead = false;
-            ahead--;
-            live++;
-        }
     }
 
     /** Where a segment lies. */
@@ -173,7 +153,7 @@ public final class Swapper implements SegmentForcer, Closeable {
     public void unpin(Segment segment) {
         lock.lock();
         try {
-            unpin(slots.get(keyOf(segment.id())));
+            unpin(slots.of(segment.id()));
         } finally {
             lock.unlock();
         }
@@ -186,7 +166,7 @@ public final class Swapper implements SegmentForcer, Closeable {
     public void unpinAndForget(Segment segment) throws IOException {
         lock.lock();
         try {
-            Slot slot = slots.get(keyOf(segment.id()));
+            Slot slot = slots.of(segment.id());
             // The writer's mappings are of the files that it has made itself.
             slot.distrusted = !writable;
             unpin(slot);
@@ -200,7 +180,7 @@ public final class Swapper implements SegmentForcer, Closeable {
         slot.pins--;
         if (slot.pins == 0) {
             if (slot.distrusted) {
-                release(slot);
+                slots.release(slot);
             }
             changed.signalAll();
         }
@@ -215,12 +195,12 @@ public final class Swapper implements SegmentForcer, Closeable {
         boolean isFilled;
         lock.lock();
         try {
-            slot = settled(id);
+            slot = slots.settled(id);
             isFilled = slot.preparedId == id;
-            boolean isDone = isFilled && (slot.file.isMapped() || mapped() >= max);
+            boolean isDone = isFilled && (slot.file.isMapped() || slots.mapped() >= max);
             // Somebody may have prepared it meanwhile, and the writer may be in it.
             if (isDone || id <= lastEntered) {
-                forgetIfIdle(slot);
+                slots.forgetIfIdle(slot);
                 return;
             }
             if (slot.file.openToWrite()) {
@@ -260,11 +240,9 @@ public final class Swapper implements SegmentForcer, Closeable {
         try {
             if (slot.file.isMapped()) {
                 remap = slot.forced && slot.pins == 0;
-            } else if (mapped() < max) {
+            } else if (slots.mapped() < max) {
                 slot.file.map(writable);
-                slot.ahead = true;
-                ahead++;
-                peak = Math.max(peak, mapped());
+                slots.countAhead(slot);
                 remap = false;
             } else {
                 return;
@@ -278,7 +256,7 @@ public final class Swapper implements SegmentForcer, Closeable {
             try {
                 slot.file.remap(writable);
             } finally {
-                countLost(slot);
+                countIfLost(slot);
             }
         }
         if (geometry.segmentSize() >= TOUCHED_FROM) {
@@ -286,14 +264,11 @@ public final class Swapper implements SegmentForcer, Closeable {
         }
     }
 
-    private void countLost(Slot slot) {
+    private void countIfLost(Slot slot) {
         lock.lock();
         try {
-            if (!slot.file.isMapped() && slot.ahead) {
-                slot.ahead = false;
-                ahead--;
-            } else if (!slot.file.isMapped()) {
-                live--;
+            if (!slot.file.isMapped()) {
+                slots.countLost(slot);
             }
         } finally {
             lock.unlock();
@@ -328,14 +303,13 @@ public final class Swapper implements SegmentForcer, Closeable {
         boolean wasMapped;
         lock.lock();
         try {
-            slot = slots.get((long) number);
             // By where the writer is now, which may be further than the caller knows.
             if (Math.floorMod(number - firstNeeded, (long) geometry.capacity()) <= lastEntered - firstNeeded) {
                 return 0;
             }
+            slot = slots.at(number);
             if (slot == null) {
-                slot = new Slot(number, ring.slotFile(number));
-                slots.put(slot.key, slot);
+                slot = slots.add(number);
             } else if (slot.pins > 0 || slot.filling || slot.ahead || slot.preparedId != Slot.NONE) {
                 return 0;
             }
@@ -356,12 +330,14 @@ public final class Swapper implements SegmentForcer, Closeable {
             lock.lock();
             try {
                 slot.filling = false;
-                live -= wasMapped ? 1 : 0;
+                if (wasMapped) {
+                    slots.countLost(slot);
+                }
                 full = isLimitReached();
                 if (bytes > 0) {
                     discarded.set(number);
                 }
-                forgetIfIdle(slot);
+                slots.forgetIfIdle(slot);
                 changed.signalAll();
             } finally {
                 lock.unlock();
@@ -400,7 +376,7 @@ public final class Swapper implements SegmentForcer, Closeable {
         SlotFile.Forcing forcing;
         lock.lock();
         try {
-            slot = slots.get(keyOf(id));
+            slot = slots.of(id);
             if (slot != null && (slot.filling || slot.preparedId > id
                     || slot.segment != null && slot.segment.id() > id) || discarded.get(geometry.slotOf(id))) {
                 return; // acked by all, and its slot given to a later one or to nobody
@@ -433,7 +409,7 @@ public final class Swapper implements SegmentForcer, Closeable {
 
     // A ring that fits into memory never needs a place.
     private boolean isLimitReached() {
-        return live >= max && max < geometry.capacity();
+        return slots.live() >= max && max < geometry.capacity();
     }
 
     /** Whether the limit has been reached by segments that hold records: {@link #displaceWhenFull} has work to do. */
@@ -458,7 +434,7 @@ public final class Swapper implements SegmentForcer, Closeable {
     public int live() {
         lock.lock();
         try {
-            return live;
+            return slots.live();
         } finally {
             lock.unlock();
         }
@@ -468,7 +444,7 @@ public final class Swapper implements SegmentForcer, Closeable {
     public int mapped() {
         lock.lock();
         try {
-            return live + ahead + unmapper.pending();
+            return slots.mapped();
         } finally {
             lock.unlock();
         }
@@ -478,7 +454,7 @@ public final class Swapper implements SegmentForcer, Closeable {
     public int peak() {
         lock.lock();
         try {
-            return peak;
+            return slots.peak();
         } finally {
             lock.unlock();
         }
@@ -487,37 +463,14 @@ public final class Swapper implements SegmentForcer, Closeable {
     /** Unmaps everything. Nobody may use any segment any more. */
     @Override
     public void close() throws IOException {
-        List<Closeable> all = new ArrayList<>();
         lock.lock();
         try {
-            for (Slot slot : slots.values()) {
-                while (slot.filling) {
-                    changed.awaitUninterruptibly();
-                }
-                all.add(slot.file.detach());
-            }
-            slots.clear();
+            List<Closeable> all = slots.detachAll();
             all.add(unmapper);
-            live = 0;
-            ahead = 0;
             Closing.all(all.toArray(new Closeable[0]));
         } finally {
             lock.unlock();
         }
-    }
-
-    private Slot settled(long id) {
-        long key = keyOf(id);
-        Slot slot = slots.get(key);
-        while (slot != null && slot.filling) {
-            changed.awaitUninterruptibly();
-            slot = slots.get(key);
-        }
-        if (slot == null) {
-            slot = new Slot(key, ring.slotFile(id));
-            slots.put(key, slot);
-        }
-        return slot;
     }
 
     private Segment pinned(Slot slot, long id) {
@@ -534,10 +487,9 @@ public final class Swapper implements SegmentForcer, Closeable {
             makeRoomFor(slot);
             if (!slot.file.isMapped()) {
                 slot.file.map(writable);
-                live++;
-                peak = Math.max(peak, mapped());
+                slots.countLive();
             } else {
-                enterAhead(slot);
+                slots.enter(slot);
             }
             full = isLimitReached();
         } finally {
@@ -545,7 +497,7 @@ public final class Swapper implements SegmentForcer, Closeable {
             if (!slot.file.isMapped()) {
                 slot.file.detach().close();
             }
-            forgetIfIdle(slot);
+            slots.forgetIfIdle(slot);
         }
     }
 
@@ -553,9 +505,9 @@ public final class Swapper implements SegmentForcer, Closeable {
     // being filled can not be given back; readers pin a second segment while they follow a record into it.
     private void makeRoomFor(Slot slot) throws IOException {
         long left = PIN_WAIT_NANOS;
-        while (slot.filling || !slot.file.isMapped() && mapped() >= max) {
-            if (!slot.filling && unmapper.isIdle() && live < max) {
-                giveBackOneAhead();
+        while (slot.filling || !slot.file.isMapped() && slots.mapped() >= max) {
+            if (!slot.filling && unmapper.isIdle() && slots.live() < max) {
+                slots.releaseOneAhead();
             }
             if (!slot.filling && unmapper.isIdle()) {
                 displace();
@@ -595,54 +547,20 @@ public final class Swapper implements SegmentForcer, Closeable {
     private void displace() {
         int wanted = displacement.wantedPlaces();
         displacement.offer(key -> {
-            Slot slot = slots.get(key);
+            Slot slot = slots.at(key);
             if (slot != null) {
-                release(slot);
+                slots.release(slot);
             }
-            return max - live >= wanted;
+            return max - slots.live() >= wanted;
         });
-        if (live >= max) {
+        if (slots.live() >= max) {
             // Neither scope holds one that is free to go: readers have jumped. Any other one will do.
-            for (Slot slot : List.copyOf(slots.values())) {
-                if (max - live < wanted) {
-                    release(slot);
+            for (Slot slot : slots.all()) {
+                if (max - slots.live() < wanted) {
+                    slots.release(slot);
                 }
             }
         }
         full = isLimitReached();
-    }
-
-    private void release(Slot slot) {
-        if (slot.pins > 0 || slot.filling || slot.ahead || !slot.file.isMapped()) {
-            return;
-        }
-        unmapper.add(slot.file.detach());
-        live--;
-        slot.segment = null;
-        slot.forced = false;
-        slot.distrusted = false;
-        forgetIfIdle(slot);
-    }
-
-    private void giveBackOneAhead() {
-        Slot last = null;
-        for (Slot slot : slots.values()) {
-            if (slot.ahead && !slot.filling && slot.pins == 0
-                    && (last == null || slot.preparedId > last.preparedId)) {
-                last = slot;
-            }
-        }
-        if (last != null) {
-            unmapper.add(last.file.detach());
-            last.ahead = false;
-            last.segment = null;
-            ahead--;
-        }
-    }
-
-    private void forgetIfIdle(Slot slot) {
-        if (slot.isIdle()) {
-            slots.remove(slot.key);
-        }
     }
 }

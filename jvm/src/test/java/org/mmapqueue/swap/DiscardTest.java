@@ -1,0 +1,475 @@
+package org.mmapqueue.swap;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotSame;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.concurrent.Callable;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.Segment;
+import org.mmapqueue.segment.SegmentRing;
+
+/** Ring files that are deleted and made again, seen by the process that does it and by one that only reads. */
+@Timeout(60)
+class DiscardTest {
+    private static final int SIZE = 4096;
+    private static final int CAPACITY = 8;
+    private static final int MAX = 6;
+    private static final long UUID = 77;
+
+    @TempDir
+    Path temp;
+    /** As if all that the ring holds were reclaimed. */
+    private static final long NOTHING_NEEDED = Long.MAX_VALUE / 2;
+
+    private final WatchedStorage storage = new WatchedStorage();
+    private final Scopes nowhere = new Scopes() {
+        @Override
+        public long writing() {
+            return 0;
+        }
+
+        @Override
+        public long[] reading() {
+            return new long[0];
+        }
+    };
+    private Swapper writer;
+    private Swapper reader;
+
+    @BeforeEach
+    void open() {
+        writer = new Swapper(ring(), MAX, true, nowhere);
+        reader = new Swapper(ring(), MAX, false, nowhere);
+    }
+
+    private SegmentRing ring() {
+        return new SegmentRing(storage, temp, new Geometry(2, SIZE, CAPACITY));
+    }
+
+    @AfterEach
+    void close() throws IOException {
+        writer.close();
+        reader.close();
+        assertEquals(0, writer.mapped());
+        assertEquals(0, reader.mapped());
+    }
+
+    private Path file(long id) {
+        return temp.resolve(id % CAPACITY + "_segment.dat");
+    }
+
+    /** The writer goes into a segment, finds zeros, begins it and lets go of it. */
+    private void write(long id) throws IOException {
+        Segment segment = writer.enter(id);
+        for (int at = 0; at < SIZE; at += 8) {
+            assertEquals(0, segment.getLong(at), "segment " + id + " at " + at);
+        }
+        segment.writeHeader(UUID, 1, id, 0, 0);
+        segment.putLong(SIZE - 8, id + 1);
+        writer.unpin(segment);
+    }
+
+    private void assertReads(Swapper swapper, long id) throws IOException {
+        Segment segment = swapper.pin(id);
+        try {
+            assertEquals(null, segment.headerFault(UUID));
+            assertEquals(id + 1, segment.getLong(SIZE - 8));
+        } finally {
+            swapper.unpin(segment);
+        }
+    }
+
+    private static Thread start(FutureTask<?> task) {
+        Thread thread = new Thread(task, "test-call");
+        thread.setDaemon(true);
+        thread.start();
+        return thread;
+    }
+
+    /** Returns when a thread waits for the slot; the queue of the condition can not be looked at from outside. */
+    private static FutureTask<Void> startUntilItWaits(Callable<Void> call) throws InterruptedException {
+        FutureTask<Void> task = new FutureTask<>(call);
+        Thread thread = start(task);
+        while (thread.getState() != Thread.State.WAITING && !task.isDone()) {
+            Thread.sleep(1);
+        }
+        return task;
+    }
+
+    @Test
+    void whatIsNeededIsSparedUpToWhereTheWriterIsByThen() throws IOException {
+        for (long id = 0; id <= CAPACITY + 2; id++) {
+            writer.unpin(writer.enter(id));
+        }
+        // Slots 0, 1 and 2 hold segments of the second lap by now, which a caller who looked earlier does not know.
+        for (int slot = 0; slot < CAPACITY; slot++) {
+            boolean isReclaimed = slot == 3 || slot == 4;
+            assertEquals(isReclaimed ? SIZE : 0, writer.discard(slot, 5), "slot " + slot);
+        }
+    }
+
+    @Test
+    void theFileIsGoneAndItsPlaceFree() throws IOException {
+        write(0);
+        write(1);
+        assertEquals(2, writer.live());
+        assertEquals(SIZE, writer.discard(0, NOTHING_NEEDED));
+        assertFalse(Files.exists(file(0)));
+        assertEquals(1, writer.live());
+        assertEquals(1, writer.mapped());
+        assertReads(writer, 1);
+        CorruptException missing = assertThrows(CorruptException.class, () -> writer.pin(0));
+        assertTrue(missing.getMessage().contains("missing"), missing.getMessage());
+    }
+
+    @Test
+    void whatIsNotMappedIsDeletedAsWell() throws IOException {
+        for (long id = 0; id < CAPACITY; id++) {
+            write(id);
+            writer.displaceWhenFull();
+        }
+        assertTrue(writer.live() < CAPACITY);
+        int deleted = 0;
+        for (int slot = 0; slot < CAPACITY; slot++) {
+            deleted += writer.discard(slot, NOTHING_NEEDED) == SIZE ? 1 : 0;
+        }
+        assertEquals(CAPACITY, deleted);
+        assertEquals(0, writer.mapped());
+        try (var left = Files.list(temp)) {
+            assertEquals(0, left.count());
+        }
+    }
+
+    @Test
+    void thereIsNothingToDeleteTwiceOrWhereNothingWas() throws IOException {
+        write(0);
+        assertEquals(SIZE, writer.discard(0, NOTHING_NEEDED));
+        assertEquals(0, writer.discard(0, NOTHING_NEEDED));
+        assertEquals(0, writer.discard(5, NOTHING_NEEDED));
+    }
+
+    @Test
+    void whatTheFileHadIsWhatIsReported() throws IOException {
+        Files.write(file(3), new byte[100]);
+        assertEquals(100, writer.discard(3, NOTHING_NEEDED));
+        assertFalse(Files.exists(file(3)));
+    }
+
+    @Test
+    void aPinnedSegmentStays() throws IOException {
+        write(2);
+        Segment pinned = writer.pin(2);
+        assertEquals(0, writer.discard(2, NOTHING_NEEDED));
+        assertTrue(Files.exists(file(2)));
+        assertEquals(3, pinned.getLong(SIZE - 8));
+        writer.unpin(pinned);
+        assertEquals(SIZE, writer.discard(2, NOTHING_NEEDED));
+    }
+
+    @Test
+    void whatIsPreparedForTheWriterStaysMappedOrNot() throws IOException {
+        for (long id = 0; id < CAPACITY; id++) {
+            writer.prepare(id); // the last ones find no place to be mapped
+        }
+        assertEquals(MAX, writer.mapped());
+        for (int slot = 0; slot < CAPACITY; slot++) {
+            assertEquals(0, writer.discard(slot, NOTHING_NEEDED), "slot " + slot);
+            assertTrue(Files.exists(file(slot)));
+        }
+        for (long id = 0; id < CAPACITY; id++) {
+            write(id);
+        }
+    }
+
+    @Test
+    void whatIsBeingFilledStays() throws Exception {
+        storage.whileFilling = () -> assertEquals(0, writer.discard(1, NOTHING_NEEDED));
+        writer.prepare(1);
+        assertTrue(Files.exists(file(1)));
+        write(1);
+        assertReads(writer, 1);
+    }
+
+    private void discardZeroWhileThisWaits(Callable<Void> call) throws Exception {
+        FutureTask<?>[] waiting = new FutureTask<?>[1];
+        storage.beforeDeleting = () -> {
+            try {
+                waiting[0] = startUntilItWaits(call);
+            } catch (InterruptedException e) {
+                throw new IOException(e);
+            }
+            assertFalse(waiting[0].isDone());
+        };
+        assertEquals(SIZE, writer.discard(0, NOTHING_NEEDED));
+        waiting[0].get(30, TimeUnit.SECONDS);
+    }
+
+    @Test
+    void closingWaitsUntilTheFileIsGone() throws Exception {
+        for (long id = 0; id < 4; id++) {
+            write(id);
+        }
+        discardZeroWhileThisWaits(() -> {
+            writer.close();
+            return null;
+        });
+        assertFalse(Files.exists(file(0)));
+    }
+
+    @Test
+    void preparingWaitsUntilTheFileIsGone() throws Exception {
+        write(0);
+        discardZeroWhileThisWaits(() -> {
+            writer.prepare(CAPACITY);
+            return null;
+        });
+        assertEquals(SIZE, Files.size(file(0)));
+        write(CAPACITY);
+        assertReads(writer, CAPACITY);
+    }
+
+    @Test
+    void aFileMadeAgainIsAllZerosAndItsEntryForced() throws IOException {
+        write(0);
+        writer.force(0, 0, SIZE);
+        int forced = storage.forcedDirectories.get();
+        assertEquals(SIZE, writer.discard(0, NOTHING_NEEDED));
+        writer.forceEntries();
+        assertEquals(forced + 1, storage.forcedDirectories.get());
+        write(CAPACITY);
+        writer.force(CAPACITY, 0, SIZE);
+        assertEquals(forced + 2, storage.forcedDirectories.get());
+        assertReads(writer, CAPACITY);
+    }
+
+    /** A lap with no new file costs no force of the directory; in the first one of a process there may be old ones. */
+    @Test
+    void entriesAreForcedOnceAfterAFileWasMade() throws IOException {
+        write(0);
+        writer.force(0, 0, SIZE);
+        assertEquals(1, storage.forcedDirectories.get());
+        writer.force(0, 0, SIZE);
+        write(CAPACITY);
+        writer.force(CAPACITY, 0, SIZE);
+        assertEquals(1, storage.forcedDirectories.get());
+        write(CAPACITY + 1);
+        writer.force(CAPACITY + 1, 0, SIZE);
+        assertEquals(2, storage.forcedDirectories.get());
+        // What this process finds may have been made by one that was killed before it forced the entry.
+        try (Swapper next = new Swapper(ring(), MAX, true, nowhere)) {
+            next.force(CAPACITY, 0, SIZE);
+            assertEquals(3, storage.forcedDirectories.get());
+            next.force(CAPACITY, 0, SIZE);
+            assertEquals(3, storage.forcedDirectories.get());
+        }
+    }
+
+    @Test
+    void aForceOfEntriesThatFailsIsTriedAgain() throws IOException {
+        write(0);
+        storage.beforeForcingDirectory = () -> {
+            throw new IOException("injected");
+        };
+        assertThrows(IOException.class, () -> writer.force(0, 0, SIZE));
+        assertThrows(IOException.class, writer::forceEntries);
+        assertEquals(0, storage.forcedDirectories.get());
+        storage.beforeForcingDirectory = () -> { };
+        writer.force(0, 0, SIZE);
+        assertEquals(1, storage.forcedDirectories.get());
+    }
+
+    @Test
+    void toForceWhatWasDeletedIsNoErrorButWhatIsMissingIs() throws IOException {
+        write(0);
+        write(1);
+        write(3);
+        writer.discard(0, NOTHING_NEEDED);
+        writer.force(0, 0, SIZE);
+        writer.discard(1, NOTHING_NEEDED);
+        writer.discard(3, NOTHING_NEEDED);
+        write(CAPACITY + 1);
+        writer.force(1, 0, SIZE);
+        writer.discard(1, NOTHING_NEEDED);
+        assertThrows(NoSuchFileException.class, () -> writer.force(4, 0, SIZE));
+        write(CAPACITY + 3);
+        writer.close();
+        Files.delete(file(3));
+        assertThrows(NoSuchFileException.class, () -> writer.force(CAPACITY + 3, 0, SIZE));
+    }
+
+    @Test
+    void aFileThatCanNotBeDeletedIsAsGoodAsBefore() throws IOException {
+        write(0);
+        storage.beforeDeleting = () -> {
+            throw new IOException("injected");
+        };
+        assertThrows(IOException.class, () -> writer.discard(0, NOTHING_NEEDED));
+        assertEquals(0, writer.mapped());
+        assertReads(writer, 0);
+        storage.beforeDeleting = () -> { };
+        assertEquals(SIZE, writer.discard(0, NOTHING_NEEDED));
+        assertEquals(0, writer.mapped());
+    }
+
+    @Test
+    void onlySlotsOfTheRingAndOnlyByTheWriter() throws IOException {
+        write(0);
+        assertThrows(IndexOutOfBoundsException.class, () -> writer.discard(-1, NOTHING_NEEDED));
+        assertThrows(IndexOutOfBoundsException.class, () -> writer.discard(CAPACITY, NOTHING_NEEDED));
+        assertThrows(IllegalStateException.class, () -> reader.discard(0, NOTHING_NEEDED));
+        assertTrue(Files.exists(file(0)));
+    }
+
+    @Test
+    void aReaderSeesTheFileThatWasMadeAgain() throws IOException {
+        for (long lap = 0; lap < 5; lap++) {
+            long id = lap * CAPACITY + 3;
+            write(id);
+            assertReads(reader, id);
+            assertEquals(SIZE, writer.discard(3, NOTHING_NEEDED));
+            assertReads(reader, id); // it has it still
+        }
+        // One mapping, of the last lap: the ones before would keep the blocks of deleted files.
+        assertEquals(1, reader.mapped());
+        assertThrows(CorruptException.class, () -> reader.pin(5 * CAPACITY + 3));
+    }
+
+    @Test
+    void aReadersPinOfAnOldLapIsNotLentToALaterOne() throws IOException {
+        write(1);
+        Segment old = reader.pin(1);
+        writer.discard(1, NOTHING_NEEDED);
+        write(1 + CAPACITY);
+        Segment later = reader.pin(1 + CAPACITY);
+        assertNotSame(old, later);
+        assertEquals(null, later.headerFault(UUID));
+        assertEquals(null, old.headerFault(UUID));
+        assertEquals(2, reader.mapped());
+        reader.unpin(old);
+        reader.unpin(later);
+        assertReads(reader, 1 + CAPACITY);
+        assertEquals(1, reader.mapped());
+    }
+
+    @Test
+    void aReaderMeetsAFileThatIsMissingShortOrEmpty() throws IOException {
+        write(0);
+        writer.discard(0, NOTHING_NEEDED);
+        assertThrows(CorruptException.class, () -> reader.pin(CAPACITY));
+        storage.whileFilling = () -> {
+            CorruptException half = assertThrows(CorruptException.class, () -> reader.pin(CAPACITY));
+            assertTrue(half.getMessage().contains(SIZE / 2 + " bytes"), half.getMessage());
+        };
+        writer.prepare(CAPACITY);
+        Segment zeros = reader.pin(CAPACITY);
+        assertTrue(zeros.headerFault(UUID) != null);
+        reader.unpinAndForget(zeros);
+        assertEquals(0, reader.mapped());
+        write(CAPACITY);
+        assertReads(reader, CAPACITY);
+    }
+
+    /** What is mapped is a file that is deleted by then: only a new mapping shows what the writer has made. */
+    @Test
+    void whatWasNotTheSegmentIsNotKeptForIt() throws IOException {
+        write(0);
+        Segment first = reader.pin(CAPACITY);
+        Segment second = reader.pin(CAPACITY);
+        assertSame(first, second);
+        assertTrue(first.headerFault(UUID) != null);
+        writer.discard(0, NOTHING_NEEDED);
+        write(CAPACITY);
+        assertTrue(first.headerFault(UUID) != null);
+        reader.unpinAndForget(first);
+        assertEquals(1, reader.mapped());
+        assertTrue(second.headerFault(UUID) != null); // usable still
+        reader.unpin(second);
+        assertReads(reader, CAPACITY);
+    }
+
+    @Test
+    void theWriterHasNothingToForget() throws IOException {
+        write(0);
+        Segment segment = writer.pin(0);
+        writer.unpinAndForget(segment);
+        assertEquals(1, writer.mapped());
+        assertSame(segment, writer.pin(0));
+        writer.unpin(segment);
+    }
+
+    @Test
+    void aReaderKeepsToTheLimitOverManyLaps() throws IOException {
+        for (long id = 0; id < 10 * CAPACITY; id++) {
+            write(id);
+            writer.displaceWhenFull();
+            assertReads(reader, id);
+            for (long back = Math.max(0, id - CAPACITY + 1); back < id; back += 2) {
+                assertReads(reader, back);
+            }
+            assertTrue(reader.mapped() <= MAX);
+        }
+        assertTrue(reader.peak() <= MAX);
+    }
+
+    @Test
+    void manyThreadsPrepareDiscardAndRead() throws Exception {
+        int laps = 60;
+        AtomicBoolean ended = new AtomicBoolean();
+        FutureTask<Void> discarding = new FutureTask<>(() -> {
+            while (!ended.get()) {
+                for (int slot = 1; slot < CAPACITY; slot += 2) {
+                    writer.discard(slot, NOTHING_NEEDED); // nobody looks at these once they are written
+                }
+            }
+            return null;
+        });
+        start(discarding);
+        try {
+            for (long id = 0; id < laps * CAPACITY; id++) {
+                writer.prepare(id + 1);
+                Segment segment = writer.enter(id);
+                assertEquals(0, segment.getLong(0));
+                segment.writeHeader(UUID, 1, id, 0, 0);
+                segment.putLong(SIZE - 8, id + 1);
+                if (id % 2 == 0) {
+                    writer.unpin(segment);
+                    assertReads(reader, id);
+                } else {
+                    assertReads(reader, id);
+                    writer.unpin(segment);
+                }
+                writer.displaceWhenFull();
+                assertTrue(writer.mapped() <= MAX);
+            }
+        } finally {
+            ended.set(true);
+        }
+        discarding.get(30, TimeUnit.SECONDS);
+        for (int slot = 1; slot < CAPACITY; slot += 2) {
+            writer.discard(slot, NOTHING_NEEDED);
+            assertFalse(Files.exists(file(slot)));
+        }
+        for (int slot = 2; slot < CAPACITY; slot += 2) {
+            assertReads(reader, (laps - 1L) * CAPACITY + slot);
+        }
+    }
+}
