@@ -28,7 +28,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python soak wakeups fanout lint format bench demo demo-clean lock clean distclean
+.PHONY: help setup build test test-java test-python soak wakeups fanout gets lint format bench demo demo-clean lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -59,6 +59,11 @@ wakeups: N ?= 2000
 fanout: $(TEST_CP) ## Measure 4 consumers of the same records against one (N=15 rounds)
 	java -Xmx256m @$(TEST_CP) org.mmapqueue.soak.FanOut $(N)
 fanout: N ?= 15
+
+gets: $(TEST_CP) ## Measure reads at random in a queue of SIZE=2g of 1 KiB records (SEGMENT=64m)
+	java -Xmx64m @$(TEST_CP) org.mmapqueue.soak.RandomGets $(SIZE) $(SEGMENT)
+gets: SIZE ?= 2g
+gets: SEGMENT ?= 64m
 
 lint: $(PACKAGE_READY) ## Check the Python sources: ruff, mypy (javac checks the Java ones in every build)
 	$(PY) -m ruff check .

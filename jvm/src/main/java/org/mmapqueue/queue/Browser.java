@@ -2,7 +2,6 @@ package org.mmapqueue.queue;
 
 import java.io.Closeable;
 import java.io.IOException;
-import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
@@ -26,7 +25,6 @@ import org.mmapqueue.segment.Geometry;
  */
 final class Browser implements Closeable {
     private static final int TRIES = 4;
-    private static final String NOT_THERE = "a record that is not retained any more, or not there yet";
 
     /** What there is to read; everything is asked for at each call. */
     interface Source {
@@ -55,15 +53,11 @@ final class Browser implements Closeable {
     private final LogReaderV2 reader;
     private final Source source;
     private final Geometry geometry;
-    private final LogSearch search;
+    private final RetainedLog log;
     private final ReentrantLock lock = new ReentrantLock();
     private byte[] scratch = new byte[0];
     private boolean closed;
 
-    /** The log's bounds, as they were when the attempt began: positions, and the first segment that was retained. */
-    private long head;
-    private long end;
-    private long lowest;
     /** Records that the call under way has handed out. */
     private int handed;
 
@@ -76,7 +70,7 @@ final class Browser implements Closeable {
         this.reader = reader;
         this.source = source;
         this.geometry = reader.geometry;
-        this.search = new LogSearch(reader, this::checkRetained);
+        this.log = new RetainedLog(reader, source);
     }
 
     // ---- what it does
@@ -149,17 +143,17 @@ final class Browser implements Closeable {
 
     /** The number of the oldest record that is retained; {@link #endOffset} when none is. */
     long firstOffset() {
-        return call(this::first);
+        return call(log::first);
     }
 
     /** Where the oldest record that is retained begins; the log's end when none is. */
     Place locateFirst() {
-        return call(() -> end > head && goTo(numberAt(head)) ? placeOfReader() : new Place(next(), end));
+        return call(() -> log.goTo(log.first()) ? log.place() : new Place(log.next(), log.end()));
     }
 
     /** The number that the next record gets, found in the log: another process may be the one that writes. */
     long endOffset() {
-        return call(this::next);
+        return call(log::next);
     }
 
     /**
@@ -170,13 +164,13 @@ final class Browser implements Closeable {
      */
     Place locate(long offset) {
         return call(() -> {
-            if (goTo(offset)) {
-                return placeOfReader();
+            if (log.goTo(offset)) {
+                return log.place();
             }
-            if (offset == next()) {
-                return new Place(offset, end);
+            if (offset == log.next()) {
+                return new Place(offset, log.end());
             }
-            throw outOfRange(offset);
+            throw log.outOfRange(offset);
         });
     }
 
@@ -188,7 +182,7 @@ final class Browser implements Closeable {
      */
     Place locateTime(long micros) {
         Place place = placeOfTime(micros);
-        return place != null ? place : call(() -> new Place(next(), end));
+        return place != null ? place : call(() -> new Place(log.next(), log.end()));
     }
 
     /**
@@ -199,12 +193,12 @@ final class Browser implements Closeable {
      */
     long offsetAt(long position) {
         return call(() -> {
-            long oldest = geometry.position(Math.max(0, firstRetained()), 0);
-            if (position < oldest && position != 0 || position > end) {
+            long oldest = geometry.position(Math.max(0, log.firstRetained()), 0);
+            if (position < oldest && position != 0 || position > log.end()) {
                 throw new MmapQueueException("position " + position + " is out of range; available: " + oldest + ".."
-                        + end);
+                        + log.end());
             }
-            return numberAt(position);
+            return log.numberAt(position);
         });
     }
 
@@ -233,8 +227,8 @@ final class Browser implements Closeable {
                     + "; both must be at least 1");
         }
         return call(() -> {
-            if (!goTo(offset)) {
-                throw outOfRange(offset);
+            if (!log.goTo(offset)) {
+                throw log.outOfRange(offset);
             }
             long bytes = 0;
             while (handed < count) {
@@ -253,7 +247,7 @@ final class Browser implements Closeable {
     // The next record, if it is there and not too large. What comes behind damage is left to the next call.
     private byte[] read(long room, Sink sink) throws IOException {
         try {
-            if (reader.position() >= end || !reader.next() || handed > 0 && reader.length > room) {
+            if (reader.position() >= log.end() || !reader.next() || handed > 0 && reader.length > room) {
                 return null;
             }
             byte[] data = sink.room(reader.length);
@@ -267,73 +261,11 @@ final class Browser implements Closeable {
         }
     }
 
-    private boolean goTo(long offset) throws IOException {
-        if (offset < 0 || end <= head) {
-            return false;
-        }
-        long low = geometry.segmentOf(head);
-        long id = search.segmentOfNumber(offset, low, geometry.segmentOfEnd(end));
-        return id >= low && search.toNumber(id, offset, endIn(id)) && reader.position() >= head;
-    }
-
     private Place placeOfTime(long micros) {
         if (!source.timestamps()) {
             throw new ConfigException("timestamps", "false", "true, where records are to be found by their time");
         }
-        return call(() -> goToTime(Math.max(0, micros)) ? placeOfReader() : null);
-    }
-
-    private boolean goToTime(long micros) throws IOException {
-        if (end <= head) {
-            return false;
-        }
-        long low = geometry.segmentOf(head);
-        long high = geometry.segmentOfEnd(end);
-        long id = search.segmentOfTime(micros, low, high);
-        if (id >= low) {
-            if (!search.toTime(id, micros, endIn(id))) {
-                // The next segment may begin with a later time than the last record before it has.
-                return id < high && goTo(search.baseIndex(id + 1));
-            }
-            if (reader.position() >= head) {
-                return true;
-            }
-        }
-        return goTo(numberAt(head));
-    }
-
-    private Place placeOfReader() {
-        int start = reader.offset == geometry.dataStart() ? 0 : reader.offset;
-        return new Place(search.number(), geometry.position(reader.segmentId, start));
-    }
-
-    private long first() throws IOException {
-        return end <= head ? next() : numberAt(head);
-    }
-
-    private long next() throws IOException {
-        return numberAt(end);
-    }
-
-    private long numberAt(long position) throws IOException {
-        if (position == 0) {
-            return 0;
-        }
-        long id = geometry.segmentOfEnd(position);
-        int offset = geometry.offsetOfEnd(position);
-        if (offset == geometry.segmentSize() && end > position) {
-            return search.baseIndex(id + 1);
-        }
-        search.toOffset(id, offset);
-        return search.number();
-    }
-
-    private int endIn(long id) {
-        return id == geometry.segmentOfEnd(end) ? geometry.offsetOfEnd(end) : geometry.segmentSize();
-    }
-
-    private OutOfRangeException outOfRange(long offset) throws IOException {
-        return new OutOfRangeException(NOT_THERE, offset, first(), next() - 1);
+        return call(() -> log.goToTime(Math.max(0, micros)) ? log.place() : null);
     }
 
     // ---- attempts
@@ -352,7 +284,7 @@ final class Browser implements Closeable {
             int tries = 1;
             while (true) {
                 checkOpen();
-                look();
+                log.look();
                 try {
                     return attempt.run();
                 } catch (CorruptException e) {
@@ -372,46 +304,20 @@ final class Browser implements Closeable {
     // can lose a segment only when the writer has gone on by one more: there is no end to it only if there is none to
     // the writer's haste.
     private int triesAfter(CorruptException e, int tries) {
-        long lost = search.segment();
-        if (handed == 0 && lost >= lowest && lost < firstRetained()) {
-            search.forget(lost);
+        if (handed == 0 && log.isLost()) {
+            log.forgetLast();
             return tries;
         }
         if (handed > 0 || tries == TRIES) {
             throw e;
         }
-        search.forgetAll();
+        log.forgetAll();
         return tries + 1;
     }
 
     private void checkOpen() {
         if (closed) {
             throw new ClosedException("the queue is closed");
-        }
-    }
-
-    // The end comes last: it only grows, so it is not before the others.
-    private void look() {
-        long reclaimed = source.reclaimed();
-        long oldest = source.head();
-        end = source.end();
-        head = Math.max(oldest, geometry.position(geometry.segmentOf(reclaimed), 0));
-        lowest = firstRetained(reclaimed, end);
-    }
-
-    private long firstRetained() {
-        return firstRetained(source.reclaimed(), source.end());
-    }
-
-    // The writer's own segment holds what it holds, though all of it may be acked.
-    private long firstRetained(long reclaimed, long written) {
-        return Math.min(geometry.segmentOf(reclaimed), geometry.segmentOfEnd(written));
-    }
-
-    private void checkRetained(long id) {
-        VarHandle.acquireFence(); // what was read before this was read before the bounds are
-        if (id < firstRetained()) {
-            throw new CorruptException(geometry.fileName(id), 0, "segment " + id + " is not retained any more");
         }
     }
 }

@@ -32,6 +32,10 @@ public final class Consumer implements AutoCloseable {
         return core;
     }
 
+    boolean isClosed() {
+        return core.isClosed();
+    }
+
     /**
      * Which consumer this is.
      *

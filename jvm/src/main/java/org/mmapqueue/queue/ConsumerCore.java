@@ -47,7 +47,7 @@ final class ConsumerCore implements Closeable {
     /** How often the record that {@link #next} has found was popped before the queue was closed. */
     private int timesBefore;
     private byte[] scratch = new byte[0];
-    private boolean closed;
+    private volatile boolean closed;
 
     /**
      * A consumer that stands at its committed position, with what a clean close has left of its records in flight.
@@ -76,10 +76,24 @@ final class ConsumerCore implements Closeable {
                     cursors.needed(), committed);
             cursors.committed(committed);
         }
-        long stands = cursors.needed();
-        standAt(stands, log.offsetAt(stands));
+        long stands = standWhereNeeded();
         if (inFlightFile != null) {
             inFlightFile.take(stands, window.first(), remembered);
+        }
+    }
+
+    // While it looks for the number of the place, the writer may drop the place, too.
+    private long standWhereNeeded() {
+        while (true) {
+            long position = cursors.needed();
+            try {
+                standAt(position, log.offsetAt(position));
+                return position;
+            } catch (MmapQueueException e) {
+                if (cursors.needed() == position) {
+                    throw e;
+                }
+            }
         }
     }
 
@@ -96,6 +110,10 @@ final class ConsumerCore implements Closeable {
 
     String name() {
         return name;
+    }
+
+    boolean isClosed() {
+        return closed;
     }
 
     long readOffset() {
@@ -386,14 +404,12 @@ final class ConsumerCore implements Closeable {
 
     // The writer has taken what this consumer was too slow to ack.
     private DroppedException dropped() {
-        long position = cursors.dropped();
-        long next = log.offsetAt(position);
+        long expected = window.first();
+        committed = standWhereNeeded();
+        cursors.committed(committed);
         // Its own knowledge is the better one, when it has any.
-        long first = window.first() < next ? window.first() : cursors.droppedFirst();
-        cursors.committed(position);
-        committed = position;
-        standAt(position, next);
-        return new DroppedException(name, first, next - 1);
+        long first = expected < window.first() ? expected : cursors.droppedFirst();
+        return new DroppedException(name, first, window.first() - 1);
     }
 
     private MmapQueueException failed(Exception e) {

@@ -41,8 +41,8 @@ final class DeadLetters implements Closeable {
                 taken = true;
             } catch (MmapQueueException e) {
                 throw new MmapQueueException("record " + dead.offset() + " of consumer " + consumer.name()
-                        + " could not go to the dead-letter queue " + settings.delivery().deadLetterDir() + ": " + e.getMessage(),
-                        e);
+                        + " could not go to the dead-letter queue " + settings.delivery().deadLetterDir() + ": "
+                        + e.getMessage(), e);
             } finally {
                 if (!taken) {
                     consumer.survives(dead.offset());
@@ -55,9 +55,8 @@ final class DeadLetters implements Closeable {
     }
 
     private void take(byte[] data) {
-        MmapQueue open = open();
         try {
-            open.pushSync(data, Duration.ZERO);
+            open().pushSync(data, Duration.ZERO);
         } catch (InterruptedException e) {
             // Nothing was stored; whoever interrupts is to see it.
             Thread.currentThread().interrupt();
@@ -65,28 +64,46 @@ final class DeadLetters implements Closeable {
         }
     }
 
-    private synchronized MmapQueue open() {
-        if (closed) {
+    private MmapQueue open() {
+        synchronized (this) {
+            if (queue != null) {
+                return queue;
+            }
+        }
+        Path directory = settings.delivery().deadLetterDir();
+        QueueConfig.Builder config = QueueConfig.builder(directory);
+        if (!Files.exists(directory.resolve(MetaPage.FILE_NAME))) {
+            config.segmentSize(settings.geometry().segmentSize()).maxEventSize(settings.maxEventSize())
+                    .queueCapacitySegments(settings.geometry().capacity());
+        }
+        // Without the monitor: whoever closes the queue that this one belongs to holds up every opening meanwhile.
+        MmapQueue opened = MmapQueue.open(config.build());
+        MmapQueue known;
+        synchronized (this) {
+            if (queue == null && !closed) {
+                queue = opened;
+            }
+            known = queue;
+        }
+        if (known != opened) {
+            opened.close();
+        }
+        if (known == null) {
             throw new ClosedException("the queue is closed");
         }
-        if (queue == null) {
-            Path directory = settings.delivery().deadLetterDir();
-            QueueConfig.Builder config = QueueConfig.builder(directory);
-            if (!Files.exists(directory.resolve(MetaPage.FILE_NAME))) {
-                config.segmentSize(settings.geometry().segmentSize()).maxEventSize(settings.maxEventSize())
-                        .queueCapacitySegments(settings.geometry().capacity());
-            }
-            queue = MmapQueue.open(config.build());
-        }
-        return queue;
+        return known;
     }
 
     @Override
-    public synchronized void close() {
-        closed = true;
-        if (queue != null) {
-            queue.close();
+    public void close() {
+        MmapQueue open;
+        synchronized (this) {
+            closed = true;
+            open = queue;
             queue = null;
+        }
+        if (open != null) {
+            open.close();
         }
     }
 }

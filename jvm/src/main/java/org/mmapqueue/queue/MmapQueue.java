@@ -214,14 +214,14 @@ public final class MmapQueue implements AutoCloseable {
     }
 
     /**
-     * The default consumer.
+     * The default consumer. When it was deleted it is made again, with the oldest record that is retained.
      *
      * @return the consumer whose position is part of the queue itself, owned by this process from the first call on
      * @throws org.mmapqueue.errors.LockedException when another process owns it
      */
     public Consumer consumer() {
         Consumer known = defaultConsumer;
-        if (known == null || closed) {
+        if (known == null || closed || known.isClosed()) {
             known = consumer(Registry.DEFAULT, StartAt.EARLIEST);
             defaultConsumer = known;
         }

@@ -238,7 +238,10 @@ final class QueueCore {
 
     QueueStats stats() {
         long writing = meta.writing();
-        long slowest = registry.slowest();
+        long slowest = onConsumer("*", () -> {
+            registry.refresh();
+            return registry.slowest();
+        });
         int inUse = writing == slowest ? 0 : (int) (geometry.segmentOfEnd(writing) - geometry.segmentOf(slowest) + 1);
         return new QueueStats(log.firstOffset(), endOffset(), writing, meta.watermark(),
                 slowest, inUse, geometry.capacity(), geometry.segmentSize(), swapper.live(),
