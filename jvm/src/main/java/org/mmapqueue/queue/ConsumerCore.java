@@ -320,8 +320,9 @@ final class ConsumerCore implements Closeable {
     }
 
     // True when a segment has become free, or room in the window.
-    private boolean commit(long first) throws IOException {
+    private boolean commit(long acked) throws IOException {
         boolean wasFull = window.next() - committedOffset.getPlain() >= window.most();
+        long first = acked == window.next() ? passAcked() : acked;
         long position = first == window.next() ? reader.position() : redelivery.positionOf(first);
         boolean frees = geometry.segmentOf(position) != geometry.segmentOf(committed);
         if (position > cursors.reading()) {
@@ -332,6 +333,15 @@ final class ConsumerCore implements Closeable {
         committedOffset.lazySet(first);
         bookmarks.acked(first, position);
         return frees || wasFull;
+    }
+
+    // What was acked before the queue was closed, and follows without a gap.
+    private long passAcked() throws IOException {
+        while (remembered.times(window.next()) == Remembered.ACKED && reader.next()) {
+            reader.skip();
+            step(Window.ACKED, 0);
+        }
+        return window.advance(window.first());
     }
 
     /** Gives a record back; true when it goes to the dead-letter queue, which is the caller's to do. */
@@ -423,6 +433,7 @@ final class ConsumerCore implements Closeable {
         try {
             if (!closed) {
                 closed = true;
+                log.leftAt(committedOffset.get());
                 Closing.all(this::writeInFlight, this::leave, ownership);
             }
         } finally {

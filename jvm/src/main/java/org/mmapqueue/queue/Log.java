@@ -19,6 +19,8 @@ final class Log implements Closeable {
     private final Swapper swapper;
     private final Retained retained;
     private final Browser browser;
+    /** In version 1, the number of the record at which the consumer stood when it was closed. */
+    private volatile long version1Offset;
 
     Log(Settings settings, MetaPage meta, Swapper swapper, Registry registry) {
         this.settings = settings;
@@ -109,7 +111,12 @@ final class Log implements Closeable {
     /** The number of the record that begins behind a position. */
     long offsetAt(long position) {
         // Version 1 stores no numbers: counting begins where the consumer stands.
-        return browser == null ? 0 : browser.offsetAt(position);
+        return browser == null ? version1Offset : browser.offsetAt(position);
+    }
+
+    /** A consumer is closed, at a record with this number. */
+    void leftAt(long offset) {
+        version1Offset = offset;
     }
 
     /** The number of the oldest record that is retained. */

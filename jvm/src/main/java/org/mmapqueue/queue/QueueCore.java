@@ -183,9 +183,11 @@ final class QueueCore {
     }
 
     Message poll(ConsumerCore consumer) {
-        Message message = consumer.poll();
-        buryDying(consumer);
-        return message;
+        try {
+            return consumer.poll();
+        } finally {
+            buryDying(consumer); // max_unacked may stand before the next record because of them
+        }
     }
 
     int poll(ConsumerCore consumer, int maxRecords, long maxBytes, MessageHandler handler) {
