@@ -4,7 +4,7 @@ import java.io.IOException;
 
 /**
  * The stored positions of one consumer. Each is one 64-bit word, read and written atomically by any thread and process.
- * Committed and reading are the owner's to move; dropped is the writer's.
+ * Committed and reading are the owner's to move; the writer drops, and the owner takes note of it.
  */
 public interface ConsumerCursors {
 
@@ -29,7 +29,10 @@ public interface ConsumerCursors {
     /** Takes everything before a position from the consumer; {@code first} is the first record that it loses so. */
     void drop(long position, long first);
 
-    /** Everything before this position is of no use to the consumer any more. */
+    /** The owner has taken note of a drop; false when there has been another one since, which it must take note of. */
+    boolean noteDrop(long position);
+
+    /** Everything before this position is of no use to the consumer any more; Long.MAX_VALUE once it is deleted. */
     default long needed() {
         return Math.max(committed(), dropped());
     }

@@ -44,6 +44,8 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     private static final int DROPPED = 256;
     private static final int DROPPED_FIRST = 264;
     private static final int LENGTH = 4096;
+    /** What committed is when the consumer has been deleted: no position. */
+    private static final long DELETED = -1;
 
     private final DataFile file;
     private final ByteBuffer page;
@@ -141,6 +143,26 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     public void drop(long position, long first) {
         Mapped.LONG.setRelease(page, DROPPED_FIRST, first);
         Mapped.LONG.setRelease(page, DROPPED, position);
+    }
+
+    @Override
+    public boolean noteDrop(long position) {
+        return Mapped.LONG.compareAndSet(page, DROPPED, position, 0L);
+    }
+
+    /** Says that the consumer is deleted, to whoever has the page mapped: its file goes next. */
+    public void delete() {
+        Mapped.LONG.setRelease(page, COMMITTED, DELETED);
+    }
+
+    /** Whether the consumer has been deleted, though its file may be there. */
+    public boolean isDeleted() {
+        return committed() == DELETED;
+    }
+
+    @Override
+    public long needed() {
+        return isDeleted() ? Long.MAX_VALUE : ConsumerCursors.super.needed();
     }
 
     @Override

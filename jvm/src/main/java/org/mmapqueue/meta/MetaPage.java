@@ -35,6 +35,12 @@ public interface MetaPage extends ConsumerCursors, Closeable {
     /** Moves the reclaimed position. */
     void reclaimed(long position);
 
+    /** What the writer is about to take for reclaimed, or will not; else the reclaimed position. */
+    long reclaiming();
+
+    /** Says what is about to be reclaimed. A full fence. */
+    void reclaiming(long position);
+
     /** How often a consumer was made, deleted or moved back, by any process. */
     long consumerChanges();
 

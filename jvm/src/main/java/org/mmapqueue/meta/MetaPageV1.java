@@ -160,6 +160,11 @@ public final class MetaPageV1 implements MetaPage {
     }
 
     @Override
+    public boolean noteDrop(long position) {
+        throw new UnsupportedOperationException("version 1 drops nothing");
+    }
+
+    @Override
     public long reclaimed() {
         return reclaimed;
     }
@@ -167,6 +172,16 @@ public final class MetaPageV1 implements MetaPage {
     @Override
     public void reclaimed(long position) {
         reclaimed = position;
+    }
+
+    @Override
+    public long reclaiming() {
+        return reclaimed;
+    }
+
+    @Override
+    public void reclaiming(long position) {
+        // Nobody else is there to be told.
     }
 
     @Override

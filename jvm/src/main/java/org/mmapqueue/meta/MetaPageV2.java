@@ -172,6 +172,16 @@ public final class MetaPageV2 implements MetaPage {
     }
 
     @Override
+    public boolean noteDrop(long position) {
+        return Mapped.LONG.compareAndSet(page, MetaDescriptor.DROPPED, position, 0L);
+    }
+
+    @Override
+    public long needed() {
+        return hasDefault() ? MetaPage.super.needed() : Long.MAX_VALUE;
+    }
+
+    @Override
     public long reclaimed() {
         return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.RECLAIMED);
     }
@@ -179,6 +189,17 @@ public final class MetaPageV2 implements MetaPage {
     @Override
     public void reclaimed(long position) {
         Mapped.LONG.setRelease(page, MetaDescriptor.RECLAIMED, position);
+    }
+
+    @Override
+    public long reclaiming() {
+        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.RECLAIMING);
+    }
+
+    @Override
+    public void reclaiming(long position) {
+        Mapped.LONG.setRelease(page, MetaDescriptor.RECLAIMING, position);
+        VarHandle.fullFence();
     }
 
     @Override

@@ -6,9 +6,6 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.DroppedException;
@@ -24,7 +21,6 @@ import org.mmapqueue.segment.Geometry;
  * position, and each record goes to one of them. Records that were given back come before new ones.
  */
 final class ConsumerCore implements Closeable {
-    private static final Logger LOG = LoggerFactory.getLogger(ConsumerCore.class);
     /** What poll returns when there is a record, but max_unacked stands before it. */
     static final int LIMIT = -1;
     private static final long NEVER = Long.MAX_VALUE;
@@ -44,6 +40,8 @@ final class ConsumerCore implements Closeable {
     private final AtomicLong readOffset = new AtomicLong();
     private final AtomicLong committedOffset = new AtomicLong();
     private long committed;
+    /** Dropped before it was opened: the number of what it had committed is not known. */
+    private boolean placeIsLost;
     /** How often the record that {@link #next} has found was popped before the queue was closed. */
     private int timesBefore;
     private byte[] scratch = new byte[0];
@@ -69,13 +67,7 @@ final class ConsumerCore implements Closeable {
         this.window = new Window(delivery.maxUnacked());
         this.redelivery = new Redelivery(window, bookmarks, log.reader(), delivery);
         committed = cursors.committed();
-        if (cursors.needed() < log.reclaimed()) {
-            // A process died while it made this consumer or moved it back.
-            committed = log.find(StartAt.EARLIEST);
-            LOG.warn("consumer {} stood at position {}, which has been reclaimed; it goes on at {}", name,
-                    cursors.needed(), committed);
-            cursors.committed(committed);
-        }
+        placeIsLost = cursors.dropped() > committed;
         long stands = standWhereNeeded();
         if (inFlightFile != null) {
             inFlightFile.take(stands, window.first(), remembered);
@@ -137,6 +129,8 @@ final class ConsumerCore implements Closeable {
         claim.enter();
         try {
             return work.call();
+        } catch (CorruptException e) {
+            throw orDropped(e);
         } catch (RuntimeException e) {
             throw e;
         } catch (Exception e) {
@@ -220,7 +214,7 @@ final class ConsumerCore implements Closeable {
             if (count > 0) {
                 return count; // the next call raises it; what the handler has got is popped
             }
-            throw e;
+            throw orDropped(e);
         } catch (IOException e) {
             throw failed(e);
         } finally {
@@ -383,12 +377,12 @@ final class ConsumerCore implements Closeable {
     boolean seek(long position, Registry registry) {
         return claimed(() -> {
             checkUsable();
-            long offset = log.offsetAt(position);
+            // In this order: a place can be looked at in peace once it is the consumer's.
             if (!registry.move(cursors, position)) {
                 return false;
             }
             committed = position;
-            standAt(position, offset);
+            standAt(position, log.offsetAt(position));
             return true;
         });
     }
@@ -412,13 +406,21 @@ final class ConsumerCore implements Closeable {
         }
     }
 
+    // What the writer has taken from this consumer may hold later records by now.
+    private MmapQueueException orDropped(CorruptException e) {
+        return !closed && cursors.dropped() > committed ? dropped() : e;
+    }
+
     // The writer has taken what this consumer was too slow to ack.
     private DroppedException dropped() {
         long expected = window.first();
-        committed = standWhereNeeded();
-        cursors.committed(committed);
-        // Its own knowledge is the better one, when it has any.
-        long first = expected < window.first() ? expected : cursors.droppedFirst();
+        long first;
+        do {
+            first = placeIsLost ? cursors.droppedFirst() : expected;
+            committed = standWhereNeeded();
+            cursors.committed(committed);
+        } while (!cursors.noteDrop(committed));
+        placeIsLost = false;
         return new DroppedException(name, first, window.first() - 1);
     }
 

@@ -8,10 +8,12 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Pattern;
 
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
@@ -27,6 +29,10 @@ import org.mmapqueue.meta.MetaPage;
 final class Consumers implements Closeable {
     private static final Pattern NAME = Pattern.compile("[A-Za-z0-9_][A-Za-z0-9._-]{0,99}");
     private static final String LOCK_SUFFIX = ".lock";
+    /** No consumer has this name. */
+    private static final String DELETE_LOCK = ".delete.lock";
+    private static final int DELETE_TRIES = 500;
+    private static final long DELETE_WAIT_NANOS = 10_000_000;
     /** Places in memory that the writer may need at once, and one for a reader that follows a record. */
     private static final int PLACES_KEPT = 3;
 
@@ -123,8 +129,7 @@ final class Consumers implements Closeable {
     }
 
     private ConsumerCursors page(String name, StartAt start, Log log) throws IOException {
-        registry.refresh();
-        ConsumerCursors there = registry.find(name);
+        ConsumerCursors there = registry.takeUp(name, () -> log.find(StartAt.EARLIEST));
         if (there != null) {
             return there;
         }
@@ -142,7 +147,15 @@ final class Consumers implements Closeable {
         check(name);
         registry.refresh();
         if (registry.find(name) == null) {
-            whileOwning(name, () -> page(name, start, log));
+            try {
+                whileOwning(name, () -> page(name, start, log));
+            } catch (LockedException e) {
+                // Another process is making it, or has made it and owns it.
+                registry.refresh();
+                if (registry.find(name) == null) {
+                    throw e;
+                }
+            }
         }
     }
 
@@ -159,10 +172,25 @@ final class Consumers implements Closeable {
         if (core != null) {
             core.close();
         }
-        whileOwning(name, () -> {
+        whileOwning(name, () -> whileDeleting(() -> {
             registry.delete(name);
             inFlightFile(name).delete();
-        });
+        }));
+    }
+
+    // One at a time, of all processes: two that delete the last two consumers would leave none.
+    private void whileDeleting(Work work) throws IOException {
+        for (int tries = 1; ; tries++) {
+            try {
+                whileHolding(DELETE_LOCK, "the deletion of a consumer", work);
+                return;
+            } catch (LockedException e) {
+                if (tries == DELETE_TRIES) {
+                    throw e;
+                }
+                LockSupport.parkNanos(DELETE_WAIT_NANOS);
+            }
+        }
     }
 
     private interface Work {
@@ -175,6 +203,15 @@ final class Consumers implements Closeable {
             work.run();
         } finally {
             ownership.close();
+        }
+    }
+
+    private void whileHolding(String lockFile, String what, Work work) throws IOException {
+        Closeable lock = ProcessLock.acquire(registry.directory().resolve(lockFile), what);
+        try {
+            work.run();
+        } finally {
+            lock.close();
         }
     }
 

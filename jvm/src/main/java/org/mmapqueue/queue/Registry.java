@@ -13,9 +13,16 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
+import java.util.concurrent.locks.LockSupport;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.LockedException;
+import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
+import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.ConsumerPage;
@@ -24,14 +31,19 @@ import org.mmapqueue.meta.MetaPage;
 /**
  * The consumers that the queue has, whichever process has made them or owns them. Any number of threads.
  *
- * <p>Consumer and writer meet without a lock (decision 011). Who makes a consumer or moves one back stores its place,
- * counts the change in meta.dat, and only then looks at the reclaimed position: when that has passed its own, it must
- * go on from there. The writer moves the reclaimed position, and only then looks at the count and the consumers: when
- * one is behind, it moves it back and does not use the space. One of the two always sees the other.
+ * <p>Consumer and writer meet without a lock (decision 011). Who makes a consumer, takes one up or moves one back stores
+ * its place, counts the change in meta.dat, and only then looks at what the writer is reclaiming: when that is beyond its
+ * place, it waits for the outcome. The writer says what it is reclaiming, and only then looks at the count and the
+ * consumers: when one is behind, it gives way. One of the two always sees the other.
  */
 final class Registry implements Closeable {
     /** The consumer whose cursors are in meta.dat. */
     static final String DEFAULT = "default";
+
+    private static final Logger LOG = LoggerFactory.getLogger(Registry.class);
+    private static final long ROUND_NANOS = 50_000;
+    private static final int ROUNDS_TO_ASK = 1_000;
+    private static final int MOST_ROUNDS = 200_000;
 
     /** Where a consumer is to stand; asked again when the writer has taken the space meanwhile. */
     interface Place {
@@ -97,7 +109,10 @@ final class Registry implements Closeable {
         TreeSet<String> stored = stored();
         for (String name : stored) {
             try {
-                all.add(new Named(name, page(name)));
+                ConsumerPage page = page(name);
+                if (!page.isDeleted()) {
+                    all.add(new Named(name, page));
+                }
             } catch (NoSuchFileException e) {
                 // Deleted since the directory was read.
                 forget(name);
@@ -183,25 +198,55 @@ final class Registry implements Closeable {
 
     /** Makes a consumer. For whoever holds its lock. */
     ConsumerCursors create(String name, Place place) throws IOException {
+        long position = place.position();
         boolean done = false;
-        ConsumerCursors made = null;
         try {
-            long position = place.position();
-            made = make(name, position);
+            ConsumerCursors made = make(name, position);
             while (!announced(position)) {
                 position = place.position();
                 made.reading(position);
                 made.committed(position);
             }
             made.force();
+            refresh();
             done = true;
+            return made;
         } finally {
-            if (!done && made != null) {
-                remove(name);
+            if (!done) {
+                undo(name);
             }
         }
-        refresh();
-        return made;
+    }
+
+    /**
+     * The cursors of a consumer that is there, known to the writer from now on: whoever made it may have died before it
+     * said so. For whoever holds its lock.
+     *
+     * @param oldest where it goes when its place has been reclaimed, since it never was a place of its own
+     * @return null when there is none
+     */
+    ConsumerCursors takeUp(String name, Place oldest) throws IOException {
+        look();
+        ConsumerCursors there = find(name);
+        while (there != null && !announced(there.needed())) {
+            if (there.needed() < meta.reclaimed()) {
+                long position = oldest.position();
+                LOG.warn("consumer {} stood at position {}, which has been reclaimed; it goes on at {}", name,
+                        there.needed(), position);
+                there.reading(position);
+                there.committed(position);
+            }
+        }
+        return there;
+    }
+
+    private void undo(String name) {
+        try {
+            remove(name);
+        } catch (IOException | RuntimeException e) {
+            LOG.warn("consumer {} could not be made, and what is there of it could not be deleted: {}", name,
+                    e.toString());
+        }
     }
 
     private synchronized ConsumerCursors make(String name, long position) throws IOException {
@@ -217,9 +262,38 @@ final class Registry implements Closeable {
         return page(name);
     }
 
-    private boolean announced(long position) {
+    // Whether a place is the consumer's, who has stored it: from now on the writer leaves it alone. False: it is lost.
+    private boolean announced(long position) throws IOException {
         meta.countConsumerChange();
-        return meta.reclaimed() <= position;
+        for (int round = 1; meta.reclaiming() > position; round++) {
+            if (meta.reclaimed() > position) {
+                return false;
+            }
+            // The writer will know in a moment, unless it is stopped, or has died.
+            LockSupport.parkNanos(this, ROUND_NANOS);
+            if (round % ROUNDS_TO_ASK == 0) {
+                endWhatADeadWriterBegan();
+            }
+            if (round == MOST_ROUNDS) {
+                throw new MmapQueueException("the process that writes has been about to reclaim position " + position
+                        + " for " + MOST_ROUNDS * ROUND_NANOS / 1_000_000 + " ms and neither does it nor gives way; is"
+                        + " it stopped?");
+            }
+        }
+        return true;
+    }
+
+    private void endWhatADeadWriterBegan() throws IOException {
+        try {
+            Closeable lock = ProcessLock.acquire(directory.resolveSibling(QueueDirectory.LOCK_FILE), "the queue");
+            try {
+                meta.reclaiming(meta.reclaimed());
+            } finally {
+                lock.close();
+            }
+        } catch (LockedException e) {
+            // It lives.
+        }
     }
 
     /**
@@ -227,7 +301,7 @@ final class Registry implements Closeable {
      *
      * @return false when the space there has been reclaimed meanwhile; nothing has moved then
      */
-    boolean move(ConsumerCursors cursors, long position) {
+    boolean move(ConsumerCursors cursors, long position) throws IOException {
         long before = cursors.committed();
         if (position >= before) {
             cursors.reading(position);
@@ -264,6 +338,12 @@ final class Registry implements Closeable {
             meta.hasDefault(false);
             meta.force();
         } else {
+            try {
+                // First what the writer has mapped: it need not look at the directory to know.
+                page(name).delete();
+            } catch (NoSuchFileException e) {
+                return;
+            }
             storage.delete(path(name));
             storage.forceDirectory(directory);
             forget(name);

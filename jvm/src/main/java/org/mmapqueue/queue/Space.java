@@ -1,7 +1,6 @@
 package org.mmapqueue.queue;
 
 import java.io.IOException;
-import java.lang.invoke.VarHandle;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -19,8 +18,8 @@ import org.mmapqueue.swap.Swapper;
  * Which slots of the ring hold nothing that anybody needs, in the process that writes. Any number of threads.
  *
  * <p>A slot is free when every consumer has passed it, in memory and, so that a loss of power does not bring a cursor
- * back that points into it, on the disk. Before it is used, the reclaimed position says so to the other processes, and
- * the consumers are looked at once more ({@link Registry} has the other half of that).
+ * back that points into it, on the disk. Before it is used the other processes are told, and the consumers are looked at
+ * once more ({@link Registry} has the other half of that).
  */
 final class Space {
     private static final Logger LOG = LoggerFactory.getLogger(Space.class);
@@ -57,6 +56,7 @@ final class Space {
             first++;
         }
         meta.reclaimed(geometry.position(first, 0));
+        meta.reclaiming(meta.reclaimed());
         firstKept = first;
         flusher.startAt(registry.slowest());
     }
@@ -109,14 +109,13 @@ final class Space {
                         return false;
                     }
                 }
-                long before = meta.reclaimed();
                 long wanted = geometry.position(id + 1, 0);
-                meta.reclaimed(wanted);
-                VarHandle.fullFence();
+                meta.reclaiming(wanted);
                 if (meta.consumerChanges() == changes && !isBehind(wanted)) {
+                    meta.reclaimed(wanted);
                     firstKept = id + 1;
                 } else {
-                    meta.reclaimed(before);
+                    meta.reclaiming(meta.reclaimed());
                 }
             }
             return true;
@@ -188,8 +187,9 @@ final class Space {
 
     private void drop(String name, ConsumerCursors consumer, long writing) throws IOException {
         long to = firstRecordFrom(geometry.segmentOf(writing - maxConsumerLag) + 1, writing);
-        long needed = Math.max(consumer.needed(), meta.reclaimed());
-        if (to <= needed) {
+        long needed = consumer.needed();
+        // Before what is reclaimed: it is just being moved back, in vain.
+        if (to <= needed || needed < meta.reclaimed()) {
             return;
         }
         LogReaderV2 reader = new LogReaderV2(swapper, geometry, meta.fields(), meta::writing);

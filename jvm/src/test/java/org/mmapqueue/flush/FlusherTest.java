@@ -81,6 +81,11 @@ class FlusherTest {
         }
 
         @Override
+        public boolean noteDrop(long position) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
         public void force() throws IOException {
             call(name);
         }
@@ -136,6 +141,16 @@ class FlusherTest {
         @Override
         public void reclaimed(long position) {
             reclaimed = position;
+        }
+
+        @Override
+        public long reclaiming() {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void reclaiming(long position) {
+            throw new UnsupportedOperationException();
         }
 
         @Override

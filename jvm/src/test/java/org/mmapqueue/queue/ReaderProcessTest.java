@@ -1,5 +1,6 @@
 package org.mmapqueue.queue;
 
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertNull;
@@ -8,6 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.Map;
 
 import org.junit.jupiter.api.Test;
@@ -199,6 +201,7 @@ class ReaderProcessTest {
             }
         }
         Map<String, String> before = Directories.fingerprint(directory());
+        byte[] metaBefore = Directories.read(directory().resolve("meta.dat"));
         QueueConfig readOnly = config().readOnly(true).build();
         try (MmapQueue reader = MmapQueue.open(readOnly)) {
             assertThrows(MmapQueueException.class, () -> reader.push(new byte[1]));
@@ -217,6 +220,13 @@ class ReaderProcessTest {
         after.remove("consumers/reader.inflight");
         before.remove("consumers/reader.dat");
         after.remove("consumers/reader.dat");
+        // In meta.dat it counts that it has taken a consumer up.
+        byte[] metaAfter = Directories.read(directory().resolve("meta.dat"));
+        Arrays.fill(metaBefore, 896, 904, (byte) 0);
+        Arrays.fill(metaAfter, 896, 904, (byte) 0);
+        assertArrayEquals(metaBefore, metaAfter);
+        before.remove("meta.dat");
+        after.remove("meta.dat");
         assertEquals(before, after);
     }
 
