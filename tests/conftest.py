@@ -6,6 +6,7 @@ import sys
 import textwrap
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -90,6 +91,13 @@ def script(tmp_path: Path) -> Iterator[Script]:
     scripts = Script(tmp_path)
     yield scripts
     scripts.end()
+
+
+@pytest.fixture
+def in_thread() -> Iterator[Callable[[Callable[[], Any]], "Future[Any]"]]:
+    """Runs functions in threads; all of them must have ended in the end."""
+    with ThreadPoolExecutor(32) as executor:
+        yield executor.submit
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> bool:

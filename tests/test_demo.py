@@ -109,7 +109,8 @@ def test_a_line_without_a_time_counts_in_the_minute_of_the_one_before(spark: Spa
 def test_a_batch_done_again_takes_the_place_of_its_first_attempt(spark: SparkSession, tmp_path: Path) -> None:
     def messages(count: int) -> list[Any]:
         lines = [shared.Line("/log", number, number, b"%d\n" % number) for number in range(count)]
-        return [mmapqueue.Message(shared.pack(line), 40 + line.line, PUSHED.timestamp(), 1) for line in lines]
+        pushed = int(PUSHED.timestamp() * 1e6)
+        return [mmapqueue.Message(shared.pack(line), 40 + line.line, pushed, 1) for line in lines]
 
     job.write_batch(spark, messages(3), tmp_path)
     job.write_batch(spark, messages(5), tmp_path)

@@ -20,7 +20,7 @@ def test_the_tree() -> None:
     errors = {kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Exception)}
     assert {kind.__name__ for kind in errors} == {
         "MmapQueueError", "Full", "Empty", "Closed", "TooLarge", "Locked", "Corrupt", "ConfigError", "Poisoned",
-        "OutOfRange", "JarNotFound",
+        "OutOfRange", "JarNotFound", "Dropped", "UnackedLimit",
     }  # fmt: skip
     assert all(issubclass(kind, mmapqueue.MmapQueueError) for kind in errors)
     assert issubclass(mmapqueue.Full, standard.Full)
@@ -33,12 +33,14 @@ ARGUMENTS: dict[str, tuple[Any, ...]] = {
     "ConfigException": ("some_key", "some value", "other values"),
     "PoisonedException": ("said", None),
     "OutOfRangeException": ("said", 7, 2, 5),
+    "DroppedException": ("some consumer", 3, 9),
 }
 ATTRIBUTES = {
     "LockedException": {"pid": 4711},
     "CorruptException": {"file": "a/file", "position": 123},
     "ConfigException": {"key": "some_key", "value": "some value", "allowed": "other values"},
     "OutOfRangeException": {"requested": 7, "first": 2, "last": 5},
+    "DroppedException": {"first": 3, "last": 9},
 }
 
 
@@ -84,6 +86,15 @@ def test_errors_come_without_the_stack_of_py4j(open_queue: Open) -> None:
         ({"timestamps": "perhaps"}, "timestamps"),
         ({"format_version": 3}, "format_version"),
         ({"v1_recover": "all"}, "v1_recover"),
+        ({"max_unacked": 0}, "max_unacked"),
+        ({"visibility_timeout": -1}, "visibility_timeout"),
+        ({"max_attempts": 3}, "dead_letter_dir"),
+        ({"max_attempts": 10_001, "dead_letter_dir": "dead"}, "max_attempts"),
+        ({"max_consumer_lag": "far"}, "max_consumer_lag"),
+        ({"retain_ms": -1}, "retain_ms"),
+        ({"retain_bytes": -1}, "retain_bytes"),
+        ({"gc_on_idle": "never"}, "gc_on_idle"),
+        ({"wait_strategy": "sleep"}, "wait_strategy"),
         ({"sement_size": "4k"}, "sement_size"),
         ({"v1_recover": "a\0b"}, "v1_recover"),
         ({"capacity": "lots"}, "capacity"),
@@ -101,7 +112,7 @@ def test_a_bad_configuration_is_refused(open_queue: Open, tmp_path: Path, option
         open_queue(**options)
     assert caught.value.key == key
     in_bytes = {"128k": "131072", "64m": "67108864"}
-    assert caught.value.value == in_bytes.get(str(options[key]), str(options[key]))
+    assert caught.value.value == in_bytes.get(str(options.get(key, "")), str(options.get(key, "")))
     assert caught.value.allowed
     assert caught.value.allowed in str(caught.value)
     assert not (tmp_path / "queue").exists()

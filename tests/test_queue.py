@@ -4,13 +4,15 @@ import copy
 import pickle
 import queue as standard
 import time
-from datetime import timezone
+from datetime import datetime, timedelta, timezone
 from itertools import count
 
 import pytest
 
 import mmapqueue
 from conftest import SMALL, Open, data, fill
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 def test_records_come_in_order_with_dense_offsets(any_queue: mmapqueue.Queue) -> None:
@@ -52,23 +54,28 @@ def test_an_empty_record_is_a_record(any_queue: mmapqueue.Queue) -> None:
 
 
 def test_timestamps(open_queue: Open) -> None:
-    before = time.time()
+    before = datetime.now(timezone.utc)
     queue = open_queue()
     queue.push(b"one")
     queue.push_many([b"two", b"three"])
     for message in queue:
         assert message.timestamp is not None
-        assert before - 0.001 <= message.timestamp <= time.time()
-        assert message.time is not None
-        assert message.time.tzinfo is timezone.utc
-        assert message.time.timestamp() == pytest.approx(message.timestamp, abs=1e-6)
+        assert message.timestamp.tzinfo is timezone.utc
+        assert before - timedelta(milliseconds=1) <= message.timestamp <= datetime.now(timezone.utc)
+        assert message.timestamp - timedelta(microseconds=message.timestamp_micros) == EPOCH
+
+
+@pytest.mark.parametrize("micros", [1, 999_999, 1_000_000, 1_795_250_948_087_123, 2**55 + 1, -1])
+def test_a_timestamp_is_exact(micros: int) -> None:
+    message = mmapqueue.Message(b"", 0, micros, 1)
+    assert (message.timestamp - EPOCH) // timedelta(microseconds=1) == micros
 
 
 def test_no_timestamps(open_queue: Open) -> None:
     queue = open_queue(timestamps=False)
     queue.push_many([b"one", b"two", b"three"])
     messages = [queue.pop(), *queue.pop_many()]
-    assert {(m.timestamp, m.time) for m in messages} == {(None, None)}
+    assert {(m.timestamp_micros, m.timestamp) for m in messages} == {(0, None)}
 
 
 def test_a_message_can_not_be_changed(small_queue: mmapqueue.Queue) -> None:
@@ -76,7 +83,7 @@ def test_a_message_can_not_be_changed(small_queue: mmapqueue.Queue) -> None:
     message = small_queue.pop()
     with pytest.raises(AttributeError):
         message.data = b"two"
-    assert message == mmapqueue.Message(b"one", 0, message.timestamp, 1)
+    assert message == mmapqueue.Message(b"one", 0, message.timestamp_micros, 1)
 
 
 def test_empty_is_the_standard_one(any_queue: mmapqueue.Queue) -> None:
@@ -305,8 +312,25 @@ def test_close_ends_everything(open_queue: Open) -> None:
         queue.__enter__,
         consumer.pop,
         consumer.size,
+        queue.unacked,
+        queue.consumers,
+        queue.consumer_stats,
+        queue.first_offset,
+        queue.end_offset,
+        queue.gc,
         lambda: queue.ack(0),
+        lambda: queue.ack(0, single=True),
+        lambda: queue.ack_many([0]),
+        lambda: queue.ack_many([]),
+        lambda: queue.nack(0),
+        lambda: queue.seek("earliest"),
+        lambda: queue.get(0),
+        lambda: queue.get_many(0, 10),
+        lambda: queue.find(EPOCH),
+        lambda: queue.consume(handler=print),
         lambda: queue.consumer("another"),
+        lambda: queue.create_consumer("another"),
+        lambda: queue.delete_consumer("other"),
         lambda: list(queue),
     ):
         with pytest.raises(mmapqueue.Closed, match="is closed"):

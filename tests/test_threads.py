@@ -216,10 +216,9 @@ def test_what_a_dead_thread_did_not_take_is_popped_by_the_next(open_queue: Open)
 
     def die() -> None:
         # As an exception from outside would leave it, thrown right after the JVM had popped.
-        consumer = queue.consumer("default")
-        hand = consumer._begin()
-        stage = hand.state[0]
-        assert stage.pop(stage.next_call(), consumer._number, 3, 1000, 0) == 3
+        popper = queue.consumer("default")._popper
+        stage = popper.begin().state[0]
+        assert stage.pop(stage.next_call(), popper.number, 3, 1000, 0) == 3
 
     run(die)
     assert data(queue) == [b"%d" % i for i in range(10)]

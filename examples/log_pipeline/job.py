@@ -40,7 +40,7 @@ def write_batch(spark: SparkSession, messages: Sequence[mmapqueue.Message], rows
     records = []
     for message in messages:
         line = unpack(message.data)
-        records.append((message.offset, message.time, line.source, line.position, line.line, line.raw))
+        records.append((message.offset, message.timestamp, line.source, line.position, line.line, line.raw))
     parsed = parse(spark.createDataFrame(records, RECORD_SCHEMA))
     target = rows / f"batch={messages[0].offset:020d}"
     parsed.coalesce(1).write.mode("overwrite").parquet(str(target))

@@ -7,6 +7,7 @@ queue has gone round.
 """
 
 import argparse
+import asyncio
 import statistics
 import tempfile
 import time
@@ -84,12 +85,35 @@ def measure(spark: object, path: Path, size: int) -> None:
         push_all()
         print(f"  pop_many       {best_rate(drain, push_all):9.0f} MB/s")
         print(f"  iteration      {len(records) / iterate(queue):9.0f} records/s")
+        queue.seek("committed")
+        print(f"  aconsume       {len(records) / asyncio.run(iterate_async(queue)):9.0f} records/s")
+        queue.seek("committed")
+        messages = queue.pop_many(10_000)
+        start = time.perf_counter()
+        queue.ack_many(messages)
+        print(f"  ack_many       {len(messages) / (time.perf_counter() - start):9.0f} records/s")
+        queue.seek("committed")
+        start = time.perf_counter()
+        handled = queue.consume(handler=lambda _message: None, workers=2, timeout=0)
+        print(f"  2 workers      {handled / (time.perf_counter() - start):9.0f} records/s")
+        push_all()
+        start = time.perf_counter()
+        found = queue.get_many(queue.first_offset(), len(records))
+        print(f"  get_many       {len(found) * size / (time.perf_counter() - start) / 1e6:9.0f} MB/s")
 
 
 def iterate(queue: mmapqueue.Queue) -> float:
     """Seconds to go over what is there."""
     start = time.perf_counter()
     for _message in queue:
+        pass
+    return time.perf_counter() - start
+
+
+async def iterate_async(queue: mmapqueue.Queue) -> float:
+    """Seconds to go over what is there, under asyncio."""
+    start = time.perf_counter()
+    async for _message in queue.aconsume(timeout=0):
         pass
     return time.perf_counter() - start
 

@@ -23,6 +23,8 @@ Errors:
     ├── ConfigError   key, value, allowed
     ├── Poisoned
     ├── OutOfRange    requested, first, last
+    ├── Dropped       first, last
+    ├── UnackedLimit
     └── JarNotFound
 
 The log of the JVM that `Queue(None, …)` starts goes to the logger "mmapqueue.jvm".
@@ -30,11 +32,13 @@ The log of the JVM that `Queue(None, …)` starts goes to the logger "mmapqueue.
 
 import logging
 
+from mmapqueue._configuration import Configuration
 from mmapqueue._consumer import Consumer
 from mmapqueue._errors import (
     Closed,
     ConfigError,
     Corrupt,
+    Dropped,
     Empty,
     Full,
     JarNotFound,
@@ -43,11 +47,12 @@ from mmapqueue._errors import (
     OutOfRange,
     Poisoned,
     TooLarge,
+    UnackedLimit,
 )
 from mmapqueue._jars import configure, jar_path
 from mmapqueue._message import Message
-from mmapqueue._queue import Configuration, Queue
-from mmapqueue._stats import Stats
+from mmapqueue._queue import Queue
+from mmapqueue._stats import ConsumerStats, Stats
 from mmapqueue._version import __version__
 
 __all__ = [
@@ -55,7 +60,9 @@ __all__ = [
     "ConfigError",
     "Configuration",
     "Consumer",
+    "ConsumerStats",
     "Corrupt",
+    "Dropped",
     "Empty",
     "Full",
     "JarNotFound",
@@ -67,6 +74,7 @@ __all__ = [
     "Queue",
     "Stats",
     "TooLarge",
+    "UnackedLimit",
     "__version__",
     "configure",
     "jar_path",

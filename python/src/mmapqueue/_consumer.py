@@ -1,57 +1,31 @@
-"""Reading: pop, ack, iteration.
+"""Reading as one consumer: pop, ack, iteration."""
 
-A record that the JVM has popped is handed over in one step, the store into `_Hand.state` right before the return, with
-no call in between that an exception could come out of. Until then it is in the stage, whose last call can be asked
-for its answer again, or in that state; from either place the next pop takes it up. So what interrupts a pop, Ctrl-C or
-an exception out of any other signal handler, loses no record and gives none twice.
-"""
+from __future__ import annotations
 
-import threading
-from collections import deque
-from collections.abc import Iterator
-from itertools import chain
-from operator import index
-from os import getpid
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, overload
 
-from mmapqueue import _names
+from mmapqueue import _names, _places
+from mmapqueue._async import consume_async
+from mmapqueue._checks import check_limits, delay_micros
 from mmapqueue._errors import Empty
+from mmapqueue._hands import flat
 from mmapqueue._interrupts import Shield
+from mmapqueue._iteration import iterate
 from mmapqueue._message import Message
 from mmapqueue._opened import Opened, Waiting
-from mmapqueue._stages import SMALL, Stage
+from mmapqueue._places import Place
+from mmapqueue._popping import Popper
+from mmapqueue._workers import Workers
 
-_Chunks = tuple[list[Message], ...]
-_State = tuple[Stage, int, _Chunks]
+if TYPE_CHECKING:
+    from types import TracebackType
 
+    from typing_extensions import Self
 
-class _Hand:
-    """What one thread pops with.
-
-    Attributes:
-        state: The stage; the number of its last call that was answered; what was read of it and is not handed over.
-        busy: Whether a call is under way.
-    """
-
-    __slots__ = ("__weakref__", "_opened", "_orphans", "busy", "state")
-
-    def __init__(self, opened: Opened, orphans: list[_State]) -> None:
-        stage = opened.pool.small()
-        self.state: _State = (stage, stage.call, ())
-        self.busy = False
-        self._opened = opened
-        self._orphans = orphans
-        opened.hands[id(self)] = self
-
-    def release(self) -> None:
-        self.state[0].memory.close()
-
-    def __del__(self) -> None:
-        """The thread has ended, maybe in the middle of a call. No lock may be taken here."""
-        stage, seen, chunks = self.state
-        if chunks or stage.call != seen:
-            self._orphans.append(self.state)
-        else:
-            self._opened.pool.give(stage)
+#: Records that are popped at once, if not told otherwise, to be given one by one; and to keep workers busy.
+_MOST_AT_ONCE = 1000
+_MOST_FOR_WORKERS = 100
 
 
 class Consumer:
@@ -61,21 +35,23 @@ class Consumer:
     once every consumer has acked it. What was popped and not acked is popped again when the queue is opened the next
     time: at least once.
 
-    Made by `Queue.consumer`. Any number of threads may pop at once; each record goes to one of them.
+    Made by `Queue.consumer`. Any number of threads may pop at once; each record goes to one of them. It is a context
+    manager that closes itself.
 
     Attributes:
         name: Its name.
     """
 
-    def __init__(self, opened: Opened, name: str, start: str) -> None:
+    def __init__(self, opened: Opened, name: str, start: Place) -> None:
         self.name = name
-        self._opened = opened
-        self._number: int = opened.ask("consumer", name, start)
-        self._local = threading.local()
-        # Popped in the JVM, and wanted by nobody yet: batches cut short, calls interrupted. They go first.
-        self._returned: deque[Message] = deque()
-        # What threads that have ended left without seeing the answer.
-        self._orphans: list[_State] = []
+        self._popper = Popper(opened, name, _places.place(start, _places.STARTS))
+
+    @property
+    def closed(self) -> bool:
+        """Whether it was closed or deleted, or the queue was closed."""
+        return self._popper.closed or self._popper.opened.closed
+
+    # ---- popping
 
     def pop(self, block: bool = True, timeout: float | None = None) -> Message:
         """Takes the next record.
@@ -89,21 +65,25 @@ class Consumer:
 
         Raises:
             Empty: There was none in time.
-            Closed: The queue is closed, or was closed while this waited.
+            UnackedLimit: So many records as max_unacked allows are popped and not acked, and were not acked in time.
+            Dropped: Records were lost, as this consumer was further behind than max_consumer_lag. The next call goes
+                on behind them.
+            Closed: The queue or this consumer is closed, or was closed while this waited.
             Corrupt: What is stored is damaged; the position has not moved.
         """
         waiting = Waiting(block, timeout)
-        hand = self._begin()
+        popper = self._popper
+        hand = popper.begin()
         try:
-            if not self._gather(hand, 1, _names.INT_MAX, waiting):
+            if not popper.gather(hand, 1, _names.INT_MAX, waiting):
                 raise Empty(f"there is nothing to pop for consumer {self.name}")
             stage, seen, chunks = hand.state
             message = chunks[0][0]
         except BaseException:
-            self._set_aside(hand)
+            popper.set_aside(hand)
             raise
-        hand.busy = False
         hand.state = (stage, seen, ())
+        hand.busy = False
         return message
 
     def pop_many(
@@ -120,21 +100,24 @@ class Consumer:
             The records, in order; none when there was none in time.
 
         Raises:
-            Closed: The queue is closed, or was closed while this waited.
+            UnackedLimit: As from `pop`.
+            Dropped: As from `pop`.
+            Closed: The queue or this consumer is closed, or was closed while this waited.
             Corrupt: The first record is damaged; the position has not moved.
         """
-        _check_limits(max_records, max_bytes)
+        check_limits(max_records, max_bytes)
         waiting = Waiting(True, timeout)
-        hand = self._begin()
+        popper = self._popper
+        hand = popper.begin()
         try:
-            self._gather(hand, max_records, max_bytes or _names.INT_MAX, waiting)
+            popper.gather(hand, max_records, max_bytes or _names.INT_MAX, waiting)
             stage, seen, chunks = hand.state
-            records = _flat(chunks)
+            records = flat(chunks)
         except BaseException:
-            self._set_aside(hand)
+            popper.set_aside(hand)
             raise
-        hand.busy = False
         hand.state = (stage, seen, ())
+        hand.busy = False
         return records
 
     def peek(self) -> Message | None:
@@ -144,42 +127,170 @@ class Consumer:
             The record, or None when there is none now.
 
         Raises:
-            Closed: The queue is closed.
+            Closed: The queue or this consumer is closed.
             Corrupt: What is stored is damaged.
         """
-        hand = self._begin()
+        popper = self._popper
+        hand = popper.begin()
         try:
-            message = next(iter(self._returned), None)
+            message = popper.returned.first() if popper.returned else None
             if message is None:
                 with Shield():
                     stage = hand.state[0]
-                    answer = stage.peek(self._number)
+                    answer = stage.peek(popper.number)
                     if answer == _names.CLOSED:
-                        raise self._opened.closed_error()
+                        raise popper.closed_error()
                     message = stage.read()[0] if answer > 0 else None
             return message
         finally:
             hand.busy = False
 
-    def ack(self, message: Message | int) -> None:
+    # ---- what became of records
+
+    def ack(self, message: Message | int, *, single: bool = False) -> None:
         """Says that a record, and every one before it, has been dealt with. What was acked before stays acked.
 
         Args:
             message: The last record that has been dealt with, or its offset.
+            single: Whether this is about that one alone, whatever becomes of those before it. Committed is what is
+                acked without a gap.
 
         Raises:
-            OutOfRange: This consumer has not popped it since the queue was opened.
-            Closed: The queue is closed.
+            OutOfRange: This consumer has not popped it since the queue was opened, or since it was moved by `seek`.
+            Closed: The queue or this consumer is closed.
         """
-        offset = message.offset if isinstance(message, Message) else index(message)
-        self._opened.ask("ack", self._number, offset)
+        offset = _places.offset_of(message)
+        popper = self._popper
+        popper.refuse_returned("ack", (offset,))
+        if single:
+            popper.ask("ackSingle", offset)
+            return
+        popper.ask("ack", offset)
+        if popper.returned:
+            with Shield():
+                popper.returned.drop(0, offset)
+
+    def ack_many(self, messages: Iterable[Message | int]) -> None:
+        """Says that some records have been dealt with, each of them alone as with `ack(…, single=True)`: in one call.
+
+        Args:
+            messages: The records, or their offsets, in any order.
+
+        Raises:
+            OutOfRange: This consumer has not popped one of them; none is acked.
+            Closed: The queue or this consumer is closed.
+        """
+        if isinstance(messages, Message):
+            raise TypeError("ack_many takes several messages or offsets: for one there is ack(…, single=True)")
+        offsets = _places.offsets_of(messages)
+        self._popper.check()
+        if offsets:
+            self._popper.refuse_returned("ack", offsets)
+            self._popper.ack_many(offsets)
+
+    def nack(self, message: Message | int, delay: float = 0.0) -> None:
+        """Gives a record back: it is popped again, before those that are new, with one more in `attempts`.
+
+        Those go first, though, that an iterator had popped underneath and has not given.
+
+        With max_attempts set, a record that was handed out so often goes to the queue in dead_letter_dir instead, and
+        is acked.
+
+        Args:
+            message: The record, or its offset.
+            delay: How long it is not popped, in seconds.
+
+        Raises:
+            OutOfRange: This consumer has not popped it since the queue was opened, or since it was moved by `seek`; or
+                it has acked it. To give back what has been given back does nothing.
+            Closed: The queue or this consumer is closed.
+        """
+        micros = delay_micros("delay", delay)
+        offset = _places.offset_of(message)
+        self._popper.refuse_returned("nack", (offset,))
+        self._popper.ask("nack", offset, micros)
+
+    # ---- iteration
+
+    @overload
+    def consume(
+        self, timeout: float | None = None, *, max_records: int | None = None, max_bytes: int | None = None
+    ) -> Iterator[Message]: ...
+
+    @overload
+    def consume(
+        self,
+        timeout: float | None = None,
+        *,
+        handler: Callable[[Message], object],
+        workers: int = 1,
+        retry_delay: float = 0.0,
+        max_records: int | None = None,
+        max_bytes: int | None = None,
+    ) -> int: ...
 
     def consume(
-        self, timeout: float | None = None, *, max_records: int = 1000, max_bytes: int | None = None
-    ) -> Iterator[Message]:
-        """Iterates over the records, popping them in batches underneath.
+        self,
+        timeout: float | None = None,
+        *,
+        handler: Callable[[Message], object] | None = None,
+        workers: int | None = None,
+        retry_delay: float = 0.0,
+        max_records: int | None = None,
+        max_bytes: int | None = None,
+    ) -> Iterator[Message] | int:
+        """Iterates over the records, popping them in batches underneath; or has a handler called with each.
 
-        What of a batch is left when the loop is left goes back, and is popped next.
+        Without a handler, what of a batch is left when the loop is left goes back, and is popped next.
+
+        With a handler, this returns when there is no more to come. A record is acked, alone, when the handler has
+        returned, and given back with `nack` when it has raised an Exception, which is logged. On Ctrl-C, and on any
+        error here, what no handler was called with yet goes back, those that run are waited for, and the error comes
+        out; a second Ctrl-C does not wait for them, and each of them settles its record when it ends.
+
+        Where visibility_timeout is set, what was popped underneath must be handled within it, too: keep max_records
+        small.
+
+        Args:
+            timeout: Ends when no record has come for so many seconds, and no handler runs; None to wait for ever.
+            handler: Called with each record, in threads of its own.
+            workers: So many threads call it; the order of the records holds for one alone.
+            retry_delay: How long a record is not popped whose handler has raised, in seconds.
+            max_records: The most records popped at once: 1000 if not said, 100 with a handler.
+            max_bytes: The most bytes of data popped at once.
+
+        Returns:
+            Without a handler, an iterator over the records, in order. For one thread; each thread takes one of its
+            own. With one, how many times it has returned.
+
+        Raises:
+            Closed: While iterating: the queue or this consumer was closed.
+            Corrupt: While iterating: the next record is damaged.
+            Dropped: While iterating, as from `pop`; the next call goes on.
+            UnackedLimit: While iterating, as from `pop`.
+        """
+        if max_records is None:
+            max_records = _MOST_AT_ONCE if handler is None else _MOST_FOR_WORKERS
+        check_limits(max_records, max_bytes)
+        Waiting(True, timeout)
+        if handler is None:
+            if workers is not None or retry_delay:
+                raise TypeError("workers and retry_delay need a handler")
+            return iterate(self._popper, timeout, max_records, max_bytes or _names.INT_MAX)
+        workers = 1 if workers is None else workers
+        if workers < 1:
+            raise ValueError(f"workers = {workers}: it must be at least 1")
+        delay = delay_micros("retry_delay", retry_delay)
+        return Workers(self._popper, handler, workers, delay, max_records, max_bytes or _names.INT_MAX).run(timeout)
+
+    def aconsume(
+        self, timeout: float | None = None, *, max_records: int = 1000, max_bytes: int | None = None
+    ) -> AsyncGenerator[Message, None]:
+        """Iterates over the records under asyncio, popping them in batches in a thread underneath.
+
+        Loses no record when it is cancelled: what was popped and not given, of that batch, goes back, and is popped
+        next. A loop that is left by `break` keeps the rest of its batch until the generator is closed: use
+        `contextlib.aclosing`, or close it with `aclose`.
 
         Args:
             timeout: Ends when no record has come for so many seconds; None to wait for ever.
@@ -187,174 +298,95 @@ class Consumer:
             max_bytes: The most bytes of data popped at once.
 
         Returns:
-            An iterator over the records, in order. For one thread; each thread takes one of its own.
+            An asynchronous generator of the records, in order. For one task; each takes one of its own.
 
         Raises:
-            Closed: While iterating: the queue was closed.
+            Closed: While iterating: the queue or this consumer was closed.
             Corrupt: While iterating: the next record is damaged.
+            Dropped: While iterating, as from `pop`; another iterator goes on.
+            UnackedLimit: While iterating, as from `pop`.
         """
-        _check_limits(max_records, max_bytes)
+        check_limits(max_records, max_bytes)
         Waiting(True, timeout)
-        return self._consume(timeout, max_records, max_bytes or _names.INT_MAX)
-
-    def _consume(self, timeout: float | None, max_records: int, max_bytes: int) -> Iterator[Message]:
-        while True:
-            hand = self._begin()
-            try:
-                self._gather(hand, max_records, max_bytes, Waiting(True, timeout))
-                stage, seen, chunks = hand.state
-                batch = _flat(chunks)
-            except BaseException:
-                self._set_aside(hand)
-                raise
-            given = 0
-            try:
-                hand.busy = False
-                hand.state = (stage, seen, ())
-                for message in batch:
-                    given += 1
-                    yield message
-            finally:
-                if given < len(batch):
-                    with Shield():
-                        self._returned.extendleft(reversed(batch[given:]))
-            if not batch:
-                return
+        return consume_async(self._popper, timeout, max_records, max_bytes or _names.INT_MAX)
 
     def __iter__(self) -> Iterator[Message]:
         """Iterates over what there is: ends when there is nothing to pop, without waiting."""
         return self.consume(timeout=0.0)
 
+    # ---- where it is
+
+    def seek(self, place: Place) -> None:
+        """Goes to another place: what lies before it counts as acked, what lies behind it as not popped.
+
+        What was popped before can be acked no more, and attempts are forgotten, but for "committed", which gives back
+        what was popped and not acked. Calls of other threads end before or begin after this; iterators go on at the
+        new place. That may take 0.2 s while one of them waits.
+
+        Args:
+            place: "earliest", with the oldest record that is retained; "latest", with the next one that is pushed;
+                "committed", with the first one that is not acked; an offset; or an aware datetime, with the first
+                record that was pushed then or later.
+
+        Raises:
+            OutOfRange: The record is not retained any more, or not there yet.
+            ConfigError: The place is another word, or a time in a queue that stores no timestamps.
+            ValueError: The datetime is naive.
+            Closed: The queue or this consumer is closed.
+        """
+        text = _places.place(place, _places.SEEKS)
+        popper = self._popper
+        popper.check()
+        # In this order: what a signal handler does must not find the consumer standing still.
+        with Shield(), popper.standing_still():
+            if place == "committed":
+                popper.unpop()
+            popper.ask("seek", text)
+            popper.forget()
+
     def size(self) -> int:
-        """How many records this consumer has not popped."""
-        unread: int = self._opened.ask("size", self._number)
-        return unread + len(self._returned)
+        """How many records there are for this consumer to pop, those included that it has given back."""
+        popper = self._popper
+        unread: int = popper.ask("size")
+        return unread + len(popper.returned)
 
     def lag(self) -> int:
         """How many records this consumer has not acked."""
-        behind: int = self._opened.ask("lag", self._number)
+        behind: int = self._popper.ask("lag")
         return behind
+
+    def unacked(self) -> int:
+        """How many records this consumer has popped and not acked."""
+        popper = self._popper
+        # What has come back the JVM counts as popped.
+        popped: int = popper.ask("unacked")
+        return max(0, popped - len(popper.returned))
 
     def empty(self) -> bool:
         """Whether there is nothing to pop now."""
         return self.size() == 0
 
+    # ---- the end
+
+    def close(self) -> None:
+        """Gives the consumer up, so that another process can have it. It stays where its committed position is.
+
+        Calls that wait raise Closed, and so does every later one; `Queue.consumer` takes it up again. A second time
+        does nothing, nor does it in a forked child.
+        """
+        self._popper.close()
+
+    def __enter__(self) -> Self:
+        self._popper.check()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
     def __repr__(self) -> str:
-        return f"<mmapqueue.Consumer {self.name!r} of {self._opened.path!r}>"
+        return f"<mmapqueue.Consumer {self.name!r} of {self._popper.opened.path!r}{' (closed)' if self.closed else ''}>"
 
     def __reduce__(self) -> str:
         raise TypeError("a Consumer can not be pickled or copied: it is a connection to a JVM; open the queue there")
-
-    def _begin(self) -> _Hand:
-        """What this thread pops with, nothing in it."""
-        opened = self._opened
-        hand: _Hand
-        try:
-            hand = self._local.hand
-        except AttributeError:
-            opened.check()
-            with Shield():
-                hand = self._local.hand = _Hand(opened, self._orphans)
-        hand.busy = True
-        if opened.closed or opened.pid != getpid():
-            hand.busy = False
-            opened.check()
-        stage, seen, chunks = hand.state
-        if chunks or stage.call != seen:
-            with Shield():
-                self._hand_back(hand.state)
-                hand.state = (stage, stage.call, ())
-        while self._orphans:
-            with Shield():
-                orphan = self._orphans[-1]
-                self._hand_back(orphan)
-                self._orphans.remove(orphan)
-                opened.pool.give(orphan[0])
-        return hand
-
-    def _gather(self, hand: _Hand, most: int, max_bytes: int, waiting: Waiting) -> int:
-        """Pops into the hand's state; how many there are in it then."""
-        count, size = self._take_returned(hand, most, max_bytes) if self._returned else (0, 0)
-        while count < most and self._may_take_more(size, max_bytes, count):
-            stage, _, chunks = hand.state
-            budget = min(max_bytes - size, stage.payload_limit)
-            with Shield():
-                wait = 0 if count else waiting.millis()
-                asked = min(most - count, stage.record_limit)
-                answer = stage.pop(stage.next_call(), self._number, asked, budget, wait)
-                batch = stage.read() if answer > 0 else []
-                hand.state = (stage, stage.call, (*chunks, batch) if batch else chunks)
-            if answer == _names.CLOSED and not count:
-                raise self._opened.closed_error()
-            if not batch:
-                if count or waiting.is_over():
-                    break
-                continue
-            count += len(batch)
-            if count < most:
-                taken = sum(len(message.data) for message in batch)
-                size += taken
-                # The JVM stops before a record that would be too much: where any would have fitted, there was none.
-                if len(batch) < asked and taken + self._opened.max_event_size <= budget:
-                    break
-                self._grow(hand)
-        return count
-
-    def _may_take_more(self, size: int, max_bytes: int, count: int) -> bool:
-        """Whether any record still fits: a pop that finds one too large gives it all the same."""
-        return not count or max_bytes - size >= self._opened.max_event_size
-
-    def _take_returned(self, hand: _Hand, most: int, max_bytes: int) -> tuple[int, int]:
-        """Takes what has come back into the hand's state; how many records and bytes."""
-        taken: list[Message] = []
-        size = 0
-        with Shield():
-            try:
-                while len(taken) < most:
-                    message = self._returned.popleft()
-                    if taken and size + len(message.data) > max_bytes:
-                        self._returned.appendleft(message)
-                        break
-                    taken.append(message)
-                    size += len(message.data)
-            except IndexError:
-                pass  # That was all.
-            if taken:
-                stage, seen, chunks = hand.state
-                hand.state = (stage, seen, (*chunks, taken))
-        return len(taken), size
-
-    def _grow(self, hand: _Hand) -> None:
-        """Gives the hand a large stage, if there is one to be had."""
-        stage, seen, chunks = hand.state
-        if stage.size == SMALL and stage.call == seen:
-            large = self._opened.pool.large()
-            if large is not None:
-                hand.state = (large, large.call, chunks)
-                self._opened.pool.give(stage)
-
-    def _hand_back(self, state: _State) -> None:
-        """Gives what a call had popped that was interrupted to whoever pops next. For a caller with a shield up."""
-        stage, seen, chunks = state
-        # The same number again: the same answer, if the JVM ever had the call; else this pops one record.
-        if stage.call != seen and stage.pop(stage.call, self._number, 1, 1, 0) > 0:
-            chunks = (*chunks, stage.read())
-        self._returned.extendleft(reversed(_flat(chunks)))
-
-    def _set_aside(self, hand: _Hand) -> None:
-        """After an error: what has been popped is for whoever pops next, which may be another thread."""
-        stage, seen, _ = hand.state
-        if stage.call == seen:
-            with Shield():
-                self._hand_back(hand.state)
-                hand.state = (stage, seen, ())
-        hand.busy = False
-
-
-def _flat(chunks: _Chunks) -> list[Message]:
-    return chunks[0] if len(chunks) == 1 else list(chain.from_iterable(chunks))
-
-
-def _check_limits(max_records: int, max_bytes: int | None) -> None:
-    if max_records < 1 or (max_bytes is not None and max_bytes < 1):
-        raise ValueError(f"max_records = {max_records}, max_bytes = {max_bytes}: both must be at least 1")

@@ -91,5 +91,21 @@ class OutOfRange(MmapQueueError):
     last: int = -1
 
 
+class Dropped(MmapQueueError):
+    """Records were dropped for a consumer that was further behind than max_consumer_lag. Its next call goes on.
+
+    Attributes:
+        first: The offset of the first record that it has lost.
+        last: The offset of the last record that it has lost.
+    """
+
+    first: int = 0
+    last: int = -1
+
+
+class UnackedLimit(MmapQueueError):
+    """A consumer has popped max_unacked records beyond its first one that is not acked. Acks let it go on."""
+
+
 class JarNotFound(MmapQueueError):
     """The JVM does not have the jar of this package on its class path, or it has one of another version."""

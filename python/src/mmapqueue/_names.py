@@ -22,6 +22,8 @@ ERRORS: dict[str, tuple[type[_errors.MmapQueueError], tuple[str, ...]]] = {
     "org.mmapqueue.errors.ConfigException": (_errors.ConfigError, ("key", "value", "allowed")),
     "org.mmapqueue.errors.PoisonedException": (_errors.Poisoned, ()),
     "org.mmapqueue.errors.OutOfRangeException": (_errors.OutOfRange, ("requested", "first", "last")),
+    "org.mmapqueue.errors.DroppedException": (_errors.Dropped, ("first", "last")),
+    "org.mmapqueue.errors.UnackedLimitException": (_errors.UnackedLimit, ()),
 }
 
 #: Methods of the bridge, with their parameters: i is an int, L a long, s a string, b bytes.
@@ -33,15 +35,29 @@ BRIDGE_CALLS = {
 #: Methods of QueueHandle.
 HANDLE_CALLS = {
     "ack": "iL",
+    "ackSingle": "iL",
+    "ackMany": "ib",
+    "unpop": "ib",
+    "nack": "iLL",
+    "seek": "is",
     "lag": "i",
     "size": "i",
+    "unacked": "i",
+    "closeConsumer": "i",
+    "consumer": "ss",
+    "createConsumer": "ss",
+    "deleteConsumer": "s",
+    "consumers": "",
+    "consumerStats": "",
+    "find": "L",
+    "firstOffset": "",
+    "endOffset": "",
     "flush": "",
+    "gc": "",
     "stats": "",
     "config": "",
     "close": "",
     "full": "",
-    "consumer": "ss",
-    "createConsumer": "ss",
     "mappedStage": "sis",
     "heapStage": "i",
 }
@@ -58,6 +74,8 @@ STAGE_CALLS = {
     "pop": "iiiii",
     "peek": "i",
     "fetch": "i",
+    "get": "Li",
+    "ackMany": "ii",
     "write": "ib",
     "read": "ii",
     "payloadLimit": "",
@@ -75,6 +93,7 @@ HEADER = struct.Struct("=qqiiii")
 PAYLOAD = 64
 HAS_TIMESTAMPS = 1
 HAS_OFFSETS = 2
+HAS_ATTEMPTS = 4
 
 #: Joins keys and values of a configuration: the one character that no path can have.
 SEPARATOR = "\0"

@@ -5,7 +5,7 @@ from math import ceil
 from pathlib import Path
 from time import monotonic, sleep
 from typing import Any, Protocol
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from py4j.java_gateway import JavaObject
 
@@ -35,6 +35,13 @@ class Hand(Protocol):
         """Frees the memory."""
 
 
+class Owner(Protocol):
+    """Who has popped records that nobody was given."""
+
+    def unpop(self) -> None:
+        """Gives them back; raises nothing."""
+
+
 class Opened:
     """An open handle. Safe for any number of threads.
 
@@ -44,6 +51,7 @@ class Opened:
         closed: Whether it has been closed.
         config: The configuration in force.
         hands: The stages that are in the hands of threads, by the identity of the hand.
+        owners: Who holds records that the JVM must know of before it closes.
     """
 
     def __init__(self, handle: JavaObject, path: str) -> None:
@@ -53,6 +61,7 @@ class Opened:
         self._calls = {name: Call(handle, name, parameters) for name, parameters in _names.HANDLE_CALLS.items()}
         self.pool = Pool(handle, Path(path))
         self.hands: WeakValueDictionary[int, Hand] = WeakValueDictionary()
+        self.owners: WeakSet[Owner] = WeakSet()
         self._closed = _lifetime.track(self, self._calls["close"], f"mmapqueue.Queue({path!r})")
         words = self._calls["config"]().split(_names.SEPARATOR)
         self.config: dict[str, str] = dict(zip(words[::2], words[1::2], strict=True))
@@ -69,7 +78,7 @@ class Opened:
         if self.closed:
             raise self.closed_error()
 
-    def ask(self, name: str, *arguments: int | str) -> Any:
+    def ask(self, name: str, *arguments: int | str | bytes) -> Any:
         """Calls a method of the handle, one of those in `_names.HANDLE_CALLS`."""
         self.check()
         try:
@@ -91,6 +100,8 @@ class Opened:
         with Shield():
             if self.closed:
                 return
+            for owner in list(self.owners):
+                owner.unpop()
             self.closed = True
             try:
                 self._calls["close"].within()
@@ -133,6 +144,10 @@ class Waiting:
             return _SLICE_MILLIS
         # Rounded up: what is left of the last millisecond would be spent on calls that wait for nothing.
         return max(0, min(_SLICE_MILLIS, ceil((deadline - monotonic()) * 1000)))
+
+    def seconds(self, most: float) -> float:
+        """How long a step may wait that waits for so many seconds at most."""
+        return most if self._deadline is None else max(0.0, min(most, self._deadline - monotonic()))
 
     def is_over(self) -> bool:
         """Whether there is no time left."""

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import os
+import threading
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
-from mmapqueue import _attach, _names, _stats
+from mmapqueue import _attach, _browsing, _names
+from mmapqueue._configuration import Configuration, options
 from mmapqueue._consumer import Consumer
-from mmapqueue._errors import ConfigError
 from mmapqueue._interrupts import Shield
 from mmapqueue._opened import Opened
+from mmapqueue._places import STARTS, micros, place
 from mmapqueue._producer import Producer
-from mmapqueue._sizes import size_in_bytes
+from mmapqueue._shortcuts import ShortCuts
+from mmapqueue._stats import parsed, parsed_consumers
 
 if TYPE_CHECKING:
-    import os
+    from datetime import datetime
     from types import TracebackType
 
     from pyspark import SparkContext
@@ -23,32 +27,11 @@ if TYPE_CHECKING:
     from typing_extensions import Self, Unpack
 
     from mmapqueue._message import Message
-    from mmapqueue._stats import Stats
-
-_CAPACITY = "capacity"
-_DIRECTORY = "queue_dir"
+    from mmapqueue._places import Place
+    from mmapqueue._stats import ConsumerStats, Stats
 
 
-class Configuration(TypedDict, total=False):
-    """The keys that a queue may be opened with; docs/CONFIGURATION.md has their defaults and ranges.
-
-    A key that is not given is as the directory has it, if there is a queue in it, else the default.
-    """
-
-    segment_size: int | str
-    max_in_mem_segments: int
-    queue_capacity_segments: int
-    flush_period: int
-    flush_ceiling_num: int
-    max_event_size: int | str
-    timestamps: bool
-    format_version: int
-    v1_recover: str
-    read_only: bool
-    capacity: int | str
-
-
-class Queue:
+class Queue(ShortCuts):
     """A big, fast, persistent queue of bytes in a directory.
 
     When `push` returns, the record survives the death of this process, of the JVM, and a kill of both; when `flush`
@@ -93,11 +76,12 @@ class Queue:
             MmapQueueError: There is no JVM to be had, or a file can not be opened.
         """
         self.path = str(Path(path).absolute())
-        options = _options({_DIRECTORY: self.path, **configuration})
         with Shield():
-            self._opened = Opened(_attach.open_queue(spark, options), self.path)
+            self._opened = Opened(_attach.open_queue(spark, options(self.path, configuration)), self.path)
         try:
             self._consumers: dict[str, Consumer] = {}
+            # A signal handler may come in while this thread has it.
+            self._consumers_lock = threading.RLock()
             self._consumer_name = consumer
             # The default one is there anyway, and may be for another process to read as.
             if consumer != _names.DEFAULT_CONSUMER:
@@ -189,31 +173,35 @@ class Queue:
         """
         self._opened.ask("flush")
 
-    # ---- reading
+    # ---- consumers
 
-    def consumer(self, name: str, start: str = "earliest") -> Consumer:
+    def consumer(self, name: str, start: Place = "earliest") -> Consumer:
         """A consumer of a name: it gets every record, whatever the others do.
 
         Args:
-            name: 1 to 100 letters, digits, "_", "-" or "."; the same name gives the same object.
-            start: Where it begins when it is made now: "earliest" with the oldest record that there is, "latest"
-                with the next one that is pushed.
+            name: 1 to 100 letters, digits, "_", "-" or "."; the same name gives the same object, until that is closed.
+            start: Where it begins when it is made now: "earliest", with the oldest record that there is; "latest",
+                with the next one that is pushed; an offset; or an aware datetime, with the first record that was
+                pushed then or later.
 
         Returns:
-            The consumer. It is this process's own until the queue is closed.
+            The consumer. It is this process's own until it or the queue is closed.
 
         Raises:
             Locked: Another process has it.
             ConfigError: The name or the start is not allowed.
+            OutOfRange: The record to begin with is not retained any more, or not there yet.
+            ValueError: The datetime is naive.
             Closed: The queue is closed.
         """
         self._opened.check()
-        known = self._consumers.get(name)
-        if known is None:
-            known = self._consumers.setdefault(name, Consumer(self._opened, name, start))
-        return known
+        with self._consumers_lock:
+            known = self._consumers.get(name)
+            if known is None or known.closed:
+                known = self._consumers[name] = Consumer(self._opened, name, start)
+            return known
 
-    def create_consumer(self, name: str, start: str = "earliest") -> None:
+    def create_consumer(self, name: str, start: Place = "earliest") -> None:
         """Makes a consumer for another process, which opens the queue with `read_only=True`, to read as.
 
         Does nothing when it is there.
@@ -224,55 +212,105 @@ class Queue:
 
         Raises:
             ConfigError: The name or the start is not allowed.
+            OutOfRange: The record to begin with is not retained any more, or not there yet.
+            ValueError: The datetime is naive.
             Closed: The queue is closed.
         """
-        self._opened.ask("createConsumer", name, start)
+        self._opened.ask("createConsumer", name, place(start, STARTS))
+
+    def delete_consumer(self, name: str) -> None:
+        """Forgets a consumer, and gives the space free that it held. When this process has it, it is closed.
+
+        The default one can be deleted, too, when there is another.
+
+        Args:
+            name: Its name.
+
+        Raises:
+            ConfigError: There is none of this name, or no other.
+            Locked: Another process has it.
+            Closed: The queue is closed.
+        """
+        self._opened.ask("deleteConsumer", name)
+        known = self._consumers.get(name)
+        if known is not None:
+            known.close()
+
+    def consumers(self) -> list[str]:
+        """The names of the consumers that the queue has, whichever process owns them; the default one first."""
+        names: str = self._opened.ask("consumers")
+        return names.splitlines()
+
+    def consumer_stats(self) -> list[ConsumerStats]:
+        """How far each consumer is, in the order of `consumers`."""
+        return parsed_consumers(self._opened.ask("consumerStats"))
 
     def _reader(self) -> Consumer:
-        """The consumer that this object reads as."""
         return self._consumers.get(self._consumer_name) or self.consumer(self._consumer_name)
 
-    def pop(self, block: bool = True, timeout: float | None = None) -> Message:
-        """Takes the next record; see `Consumer.pop`."""
-        return self._reader().pop(block, timeout)
+    # ---- reading by offset, without a consumer
 
-    def pop_many(
-        self, max_records: int = 1000, *, max_bytes: int | None = None, timeout: float | None = 0.0
-    ) -> list[Message]:
-        """Takes several records, none when there is none in time; see `Consumer.pop_many`."""
-        return self._reader().pop_many(max_records, max_bytes=max_bytes, timeout=timeout)
+    def get(self, offset: int) -> Message:
+        """Reads a record, and moves no consumer.
 
-    def peek(self) -> Message | None:
-        """Looks at the next record and leaves it there; see `Consumer.peek`."""
-        return self._reader().peek()
+        Args:
+            offset: Its number.
 
-    def ack(self, message: Message | int) -> None:
-        """Says that a record, and every one before it, has been dealt with; see `Consumer.ack`."""
-        self._reader().ack(message)
+        Returns:
+            The record; its attempts are 0.
 
-    def consume(
-        self, timeout: float | None = None, *, max_records: int = 1000, max_bytes: int | None = None
-    ) -> Iterator[Message]:
-        """Iterates over the records, popping them in batches underneath; see `Consumer.consume`."""
-        return self._reader().consume(timeout, max_records=max_records, max_bytes=max_bytes)
+        Raises:
+            OutOfRange: It is not retained any more, or not there yet.
+            Corrupt: What is stored is damaged.
+            Closed: The queue is closed.
+        """
+        return _browsing.get(self._opened, offset)
 
-    def __iter__(self) -> Iterator[Message]:
-        """Iterates over what there is: ends when there is nothing to pop, without waiting."""
-        return iter(self._reader())
+    def get_many(self, offset: int, max_records: int) -> list[Message]:
+        """Reads records, and moves no consumer.
 
-    # ---- figures
+        Args:
+            offset: The first one's number.
+            max_records: The most records.
 
-    def size(self) -> int:
-        """How many records have not been popped."""
-        return self._reader().size()
+        Returns:
+            The records that there are, in order, at least one; their attempts are 0.
 
-    def lag(self) -> int:
-        """How many records have not been acked."""
-        return self._reader().lag()
+        Raises:
+            OutOfRange: The first one is not retained any more, or not there yet.
+            Corrupt: What is stored is damaged.
+            Closed: The queue is closed.
+        """
+        return _browsing.get_many(self._opened, offset, max_records)
 
-    def empty(self) -> bool:
-        """Whether there is nothing to pop now."""
-        return self._reader().empty()
+    def find(self, time: datetime) -> int | None:
+        """Finds a record by the time at which it was pushed.
+
+        Args:
+            time: An aware datetime.
+
+        Returns:
+            The offset of the first record that was pushed then or later; None when there is none yet.
+
+        Raises:
+            ConfigError: The queue stores no timestamps.
+            ValueError: The datetime is naive.
+            Closed: The queue is closed.
+        """
+        found: int = self._opened.ask("find", micros(time))
+        return None if found < 0 else found
+
+    def first_offset(self) -> int:
+        """The offset of the oldest record that is retained; `end_offset` when there is none."""
+        first: int = self._opened.ask("firstOffset")
+        return first
+
+    def end_offset(self) -> int:
+        """The offset that the next record gets."""
+        end: int = self._opened.ask("endOffset")
+        return end
+
+    # ---- the queue as a whole
 
     def full(self) -> bool:
         """Whether a record of max_event_size would find no room now. As long as it would, no push is refused."""
@@ -280,7 +318,16 @@ class Queue:
 
     def stats(self) -> Stats:
         """The state of the queue now."""
-        return _stats.parsed(self._opened.ask("stats"))
+        return parsed(self._opened.ask("stats"))
+
+    def gc(self) -> int:
+        """Deletes the ring files that hold nothing which is retained; they are made anew when they are needed.
+
+        Returns:
+            Bytes that the disk has got back.
+        """
+        freed: int = self._opened.ask("gc")
+        return freed
 
     # ---- the end
 
@@ -308,18 +355,3 @@ class Queue:
             "a Queue can not be pickled or copied: it is a connection to a JVM; open the queue where it is used, and "
             "in the tasks of a Spark job use spark.read.format('mmapqueue')"
         )
-
-
-def _options(configuration: Mapping[str, object]) -> str:
-    """The configuration as the JVM takes it."""
-    words: list[str] = []
-    for key, value in configuration.items():
-        if value is None:
-            continue
-        if key == _CAPACITY:
-            value = size_in_bytes(key, value)  # type: ignore[arg-type]
-        text = str(value).lower() if isinstance(value, bool) else str(value)
-        if _names.SEPARATOR in key + text:
-            raise ConfigError(f"{key} = {text!r} is refused; allowed: no NUL", key, text, "no NUL")
-        words += [key, text]
-    return _names.SEPARATOR.join(words)

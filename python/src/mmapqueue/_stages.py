@@ -2,8 +2,8 @@
 
 from array import array
 from bisect import bisect_right
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from itertools import accumulate, pairwise, repeat
 from pathlib import Path
 
@@ -37,8 +37,10 @@ class Stage:
     """
 
     __slots__ = (
+        "ack_many",
         "call",
         "fetch",
+        "get",
         "load",
         "memory",
         "payload_limit",
@@ -65,6 +67,8 @@ class Stage:
         self.pop = call("pop").within
         self.peek = call("peek").within
         self.fetch = call("fetch").within
+        self.get = call("get").within
+        self.ack_many = call("ackMany").within
         self.payload_limit: int = call("payloadLimit")()
         self.record_limit: int = call("recordLimit")()
 
@@ -89,25 +93,26 @@ class Stage:
         """The records that the JVM has laid out."""
         offset, timestamp, count, flags, size, attempts = _names.HEADER.unpack_from(self.memory.load(_HEADER_BYTES))
         if count == 1:
-            data = self._payload(size)
-            return list(messages((data,), (offset,), (timestamp / 1e6 if timestamp else None,), (attempts,)))
+            return list(messages((self._payload(size),), (offset,), (timestamp,), (attempts,)))
         lengths_at = _names.aligned(_names.PAYLOAD + size)
         timestamps_at = _names.aligned(lengths_at + 4 * count)
         offsets_at = timestamps_at + (8 * count if flags & _names.HAS_TIMESTAMPS else 0)
-        view = self.memory.load(offsets_at + (8 * count if flags & _names.HAS_OFFSETS else 0))
+        attempts_at = offsets_at + (8 * count if flags & _names.HAS_OFFSETS else 0)
+        view = self.memory.load(attempts_at + (4 * count if flags & _names.HAS_ATTEMPTS else 0))
         lengths = array("I", view[lengths_at : lengths_at + 4 * count])
         ends = accumulate(lengths, initial=_names.PAYLOAD)
-        timestamps = (
-            [stamp / 1e6 if stamp else None for stamp in array("q", view[timestamps_at : timestamps_at + 8 * count])]
-            if flags & _names.HAS_TIMESTAMPS
-            else repeat(None, count)
+        return list(
+            messages(
+                [view[a:b] for a, b in pairwise(ends)],
+                array("q", view[offsets_at:attempts_at])
+                if flags & _names.HAS_OFFSETS
+                else range(offset, offset + count),
+                array("q", view[timestamps_at:offsets_at]) if flags & _names.HAS_TIMESTAMPS else repeat(0, count),
+                array("i", view[attempts_at : attempts_at + 4 * count])
+                if flags & _names.HAS_ATTEMPTS
+                else repeat(attempts, count),
+            )
         )
-        offsets = (
-            array("q", view[offsets_at : offsets_at + 8 * count])
-            if flags & _names.HAS_OFFSETS
-            else range(offset, offset + count)
-        )
-        return list(messages([view[a:b] for a, b in pairwise(ends)], offsets, timestamps, repeat(attempts, count)))
 
     def _payload(self, size: int) -> bytes:
         """The bytes of the one record that there is; the JVM keeps one that is larger than the stage."""
@@ -151,6 +156,28 @@ class Pool:
         found = self._allocator.shared(LARGE)
         # Without one the place stays taken: to try again each time would cost more than it may bring.
         return None if found is None else Stage(*found, LARGE)
+
+    @contextmanager
+    def lent(self, size: int) -> Iterator[Stage]:
+        """A stage for one call that is not numbered; a large one, if there is one, for more bytes than a small one has.
+
+        Args:
+            size: Bytes of payload.
+        """
+        stage = self.small()
+        if size > stage.payload_limit and (large := self.large()) is not None:
+            self.give(stage)
+            stage = large
+        try:
+            yield stage
+        except BaseException as error:
+            if getattr(error, "java_class", None) is None:
+                # The call may be under way still.
+                self.discard(stage)
+            else:
+                self.give(stage)
+            raise
+        self.give(stage)
 
     def give(self, stage: Stage) -> None:
         """Takes a stage back that nobody uses, nor anything in it."""

@@ -9,6 +9,7 @@ class Stats(NamedTuple):
     Positions are absolute: segment number × segment size + place in the segment, in bytes.
 
     Attributes:
+        first_offset: The offset of the oldest record that is retained.
         end_offset: The offset that the next record gets.
         writing_position: The end of the last record.
         watermark_position: Everything before it has been forced to the disk.
@@ -22,6 +23,7 @@ class Stats(NamedTuple):
         epoch: How often the queue was recovered after an unclean end.
     """
 
+    first_offset: int
     end_offset: int
     writing_position: int
     watermark_position: int
@@ -35,10 +37,53 @@ class Stats(NamedTuple):
     epoch: int
 
 
+class ConsumerStats(NamedTuple):
+    """How far a consumer is, at one moment. Immutable.
+
+    Attributes:
+        name: Its name.
+        committed_offset: The offset of its first record that is not acked.
+        lag_records: Records that it has not acked.
+        lag_bytes: Bytes of the log from the first record that is not acked to the end, headers and padding included.
+        lag_seconds: How long ago the first record that is not acked was pushed, in seconds; 0.0 when there is none, or
+            when the queue stores no timestamps.
+        read_offset: The offset of the next record that is popped for the first time, batches underneath `consume`
+            included; when another process owns the consumer, or nobody does, that of committed_offset.
+        unacked: Records that it has popped and not acked; 0 when another process owns it, or nobody does.
+    """
+
+    name: str
+    committed_offset: int
+    lag_records: int
+    lag_bytes: int
+    lag_seconds: float
+    read_offset: int
+    unacked: int
+
+
 def parsed(text: str) -> Stats:
     """The figures as the JVM writes them: lines of name=value, the names in Java's spelling."""
     values = dict(line.split("=", 1) for line in text.splitlines())
     return Stats(*(int(values[_java_name(field)]) for field in Stats._fields))
+
+
+def parsed_consumers(text: str) -> list[ConsumerStats]:
+    """The figures of consumers as the JVM writes them: a line for each, of name=value."""
+    found = []
+    for line in text.splitlines():
+        values = dict(word.split("=", 1) for word in line.split(" "))
+        found.append(
+            ConsumerStats(
+                name=values["name"],
+                committed_offset=int(values["committedOffset"]),
+                lag_records=int(values["lagRecords"]),
+                lag_bytes=int(values["lagBytes"]),
+                lag_seconds=int(values["lagMicros"]) / 1e6,
+                read_offset=int(values["readOffset"]),
+                unacked=int(values["unacked"]),
+            )
+        )
+    return found
 
 
 def _java_name(field: str) -> str:

@@ -5,10 +5,8 @@ import java.util.Arrays;
 
 import org.mmapqueue.queue.MessageHandler;
 
-/** Lays popped records out in a stage, payload by payload, the columns behind the last. For one thread at a time. */
+/** Lays records out in a stage, payload by payload, the columns behind the last. For one thread at a time. */
 final class PopSink implements MessageHandler {
-    // There is no giving back yet: between open and close every record is handed out once.
-    private static final int FIRST_ATTEMPT = 1;
     private static final byte[] NOTHING = {};
 
     private final ByteBuffer memory;
@@ -16,6 +14,7 @@ final class PopSink implements MessageHandler {
     private final int[] lengths;
     private final long[] timestamps;
     private final long[] offsets;
+    private final int[] attempts;
     private int count;
     private int bytes;
     private int flags;
@@ -29,6 +28,7 @@ final class PopSink implements MessageHandler {
         lengths = new int[records];
         timestamps = new long[records];
         offsets = new long[records];
+        attempts = new int[records];
     }
 
     void begin() {
@@ -40,7 +40,7 @@ final class PopSink implements MessageHandler {
 
     @Override
     public void onMessage(long offset, long timestampMicros, byte[] buffer, int start, int length,
-            int attempts) {
+            int attempt) {
         if (length > payloadLimit) {
             oversize = Arrays.copyOfRange(buffer, start, start + length);
         } else {
@@ -49,11 +49,15 @@ final class PopSink implements MessageHandler {
         lengths[count] = length;
         timestamps[count] = timestampMicros;
         offsets[count] = offset;
+        attempts[count] = attempt;
         if (timestampMicros != 0) {
             flags |= StageLayout.TIMESTAMPS;
         }
         if (offset != offsets[0] + count) {
             flags |= StageLayout.OFFSETS;
+        }
+        if (attempt != attempts[0]) {
+            flags |= StageLayout.MIXED_ATTEMPTS;
         }
         count++;
         bytes += length;
@@ -73,7 +77,7 @@ final class PopSink implements MessageHandler {
         memory.putInt(StageLayout.COUNT, count);
         memory.putInt(StageLayout.FLAGS, flags);
         memory.putInt(StageLayout.BYTES, bytes);
-        memory.putInt(StageLayout.ATTEMPTS, FIRST_ATTEMPT);
+        memory.putInt(StageLayout.ATTEMPTS, attempts[0]);
         if (count > 1) {
             writeColumns();
         }
@@ -93,6 +97,11 @@ final class PopSink implements MessageHandler {
         if ((flags & StageLayout.OFFSETS) != 0) {
             memory.position(at);
             memory.asLongBuffer().put(offsets, 0, count);
+            at += count * Long.BYTES;
+        }
+        if ((flags & StageLayout.MIXED_ATTEMPTS) != 0) {
+            memory.position(at);
+            memory.asIntBuffer().put(attempts, 0, count);
         }
         memory.position(0);
     }

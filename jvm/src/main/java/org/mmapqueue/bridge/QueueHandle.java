@@ -2,21 +2,25 @@ package org.mmapqueue.bridge;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
 import java.util.stream.Collectors;
 
+import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.queue.Consumer;
+import org.mmapqueue.queue.ConsumerStats;
 import org.mmapqueue.queue.MmapQueue;
 import org.mmapqueue.queue.QueueStats;
 import org.mmapqueue.queue.StartAt;
@@ -28,12 +32,14 @@ public final class QueueHandle {
     private static final int SEGMENT_OVERHEAD = 128;
 
     private final MmapQueue queue;
+    private final int maxEventSize;
     private final java.util.function.Consumer<QueueHandle> onClose;
     // Nothing is ever taken out: a consumer's place is its number.
     private final List<Consumer> consumers = new ArrayList<>();
 
     QueueHandle(MmapQueue queue, java.util.function.Consumer<QueueHandle> onClose) {
         this.queue = queue;
+        this.maxEventSize = Integer.parseInt(queue.config().asMap().get("max_event_size"));
         this.onClose = onClose;
     }
 
@@ -41,43 +47,83 @@ public final class QueueHandle {
      * A consumer.
      *
      * @param name its name; "default" is the one that every queue has
-     * @param start where it begins when it is made now: "earliest" or "latest"
+     * @param start where it begins when it is made now, as {@link #seek} takes it but for "committed"
      * @return its number, for the calls that take one
      * @throws ConfigException for another start
      * @throws MmapQueueException as {@link MmapQueue#consumer(String, StartAt)} does
      */
     public int consumer(String name, String start) {
-        Consumer consumer = queue.consumer(name, startAt(start));
+        Consumer consumer = queue.consumer(name, Places.of(start));
         synchronized (consumers) {
             consumers.add(consumer);
             return consumers.size() - 1;
         }
     }
 
-    private static StartAt startAt(String start) {
-        return switch (start.toLowerCase(Locale.ROOT)) {
-            case "earliest" -> StartAt.EARLIEST;
-            case "latest" -> StartAt.LATEST;
-            default -> throw new ConfigException("start", start, "earliest or latest");
-        };
-    }
-
     /**
      * Makes a consumer for another process.
      *
      * @param name its name
-     * @param start where it begins: "earliest" or "latest"
+     * @param start where it begins, as for {@link #consumer(String, String)}
      * @throws ConfigException for another start
      * @throws MmapQueueException as {@link MmapQueue#createConsumer} does
      */
     public void createConsumer(String name, String start) {
-        queue.createConsumer(name, startAt(start));
+        queue.createConsumer(name, Places.of(start));
+    }
+
+    /**
+     * Forgets a consumer.
+     *
+     * @param name its name
+     * @throws MmapQueueException as {@link MmapQueue#deleteConsumer} does
+     */
+    public void deleteConsumer(String name) {
+        queue.deleteConsumer(name);
+    }
+
+    /**
+     * The consumers that the queue has.
+     *
+     * @return their names, one a line
+     */
+    public String consumers() {
+        return String.join("\n", queue.consumers());
+    }
+
+    /**
+     * How far each consumer is.
+     *
+     * @return a line for each: the components of {@link ConsumerStats} as name=value, with spaces between
+     */
+    public String consumerStats() {
+        return queue.consumerStats().stream().map(stats -> Figures.of(stats, " ")).collect(Collectors.joining("\n"));
+    }
+
+    /**
+     * Gives a consumer up; a second time does nothing. Its number is not given to another one.
+     *
+     * @param consumer the consumer's number
+     */
+    public void closeConsumer(int consumer) {
+        Consumer found;
+        synchronized (consumers) {
+            found = consumers.set(consumer, null);
+        }
+        if (found != null) {
+            found.close();
+        }
     }
 
     Consumer consumer(int number) {
+        Consumer found;
         synchronized (consumers) {
-            return consumers.get(number);
+            found = consumers.get(number);
         }
+        if (found == null) {
+            throw new ClosedException("the consumer was closed");
+        }
+        return found;
     }
 
     MmapQueue queue() {
@@ -131,6 +177,69 @@ public final class QueueHandle {
     }
 
     /**
+     * Acks one record, whatever becomes of those before it.
+     *
+     * @param consumer the consumer's number
+     * @param offset the record's offset
+     * @throws MmapQueueException as {@link Consumer#ackSingle(long)} does
+     */
+    public void ackSingle(int consumer, long offset) {
+        consumer(consumer).ackSingle(offset);
+    }
+
+    /**
+     * Acks some records, each of them alone; for more than a stage holds.
+     *
+     * @param consumer the consumer's number
+     * @param packed their offsets, 64 bits each, in the byte order of the machine
+     * @throws MmapQueueException as {@link Consumer#ackSingle(long[])} does; none is acked
+     */
+    public void ackMany(int consumer, byte[] packed) {
+        consumer(consumer).ackSingle(unpacked(packed));
+    }
+
+    /**
+     * Gives a record back.
+     *
+     * @param consumer the consumer's number
+     * @param offset the record's offset
+     * @param delayMicros µs until it may be popped again
+     * @throws MmapQueueException as {@link Consumer#nack(long, Duration)} does
+     */
+    public void nack(int consumer, long offset, long delayMicros) {
+        consumer(consumer).nack(offset, Duration.of(delayMicros, ChronoUnit.MICROS));
+    }
+
+    /**
+     * Gives records back as if they had not been popped.
+     *
+     * @param consumer the consumer's number
+     * @param packed their offsets, as for {@link #ackMany}
+     * @throws MmapQueueException as {@link Consumer#unpop} does; none is given back
+     */
+    public void unpop(int consumer, byte[] packed) {
+        consumer(consumer).unpop(unpacked(packed));
+    }
+
+    private static long[] unpacked(byte[] packed) {
+        long[] offsets = new long[packed.length / Long.BYTES];
+        ByteBuffer.wrap(packed).order(ByteOrder.nativeOrder()).asLongBuffer().get(offsets);
+        return offsets;
+    }
+
+    /**
+     * Moves a consumer.
+     *
+     * @param consumer the consumer's number
+     * @param place where to: "earliest", "latest", "committed", "offset:" and a number, or "time:" and µs since 1970
+     * @throws ConfigException for another text
+     * @throws MmapQueueException as {@link Consumer#seek} does
+     */
+    public void seek(int consumer, String place) {
+        consumer(consumer).seek(Places.of(place));
+    }
+
+    /**
      * How many records a consumer has not acked.
      *
      * @param consumer the consumer's number
@@ -141,15 +250,61 @@ public final class QueueHandle {
     }
 
     /**
-     * How many records a consumer has not popped.
+     * How many records there are for a consumer to pop.
      *
      * @param consumer the consumer's number
-     * @return records from the reading offset to the end
+     * @return records that it has not popped, or has given back
      */
     public long size(int consumer) {
-        // In this order, as both only grow: never below zero.
-        long read = consumer(consumer).readOffset();
-        return queue.endOffset() - read;
+        return consumer(consumer).size();
+    }
+
+    /**
+     * How many records a consumer has popped and not acked.
+     *
+     * @param consumer the consumer's number
+     * @return a number
+     */
+    public long unacked(int consumer) {
+        return consumer(consumer).unacked();
+    }
+
+    /**
+     * The oldest record that is retained.
+     *
+     * @return its offset; {@link #endOffset} when there is none
+     */
+    public long firstOffset() {
+        return queue.firstOffset();
+    }
+
+    /**
+     * The end.
+     *
+     * @return the offset that the next record gets
+     */
+    public long endOffset() {
+        return queue.endOffset();
+    }
+
+    /**
+     * Finds a record by its time.
+     *
+     * @param micros µs since 1970
+     * @return the offset of the first record that was pushed then or later, or {@link Status#EMPTY} when there is none
+     * @throws MmapQueueException as {@link MmapQueue#find} does
+     */
+    public long find(long micros) {
+        return queue.find(micros).orElse(Status.EMPTY);
+    }
+
+    /**
+     * Gives free ring files back to the disk.
+     *
+     * @return bytes that the disk has got back
+     */
+    public long gc() {
+        return queue.gc();
     }
 
     /**
@@ -166,7 +321,7 @@ public final class QueueHandle {
 
     /** At most, wherever in a segment it begins. */
     private long spaceNeeded(int segmentSize) {
-        long record = Long.parseLong(queue.config().asMap().get("max_event_size")) + RECORD_OVERHEAD;
+        long record = (long) maxEventSize + RECORD_OVERHEAD;
         return record + (record / (segmentSize - SEGMENT_OVERHEAD) + 2) * SEGMENT_OVERHEAD;
     }
 
@@ -181,16 +336,7 @@ public final class QueueHandle {
      * @return the components of {@link QueueStats}, by name: lines of key=value
      */
     public String stats() {
-        QueueStats stats = queue.stats();
-        StringBuilder text = new StringBuilder();
-        for (var component : QueueStats.class.getRecordComponents()) {
-            try {
-                text.append(component.getName()).append('=').append(component.getAccessor().invoke(stats)).append('\n');
-            } catch (ReflectiveOperationException e) {
-                throw new IllegalStateException("a record's own accessor", e);
-            }
-        }
-        return text.toString();
+        return Figures.of(queue.stats(), "\n");
     }
 
     /**

@@ -225,6 +225,38 @@ public final class Stage {
     }
 
     /**
+     * Reads records into the stage, and moves no consumer.
+     *
+     * @param offset the first one's offset
+     * @param maxRecords the most records
+     * @return how many there are in the stage, at least 1, or {@link Status#CLOSED}
+     * @throws MmapQueueException as {@link MmapQueue#getMany} does
+     */
+    public synchronized long get(long offset, int maxRecords) {
+        sink.begin();
+        try {
+            queue.getMany(offset, Math.min(maxRecords, recordLimit()), payloadLimit(), sink);
+            return sink.end();
+        } catch (ClosedException e) {
+            return Status.CLOSED;
+        }
+    }
+
+    /**
+     * Acks the records whose offsets, 64 bits each, are in the stage, each of them alone.
+     *
+     * @param consumer the consumer's number
+     * @param count how many of them there are
+     * @throws MmapQueueException as {@link org.mmapqueue.queue.Consumer#ackSingle(long[])} does; none is acked
+     */
+    public synchronized void ackMany(int consumer, int count) {
+        long[] offsets = new long[count];
+        memory.position(StageLayout.PAYLOAD).asLongBuffer().get(offsets);
+        memory.position(0);
+        handle.consumer(consumer).ackSingle(offsets);
+    }
+
+    /**
      * Puts a piece of a record that is larger than the stage into it.
      *
      * @param from the first byte of it

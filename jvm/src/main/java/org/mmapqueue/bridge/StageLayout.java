@@ -14,6 +14,7 @@ package org.mmapqueue.bridge;
  *     u32 × count  lengths
  *     i64 × count  timestamps, where flag TIMESTAMPS says so
  *     i64 × count  offsets, where flag OFFSETS says so; else they follow each other
+ *     i32 × count  times that each has been handed out, where flag MIXED_ATTEMPTS says so; else all as the first
  * </pre>
  *
  * A record on its own has no columns: the header says it all. One whose payload is larger than the room in the stage
@@ -32,10 +33,12 @@ final class StageLayout {
     static final int TIMESTAMPS = 1;
     /** There is a column of offsets. */
     static final int OFFSETS = 2;
+    /** There is a column of attempts. */
+    static final int MIXED_ATTEMPTS = 4;
 
     /** A stage takes one record for so many of its bytes: room for the columns is set aside. */
     private static final int BYTES_PER_RECORD = 128;
-    private static final int COLUMN_BYTES = Integer.BYTES + 2 * Long.BYTES;
+    private static final int COLUMN_BYTES = 2 * Integer.BYTES + 2 * Long.BYTES;
     private static final int PADDING = 2 * Long.BYTES;
 
     private StageLayout() {

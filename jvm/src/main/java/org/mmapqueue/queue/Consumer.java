@@ -228,6 +228,18 @@ public final class Consumer implements AutoCloseable {
     }
 
     /**
+     * Gives records back that nobody has looked at, as if they had not been popped: their attempts do not count. For
+     * callers that pop ahead of their users. What is not in flight any more is left as it is.
+     *
+     * @param offsets the records, in any order
+     * @throws org.mmapqueue.errors.OutOfRangeException when this consumer has not popped one of them; none is given
+     *     back
+     */
+    public void unpop(long[] offsets) {
+        queue.unpop(core(), offsets);
+    }
+
+    /**
      * Goes to another place: reading and committed position both, so that what lies before it counts as acked and what
      * lies behind it as not. What was popped before can be acked no more. Attempts are forgotten, but for
      * {@link StartAt#COMMITTED}, which gives back what was popped and not acked.
@@ -261,7 +273,7 @@ public final class Consumer implements AutoCloseable {
     /**
      * How far the consumer is behind.
      *
-     * @return records that it has not acked
+     * @return records from the first one that is not acked to the end; some of them may be acked, out of order
      */
     public long lag() {
         return Math.max(0, queue.endOffset() - core().committedOffset());

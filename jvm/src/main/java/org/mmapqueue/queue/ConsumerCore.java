@@ -122,7 +122,7 @@ final class ConsumerCore implements Closeable {
 
     /** Records that are not popped, or given back, in a queue that ends with record {@code end} - 1. */
     long size(long end) {
-        return claimed(() -> Math.max(0, end - window.next()) + window.returned());
+        return claimed(() -> Math.max(0, end - window.next() - remembered.acked(window.next())) + window.returned());
     }
 
     private <T> T claimed(Callable<T> work) {
@@ -347,6 +347,20 @@ final class ConsumerCore implements Closeable {
                 throw outOfRange("nack by consumer " + name + " of a record that it has acked", offset);
             }
             return redelivery.giveBack(offset, -Math.floorDiv(-delayNanos, TimeUnit.MILLISECONDS.toNanos(1)));
+        });
+    }
+
+    /** Takes records back as if they had not been popped; those that are not out any more are left as they are. */
+    void unpop(long[] offsets) {
+        claimed(() -> {
+            checkUsable();
+            for (long offset : offsets) {
+                checkPopped(offset, "unpop");
+            }
+            for (long offset : offsets) {
+                redelivery.unpop(offset);
+            }
+            return offsets.length;
         });
     }
 

@@ -5,7 +5,7 @@ package org.mmapqueue.queue;
  *
  * @param name its name
  * @param committedOffset the offset of its first record that is not acked
- * @param lagRecords records that it has not acked
+ * @param lagRecords records from there to the end; some of them may be acked, out of order
  * @param lagBytes bytes of the log from there to the end, headers and padding included
  * @param lagMicros how long ago the first record that is not acked was pushed, in µs; 0 when there is none, or when the
  *     queue stores no timestamps

@@ -390,6 +390,21 @@ public final class MmapQueue implements AutoCloseable {
     }
 
     /**
+     * Reads records without an allocation for each, and moves no consumer.
+     *
+     * @param offset the first one's number
+     * @param count the most records
+     * @param maxBytes the most bytes of payload; a first record that is larger is read all the same
+     * @param handler is called with each record, in order, with 0 attempts; it must not read in this queue
+     * @return how many there were, at least one
+     * @throws org.mmapqueue.errors.OutOfRangeException when the first one is not retained any more, or not there yet
+     * @throws org.mmapqueue.errors.CorruptException when the first one is damaged
+     */
+    public int getMany(long offset, int count, long maxBytes, MessageHandler handler) {
+        return core().log().browser().get(offset, count, maxBytes, handler);
+    }
+
+    /**
      * Finds a record by the time at which it was pushed.
      *
      * @param micros the time, µs since 1970

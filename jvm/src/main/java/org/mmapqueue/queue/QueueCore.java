@@ -168,6 +168,11 @@ final class QueueCore {
         arrived.signalAll();
     }
 
+    void unpop(ConsumerCore consumer, long[] offsets) {
+        consumer.unpop(offsets);
+        arrived.signalAll();
+    }
+
     private void bury(ConsumerCore consumer) {
         deadLetters.bury(consumer);
         freed();

@@ -175,6 +175,14 @@ final class Redelivery {
         return false;
     }
 
+    /** Takes a record back that nobody has got, though it was popped. */
+    void unpop(long offset) {
+        if (window.state(offset) == Window.OUT) {
+            window.unpopped(offset);
+            returned.add(0, offset);
+        }
+    }
+
     /** A record in the window, marked so, goes to the dead-letter queue. */
     void dies(long offset) {
         dying.add(0, offset);

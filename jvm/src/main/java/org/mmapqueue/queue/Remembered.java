@@ -36,6 +36,19 @@ final class Remembered {
         return size == 0 ? first : ends[size - 1];
     }
 
+    /** How many records from {@code offset} on are acked: the one that is asked for next, or one before it. */
+    long acked(long offset) {
+        long acked = 0;
+        long from = offset;
+        for (int run = at; run < size; run++) {
+            if (times[run] == ACKED) {
+                acked += Math.max(0, ends[run] - from);
+            }
+            from = Math.max(from, ends[run]);
+        }
+        return acked;
+    }
+
     /** Whether nothing is known of the record that would be asked for next, nor of any behind it. */
     boolean isOver() {
         return at == size;

@@ -100,6 +100,13 @@ final class Window {
         records[at(offset)] = packed(OUT, attempts);
     }
 
+    /** A record is given back as if it had not been popped this time. */
+    void unpopped(long offset) {
+        int attempts = attempts(offset) - 1;
+        mark(offset, RETURNED);
+        records[at(offset)] = packed(RETURNED, attempts);
+    }
+
     /** Something has become of a record in the window. */
     void mark(long offset, int state) {
         count(state(offset), -1);

@@ -1,0 +1,84 @@
+"""The keys that a queue may be opened with."""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TypedDict
+
+from mmapqueue import _names
+from mmapqueue._errors import ConfigError
+from mmapqueue._sizes import size_in_bytes
+
+_CAPACITY = "capacity"
+_DIRECTORY = "queue_dir"
+_DEAD_LETTERS = "dead_letter_dir"
+
+
+class Configuration(TypedDict, total=False):
+    """The keys that a queue may be opened with; docs/CONFIGURATION.md has their defaults and ranges.
+
+    A key that is not given is as the directory has it, if there is a queue in it, else the default.
+
+    Attributes:
+        segment_size: Bytes of a segment file.
+        max_in_mem_segments: The most segments that are mapped at once.
+        queue_capacity_segments: Segments in the ring.
+        flush_period: A flush begins at the latest so many ms after the last one.
+        flush_ceiling_num: A flush begins when so many records have been pushed since the last one.
+        max_event_size: The largest record, in bytes.
+        timestamps: Whether each record stores when it was pushed.
+        format_version: Of a new directory: 2, or 1 for that of Apache SkyWalking Satellite.
+        v1_recover: Up to where a version 1 directory is taken for whole: "watermark" or "writing".
+        read_only: Whether another process writes.
+        max_unacked: The most records from the first one that is not acked to the last one that was popped.
+        visibility_timeout: ms after which a record that is not acked is popped again; 0 for never.
+        max_attempts: Times that a record is handed out before it goes to dead_letter_dir; 0 for without end.
+        dead_letter_dir: Directory of the queue that those go to; set with max_attempts or not at all.
+        max_consumer_lag: Bytes of the log that a consumer may be behind before records are dropped for it; 0 for
+            without end.
+        retain_ms: ms for which records stay to be read again, after every consumer has acked them; 0 when time does
+            not count.
+        retain_bytes: Bytes of the log that stay to be read again; 0 when size does not count.
+        gc_on_idle: ms without a push after which ring files that hold nothing are deleted; 0 for never.
+        wait_strategy: How threads wait: "backoff", "park" or "spin".
+        capacity: Bytes; stands for queue_capacity_segments, rounded up to whole segments.
+    """
+
+    segment_size: int | str
+    max_in_mem_segments: int
+    queue_capacity_segments: int
+    flush_period: int
+    flush_ceiling_num: int
+    max_event_size: int | str
+    timestamps: bool
+    format_version: int
+    v1_recover: str
+    read_only: bool
+    max_unacked: int
+    visibility_timeout: int
+    max_attempts: int
+    dead_letter_dir: str | os.PathLike[str]
+    max_consumer_lag: int | str
+    retain_ms: int
+    retain_bytes: int | str
+    gc_on_idle: int
+    wait_strategy: str
+    capacity: int | str
+
+
+def options(directory: str, configuration: Mapping[str, object]) -> str:
+    """The configuration of the queue in a directory as the JVM takes it."""
+    words: list[str] = []
+    for key, value in {_DIRECTORY: directory, **configuration}.items():
+        if value is None:
+            continue
+        if key == _CAPACITY:
+            value = size_in_bytes(key, value)  # type: ignore[arg-type]
+        if key == _DEAD_LETTERS and isinstance(value, str | os.PathLike) and str(value):
+            # The JVM may have another working directory.
+            value = Path(value).absolute()
+        text = str(value).lower() if isinstance(value, bool) else str(value)
+        if _names.SEPARATOR in key + text:
+            raise ConfigError(f"{key} = {text!r} is refused; allowed: no NUL", key, text, "no NUL")
+        words += [key, text]
+    return _names.SEPARATOR.join(words)
