@@ -74,13 +74,20 @@ class ConsumerModel:
         self.given_back -= offsets
         self.front = [offset for offset in self.front if offset not in offsets]
 
+    def unpop(self) -> None:
+        """What was not given counts as not popped."""
+        for offset in self.front:
+            self.attempts[offset] -= 1
+
     def give_all_back(self) -> None:
+        self.unpop()
         self.given_back |= self.out | {*self.front}
         self.out.clear()
         self.front.clear()
 
     def begin_anew(self) -> None:
         """After a close: what was not acked is popped again, in order."""
+        self.unpop()
         self.out.clear()
         self.given_back.clear()
         self.front.clear()
@@ -91,7 +98,7 @@ class ConsumerModel:
         """All is acked up to where the consumer stands, and there is a gap, or what it has to find anew."""
         assert committed >= self.committed
         assert self.acked.issuperset(range(self.committed, committed))
-        assert committed not in self.acked or committed in self.remembered
+        assert committed not in self.acked
         self.committed = committed
         self.acked = {offset for offset in self.acked if offset >= committed}
 
@@ -340,8 +347,7 @@ class QueueModel(RuleBasedStateMachine):
             for name, consumer in self.consumers.items():
                 model = self.models[name]
                 model.check_committed(len(self.log) - consumer.lag())
-                to_come = len(model.to_come(len(self.log)))
-                assert to_come <= consumer.size() <= to_come + sum(offset >= model.new for offset in model.remembered)
+                assert consumer.size() == len(model.to_come(len(self.log)))
                 assert consumer.unacked() == len(model.out) + len(model.given_back)
             assert self.queue.end_offset() == self.queue.stats().end_offset == len(self.log)
             assert self.queue.first_offset() == self.first()

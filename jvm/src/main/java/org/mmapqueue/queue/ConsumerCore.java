@@ -164,6 +164,7 @@ final class ConsumerCore implements Closeable {
             }
             byte[] data = new byte[reader.length];
             reader.read(data);
+            reader.forgetEnd();
             return new Message(window.next(), reader.timestamp, data, 1 + timesBefore);
         });
     }
@@ -218,6 +219,7 @@ final class ConsumerCore implements Closeable {
         } catch (IOException e) {
             throw failed(e);
         } finally {
+            reader.forgetEnd(); // when the handler has thrown
             redelivery.rest();
             claim.exit();
         }

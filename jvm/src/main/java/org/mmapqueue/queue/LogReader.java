@@ -123,7 +123,8 @@ abstract class LogReader {
         endOffset = end;
     }
 
-    private void forgetEnd() {
+    /** Lets go of the segment in which the record ends that was read and is not advanced behind. */
+    final void forgetEnd() {
         if (endSegment != null && endSegment != segment) {
             swapper.unpin(endSegment);
         }

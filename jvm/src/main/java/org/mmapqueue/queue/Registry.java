@@ -31,10 +31,10 @@ import org.mmapqueue.meta.MetaPage;
 /**
  * The consumers that the queue has, whichever process has made them or owns them. Any number of threads.
  *
- * <p>Consumer and writer meet without a lock (decision 011). Who makes a consumer, takes one up or moves one back stores
- * its place, counts the change in meta.dat, and only then looks at what the writer is reclaiming: when that is beyond its
- * place, it waits for the outcome. The writer says what it is reclaiming, and only then looks at the count and the
- * consumers: when one is behind, it gives way. One of the two always sees the other.
+ * <p>Consumer and writer meet without a lock (decision 011). Who makes a consumer, takes one up or moves one back
+ * stores its place, counts the change in meta.dat, and only then looks at what the writer is reclaiming: when that is
+ * beyond its place, it waits for the outcome. The writer says what it is reclaiming, and only then looks at the count
+ * and the consumers: when one is behind, it gives way. One of the two always sees the other.
  */
 final class Registry implements Closeable {
     /** The consumer whose cursors are in meta.dat. */

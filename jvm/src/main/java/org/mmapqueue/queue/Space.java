@@ -18,8 +18,8 @@ import org.mmapqueue.swap.Swapper;
  * Which slots of the ring hold nothing that anybody needs, in the process that writes. Any number of threads.
  *
  * <p>A slot is free when every consumer has passed it, in memory and, so that a loss of power does not bring a cursor
- * back that points into it, on the disk. Before it is used the other processes are told, and the consumers are looked at
- * once more ({@link Registry} has the other half of that).
+ * back that points into it, on the disk. Before it is used the other processes are told, and the consumers are looked
+ * at once more ({@link Registry} has the other half of that).
  */
 final class Space {
     private static final Logger LOG = LoggerFactory.getLogger(Space.class);
