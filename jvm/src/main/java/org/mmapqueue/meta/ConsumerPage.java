@@ -49,6 +49,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
 
     private final DataFile file;
     private final ByteBuffer page;
+    private boolean closed;
 
     private ConsumerPage(DataFile file, MappedByteBuffer mapping) {
         this.file = file;
@@ -165,14 +166,18 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
         return isDeleted() ? Long.MAX_VALUE : ConsumerCursors.super.needed();
     }
 
+    // One that is closed meanwhile was deleted: nobody will look for it on the disk.
     @Override
-    public void force() throws IOException {
-        file.force();
+    public synchronized void force() throws IOException {
+        if (!closed) {
+            file.force();
+        }
     }
 
     // The mapping is left to the garbage collector: a thread that still looks at a cursor must not take the JVM down.
     @Override
-    public void close() throws IOException {
+    public synchronized void close() throws IOException {
+        closed = true;
         file.close();
     }
 }

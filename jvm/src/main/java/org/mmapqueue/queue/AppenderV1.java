@@ -69,9 +69,9 @@ final class AppenderV1 extends Appender {
         } catch (IOException | RuntimeException | Error e) {
             throw poisoned(e);
         }
-        meta.writing(geometry.position(segmentId, offset));
         long first = endOffset();
         endOffset(first + batch.count());
+        meta.writing(geometry.position(segmentId, offset));
         return first;
     }
 

@@ -129,9 +129,9 @@ final class AppenderV2 extends Appender {
 
     private long published(int end, int count) {
         offset = end;
-        meta.writing(geometry.position(segmentId, end));
         long first = endOffset();
-        endOffset(first + count);
+        endOffset(first + count); // before the position: nobody is to stand behind it
+        meta.writing(geometry.position(segmentId, end));
         return first;
     }
 
@@ -155,9 +155,7 @@ final class AppenderV2 extends Appender {
             throw poisoned(e);
         }
         ring.entered(segmentId);
-        long first = endOffset();
-        endOffset(first + batch.count());
-        return first;
+        return endOffset() - batch.count();
     }
 
     /** Writes records that do not fit into the tail's segment: over as many segments as they need. */
@@ -219,6 +217,7 @@ final class AppenderV2 extends Appender {
                 writeBody(batch.array(i), batch.from(i), length, timestamp, index + i + 1, headSegment);
             }
             headSegment.publish(headAt, head);
+            endOffset(index + batch.count());
             meta.writing(geometry.position(id, at));
             if (headSegment != current) {
                 swapper.unpin(headSegment);

@@ -32,7 +32,10 @@ final class Gc {
 
     /** Deletes what is before the head; returns the bytes that the disk has got back. */
     long run(long head) throws IOException {
-        space.reclaim(geometry.segmentOf(head) - 1);
+        if (!space.reclaim(geometry.segmentOf(head) - 1)) {
+            // A segment that ends at the head may be needed for the next record's number; those before it are not.
+            space.reclaim(geometry.segmentOfEnd(head) - 1);
+        }
         // The segment of the end stays: the number of the next record is found there.
         long first = Math.min(space.firstKept(), geometry.segmentOfEnd(meta.writing()));
         long[] freed = {0};

@@ -8,7 +8,7 @@ import org.mmapqueue.errors.ConfigException;
 
 /** Sizes in bytes as people write them: 131072, 128k, 16m, 1g (powers of 1024; "kb" and "kib" mean "k"). */
 final class Sizes {
-    private static final Pattern SIZE = Pattern.compile("\\s*(\\d{1,18})\\s*(?:([kmg])(?:i?b)?|b)?\\s*");
+    private static final Pattern SIZE = Pattern.compile("\\s*(\\d{1,19})\\s*(?:([kmg])(?:i?b)?|b)?\\s*");
 
     private Sizes() {
     }
@@ -20,10 +20,10 @@ final class Sizes {
         }
         String unit = match.group(2);
         int shift = unit == null ? 0 : "kmg".indexOf(unit) * 10 + 10;
-        long number = Long.parseLong(match.group(1));
-        if (number > Long.MAX_VALUE >> shift) {
+        try {
+            return Math.multiplyExact(Long.parseLong(match.group(1)), 1L << shift);
+        } catch (ArithmeticException | NumberFormatException e) {
             throw new ConfigException(key, text, "less than 8 EiB");
         }
-        return number << shift;
     }
 }

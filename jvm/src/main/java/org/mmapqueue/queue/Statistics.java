@@ -25,7 +25,11 @@ final class Statistics {
         List<ConsumerStats> all = new ArrayList<>();
         for (Registry.Named each : registry.all()) {
             ConsumerCore core = owned.stream().filter(one -> one.name().equals(each.name())).findFirst().orElse(null);
-            all.add(of(each, core));
+            ConsumerStats stats = of(each, core);
+            // Another process may have deleted it meanwhile.
+            if (each.cursors().needed() != Long.MAX_VALUE) {
+                all.add(stats);
+            }
         }
         return all;
     }
@@ -49,6 +53,9 @@ final class Statistics {
             try {
                 return log.offsetAt(needed(cursors));
             } catch (MmapQueueException e) {
+                if (cursors.needed() == Long.MAX_VALUE) {
+                    return endOffset;
+                }
                 if (tries == 0) {
                     throw e;
                 }
