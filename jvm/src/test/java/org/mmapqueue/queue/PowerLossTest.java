@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
@@ -275,6 +276,35 @@ class PowerLossTest {
         if (durable == 10) { // no flush has been needed meanwhile
             Files.write(left.resolve("meta.dat"), meta);
         }
+        check(left);
+        close();
+    }
+
+    /**
+     * The cursors on the disk stand at a segment's end, and nothing behind it is there: the number of the next record
+     * is known from that segment alone.
+     */
+    @Test
+    void theSegmentThatEndsAtTheWatermarkIsNotReused() throws IOException {
+        segment = 4096;
+        capacity = 4;
+        open(false);
+        int quarter = (segment - 64) / 4 - 16; // beside its header and timestamp
+        for (int i = 0; i < 4 * capacity; i++) {
+            assertTrue(push(quarter));
+            popAndAck(readers.get(0), 1);
+            if (i == 3) {
+                assertEquals(segment, core.stats().writingPosition());
+                flush();
+            }
+        }
+        assertEquals((long) capacity * segment, core.stats().writingPosition());
+        assertEquals(segment, core.stats().watermarkPosition());
+        assertTrue(push(quarter)); // the slot of the first segment
+        // Of all that was not forced, the new contents of that slot alone have reached the disk.
+        Path left = storage.lose(directory, temp.resolve("left"), new SplittableRandom(1), 0);
+        Files.copy(directory.resolve("0_segment.dat"), left.resolve("0_segment.dat"),
+                StandardCopyOption.REPLACE_EXISTING);
         check(left);
         close();
     }

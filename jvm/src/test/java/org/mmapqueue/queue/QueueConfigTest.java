@@ -45,7 +45,16 @@ class QueueConfigTest {
                 of("timestamps", "true or false", "yes", "1", ""),
                 of("format_version", "2 or 1", "0", "3", "v2"),
                 of("v1_recover", "watermark or writing", "reading", ""),
-                of("read_only", "false or true", "no"))
+                of("read_only", "false or true", "no"),
+                of("max_unacked", "1..1073741824", "0", "-1", "1073741825", "1m", "all"),
+                of("visibility_timeout", "0..2147483647", "-1", "2147483648", "1s"),
+                of("max_attempts", "0..10000", "-1", "10001", "three"),
+                of("max_consumer_lag", "0..9223372036854775807", "-1", "99999999999g", "far"),
+                of("retain_ms", "0..9223372036854775807", "-1", "9223372036854775808", "1d"),
+                of("retain_bytes", "0..9223372036854775807", "-1", "-1k", "x"),
+                of("gc_on_idle", "0..2147483647", "-1", "2147483648", "soon"),
+                of("wait_strategy", "backoff or park or spin", "sleep", ""),
+                of("dead_letter_dir", "the path of a directory", "a\0b"))
                 .flatMap(List::stream);
     }
 
@@ -74,7 +83,13 @@ class QueueConfigTest {
         "max_in_mem_segments, 4, 4", "max_in_mem_segments, ' 12 ', 12", "queue_capacity_segments, 2, 2",
         "flush_period, 1, 1", "flush_ceiling_num, 2147483647, 2147483647", "max_event_size, 134217727, 134217727",
         "max_event_size, 20k, 20480", "timestamps, FALSE, false", "format_version, 1, 1",
-        "v1_recover, Writing, writing", "read_only, true, true"})
+        "v1_recover, Writing, writing", "read_only, true, true", "max_unacked, 1, 1",
+        "max_unacked, 1073741824, 1073741824", "visibility_timeout, 0, 0",
+        "visibility_timeout, 2147483647, 2147483647", "max_attempts, 10000, 10000",
+        "dead_letter_dir, some//where/, some/where", "dead_letter_dir, '', ''", "max_consumer_lag, 16m, 16777216",
+        "max_consumer_lag, 9223372036854775807, 9223372036854775807",
+        "retain_ms, 86400000, 86400000",
+        "retain_bytes, 1g, 1073741824", "gc_on_idle, 5000, 5000", "wait_strategy, Park, park"})
     void goodValuesAreKeptInOneForm(String key, String value, String kept) {
         QueueConfig config = QueueConfig.of(Map.of("queue_dir", "somewhere", key, value));
         assertEquals(Map.of("queue_dir", "somewhere", key, kept), config.asMap());
@@ -118,6 +133,14 @@ class QueueConfigTest {
         assertEquals("max_event_size", refused(() -> builder().maxEventSize("1x")).key());
         assertEquals("format_version", refused(() -> builder().formatVersion(3)).key());
         assertEquals("v1_recover", refused(() -> builder().v1Recover("all")).key());
+        assertEquals("max_unacked", refused(() -> builder().maxUnacked(0)).key());
+        assertEquals("visibility_timeout", refused(() -> builder().visibilityTimeoutMillis(-1)).key());
+        assertEquals("max_attempts", refused(() -> builder().maxAttempts(10_001)).key());
+        assertEquals("max_consumer_lag", refused(() -> builder().maxConsumerLag(-1)).key());
+        assertEquals("retain_ms", refused(() -> builder().retainMillis(-1)).key());
+        assertEquals("retain_bytes", refused(() -> builder().retainBytes(-1)).key());
+        assertEquals("gc_on_idle", refused(() -> builder().gcOnIdleMillis(-1)).key());
+        assertEquals("wait_strategy", refused(() -> builder().waitStrategy("nap")).key());
     }
 
     @Test
@@ -131,6 +154,16 @@ class QueueConfigTest {
                 .entrySet(), without(built.asMap(), "read_only").entrySet());
         assertEquals(Path.of("dir"), built.queueDir());
         assertEquals(built.asMap().toString(), built.toString());
+    }
+
+    @Test
+    void theBuilderAndTheMapSayTheSameOfConsumersAndRetention() {
+        QueueConfig built = QueueConfig.builder(Path.of("dir")).maxUnacked(5).visibilityTimeoutMillis(6)
+                .maxAttempts(7).deadLetterDir(Path.of("dead")).maxConsumerLag(8).retainMillis(9).retainBytes(10)
+                .gcOnIdleMillis(11).waitStrategy("park").build();
+        assertEquals(Map.of("queue_dir", "dir", "max_unacked", "5", "visibility_timeout", "6", "max_attempts", "7",
+                "dead_letter_dir", "dead", "max_consumer_lag", "8", "retain_ms", "9", "retain_bytes", "10",
+                "gc_on_idle", "11", "wait_strategy", "park").entrySet(), built.asMap().entrySet());
     }
 
     private static Map<String, String> without(Map<String, String> map, String key) {
@@ -154,6 +187,64 @@ class QueueConfigTest {
             assertEquals("watermark", effective.get("v1_recover"));
             assertEquals("false", effective.get("read_only"));
         }
+    }
+
+    @Test
+    void withoutFurtherKeysConsumersAreUnboundedAndNothingIsRetained() {
+        try (MmapQueue queue = MmapQueue.open(builder().build())) {
+            Map<String, String> effective = queue.config().asMap();
+            assertEquals("1000000", effective.get("max_unacked"));
+            for (String key : List.of("visibility_timeout", "max_attempts", "max_consumer_lag", "retain_ms",
+                    "retain_bytes", "gc_on_idle")) {
+                assertEquals("0", effective.get(key), key);
+            }
+            assertEquals("", effective.get("dead_letter_dir"));
+            assertEquals("backoff", effective.get("wait_strategy"));
+        }
+    }
+
+    @Test
+    void whatIsInForceIsSaid() {
+        QueueConfig set = builder().maxUnacked(5).visibilityTimeoutMillis(60_000).maxAttempts(7)
+                .deadLetterDir(temp.resolve("dead")).maxConsumerLag(1 << 20).retainMillis(9).retainBytes(10)
+                .gcOnIdleMillis(60_000).waitStrategy("park").build();
+        try (MmapQueue queue = MmapQueue.open(set)) {
+            set.asMap().forEach((key, value) -> assertEquals(value, queue.config().asMap().get(key), key));
+        }
+    }
+
+    @Test
+    void attemptsAndTheirDirectoryAreSetTogether() {
+        ConfigException noDirectory = refused(() -> MmapQueue.open(builder().maxAttempts(3).build()));
+        assertEquals("dead_letter_dir", noDirectory.key());
+        ConfigException noAttempts = refused(() -> MmapQueue.open(
+                builder().deadLetterDir(temp.resolve("dead")).build()));
+        assertEquals("max_attempts", noAttempts.key());
+        for (Path own : List.of(temp.resolve("queue"), temp.resolve("other/../queue/."))) {
+            ConfigException itself = refused(() -> MmapQueue.open(
+                    builder().maxAttempts(3).deadLetterDir(own).build()));
+            assertEquals("dead_letter_dir", itself.key());
+        }
+        assertFalse(Files.exists(temp.resolve("queue")));
+    }
+
+    @Test
+    void agesNeedTimestamps() {
+        ConfigException refused = refused(() -> MmapQueue.open(builder().timestamps(false).retainMillis(5).build()));
+        assertEquals("retain_ms", refused.key());
+        assertEquals("5", refused.value());
+        MmapQueue.open(builder().timestamps(false).retainBytes(5).build()).close();
+        assertEquals("retain_ms", refused(() -> MmapQueue.open(builder().retainMillis(5).build())).key());
+    }
+
+    @ParameterizedTest
+    @CsvSource({"max_consumer_lag, 100000", "retain_ms, 5", "retain_bytes, 70000"})
+    void version1HasNoRoomForThese(String key, String value) {
+        ConfigException refused = refused(() -> MmapQueue.open(QueueConfig.of(Map.of("queue_dir",
+                temp.resolve("queue").toString(), "format_version", "1", key, value))));
+        assertEquals(key, refused.key());
+        assertEquals(value, refused.value());
+        assertFalse(Files.exists(temp.resolve("queue")));
     }
 
     /** The ring must take the largest record beside a segment that is not quite acked yet. */
