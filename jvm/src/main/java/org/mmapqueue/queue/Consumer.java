@@ -67,7 +67,7 @@ public final class Consumer implements AutoCloseable {
     public boolean poll(MessageHandler handler) {
         ConsumerCore core = core();
         int count = queue.poll(core, 1, Long.MAX_VALUE, handler);
-        if (count == ConsumerCore.LIMIT) {
+        if (count == Popping.LIMIT) {
             throw core.limit();
         }
         return count > 0;
@@ -150,7 +150,7 @@ public final class Consumer implements AutoCloseable {
                 return count;
             }
             if (deadline - System.nanoTime() <= 0) {
-                if (count == ConsumerCore.LIMIT) {
+                if (count == Popping.LIMIT) {
                     throw core.limit();
                 }
                 return 0;

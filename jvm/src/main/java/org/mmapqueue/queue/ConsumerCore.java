@@ -21,13 +21,11 @@ import org.mmapqueue.segment.Geometry;
  * position, and each record goes to one of them. Records that were given back come before new ones.
  */
 final class ConsumerCore implements Closeable {
-    /** What poll returns when there is a record, but max_unacked stands before it. */
-    static final int LIMIT = -1;
     private static final long NEVER = Long.MAX_VALUE;
 
     private final String name;
     private final ConsumerCursors cursors;
-    private final LogReader reader;
+    private final Popping popping;
     private final Redelivery redelivery;
     private final Log log;
     private final InFlightFile inFlightFile;
@@ -37,14 +35,10 @@ final class ConsumerCore implements Closeable {
     private final Bookmarks bookmarks = new Bookmarks();
     private final Window window;
     private final Remembered remembered = new Remembered();
-    private final AtomicLong readOffset = new AtomicLong();
     private final AtomicLong committedOffset = new AtomicLong();
     private long committed;
     /** Dropped before it was opened: the number of what it had committed is not known. */
     private boolean placeIsLost;
-    /** How often the record that {@link #next} has found was popped before the queue was closed. */
-    private int timesBefore;
-    private byte[] scratch = new byte[0];
     private volatile boolean closed;
 
     /**
@@ -60,12 +54,13 @@ final class ConsumerCore implements Closeable {
         this.name = name;
         this.cursors = cursors;
         this.log = log;
-        this.reader = log.reader();
         this.inFlightFile = inFlightFile;
         this.ownership = ownership;
-        this.geometry = reader.geometry;
         this.window = new Window(delivery.maxUnacked());
         this.redelivery = new Redelivery(window, bookmarks, log.reader(), delivery);
+        LogReader reader = log.reader();
+        this.geometry = reader.geometry;
+        this.popping = new Popping(reader, cursors, window, bookmarks, remembered, redelivery);
         committed = cursors.committed();
         placeIsLost = cursors.dropped() > committed;
         long stands = standWhereNeeded();
@@ -90,14 +85,12 @@ final class ConsumerCore implements Closeable {
     }
 
     private void standAt(long position, long offset) {
-        reader.moveTo(position);
         redelivery.reset();
         remembered.clear();
         window.reset(offset);
         bookmarks.reset(offset, position);
-        readOffset.set(offset);
+        popping.standAt(position);
         committedOffset.set(offset);
-        cursors.reading(position);
     }
 
     String name() {
@@ -109,7 +102,7 @@ final class ConsumerCore implements Closeable {
     }
 
     long readOffset() {
-        return readOffset.get();
+        return popping.readOffset();
     }
 
     long committedOffset() {
@@ -145,7 +138,7 @@ final class ConsumerCore implements Closeable {
         Message[] one = {null};
         int count = poll(1, Long.MAX_VALUE, (offset, timestamp, buffer, start, length, attempts) ->
                 one[0] = Message.of(offset, timestamp, buffer, start, length, attempts));
-        if (count == LIMIT) {
+        if (count == Popping.LIMIT) {
             throw limit();
         }
         return one[0];
@@ -154,110 +147,35 @@ final class ConsumerCore implements Closeable {
     Message peek() {
         return claimed(() -> {
             checkUsable();
-            redelivery.expire();
-            long again = redelivery.due();
-            if (again >= 0) {
-                return redelivery.read(again);
-            }
-            if (!next()) {
-                return null;
-            }
-            byte[] data = new byte[reader.length];
-            reader.read(data);
-            reader.forgetEnd();
-            return new Message(window.next(), reader.timestamp, data, 1 + timesBefore);
+            return popping.peek();
         });
     }
 
     /**
      * Pops what is there, at most {@code maxRecords} and {@code maxBytes}, at least one when there is one.
      *
-     * @return how many, or {@link #LIMIT}
+     * @return how many, or {@link Popping#LIMIT}
      */
     int poll(int maxRecords, long maxBytes, MessageHandler handler) {
-        int count = 0;
         claim.enter();
         try {
             checkUsable();
-            redelivery.expire();
-            boolean hasReturned = redelivery.hasReturned();
-            long bytes = 0;
-            while (count < maxRecords) {
-                long again = hasReturned ? redelivery.due() : -1;
-                LogReader from = again < 0 ? reader : redelivery.find(again);
-                if (again < 0 && !next()) {
-                    break;
-                }
-                if (again < 0 && window.isFull()) {
-                    return count == 0 ? LIMIT : count;
-                }
-                int length = from.length;
-                bytes += length;
-                if (count > 0 && bytes > maxBytes) {
-                    break;
-                }
-                if (scratch.length < length) {
-                    scratch = new byte[Math.max(length, 2 * scratch.length)];
-                }
-                from.read(scratch);
-                if (again < 0) {
-                    handler.onMessage(window.next(), reader.timestamp, scratch, 0, length, 1 + timesBefore);
-                    step(Window.OUT, 1 + timesBefore);
-                    redelivery.lease(window.next() - 1);
-                } else {
-                    handler.onMessage(again, from.timestamp, scratch, 0, length, window.attempts(again) + 1);
-                    redelivery.popped(again);
-                }
-                count++;
-            }
-            return count;
+            return popping.poll(maxRecords, maxBytes, handler);
         } catch (CorruptException e) {
-            if (count > 0) {
-                return count; // the next call raises it; what the handler has got is popped
-            }
             throw orDropped(e);
         } catch (IOException e) {
             throw failed(e);
         } finally {
-            reader.forgetEnd(); // when the handler has thrown
-            redelivery.rest();
+            popping.rest();
             claim.exit();
         }
-    }
-
-    // Goes to the next record that is to be popped, past those that were dealt with before the queue was closed.
-    private boolean next() throws IOException {
-        while (reader.next()) {
-            timesBefore = remembered.isOver() ? 0 : remembered.times(window.next());
-            if (timesBefore == 0 || timesBefore > 0 && !redelivery.isSpent(timesBefore)) {
-                return true;
-            }
-            reader.skip();
-            if (timesBefore == Remembered.ACKED) {
-                step(Window.ACKED, 0);
-            } else {
-                step(Window.DYING, timesBefore);
-                redelivery.dies(window.next() - 1);
-            }
-        }
-        return false;
-    }
-
-    private void step(int state, int attempts) {
-        reader.advance();
-        long position = reader.position();
-        window.add(state, attempts);
-        readOffset.lazySet(window.next());
-        cursors.reading(position);
-        bookmarks.popped(window.next(), position);
     }
 
     /** Whether a pop would find something; any thread, no effect. */
     boolean hasNext() {
         claim.enter();
         try {
-            return closed || cursors.dropped() > committed || redelivery.due() >= 0 || redelivery.hasExpired()
-                    || !window.isFull() && next();
+            return closed || cursors.dropped() > committed || popping.hasNext();
         } catch (IOException | RuntimeException e) {
             return true; // the pop that follows raises it
         } finally {
@@ -284,6 +202,8 @@ final class ConsumerCore implements Closeable {
             checkUsable();
             checkPopped(offset, "ack");
             return offset >= window.first() && commit(window.advance(offset + 1));
+        } catch (CorruptException e) {
+            throw orDropped(e);
         } catch (IOException e) {
             throw failed(e);
         } finally {
@@ -308,6 +228,8 @@ final class ConsumerCore implements Closeable {
                 }
             }
             return window.first() > first && commit(window.first());
+        } catch (CorruptException e) {
+            throw orDropped(e);
         } catch (IOException e) {
             throw failed(e);
         } finally {
@@ -318,8 +240,8 @@ final class ConsumerCore implements Closeable {
     // True when a segment has become free, or room in the window.
     private boolean commit(long acked) throws IOException {
         boolean wasFull = window.next() - committedOffset.getPlain() >= window.most();
-        long first = acked == window.next() ? passAcked() : acked;
-        long position = first == window.next() ? reader.position() : redelivery.positionOf(first);
+        long first = acked == window.next() ? popping.passAcked() : acked;
+        long position = first == window.next() ? popping.position() : redelivery.positionOf(first);
         boolean frees = geometry.segmentOf(position) != geometry.segmentOf(committed);
         if (position > cursors.reading()) {
             cursors.reading(position); // the reader has passed a pad since the last record
@@ -329,15 +251,6 @@ final class ConsumerCore implements Closeable {
         committedOffset.lazySet(first);
         bookmarks.acked(first, position);
         return frees || wasFull;
-    }
-
-    // What was acked before the queue was closed, and follows without a gap.
-    private long passAcked() throws IOException {
-        while (remembered.times(window.next()) == Remembered.ACKED && reader.next()) {
-            reader.skip();
-            step(Window.ACKED, 0);
-        }
-        return window.advance(window.first());
     }
 
     /** Gives a record back; true when it goes to the dead-letter queue, which is the caller's to do. */
@@ -466,7 +379,7 @@ final class ConsumerCore implements Closeable {
     }
 
     private void leave() {
-        reader.leave();
+        popping.leave();
         redelivery.leave();
     }
 }

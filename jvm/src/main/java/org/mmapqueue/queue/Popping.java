@@ -1,0 +1,171 @@
+package org.mmapqueue.queue;
+
+import java.io.IOException;
+import java.util.concurrent.atomic.AtomicLong;
+
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.meta.ConsumerCursors;
+
+/**
+ * What a consumer pops: records that were given back and are due, then new ones. Not thread-safe, but for
+ * {@link #readOffset}: the consumer's claim guards it.
+ */
+final class Popping {
+    /** What poll returns when there is a record, but max_unacked stands before it. */
+    static final int LIMIT = -1;
+
+    private final LogReader reader;
+    private final ConsumerCursors cursors;
+    private final Window window;
+    private final Bookmarks bookmarks;
+    private final Remembered remembered;
+    private final Redelivery redelivery;
+    private final AtomicLong readOffset = new AtomicLong();
+    /** How often the record that {@link #next} has found was popped before the queue was closed. */
+    private int timesBefore;
+    private byte[] scratch = new byte[0];
+
+    /**
+     * Stands nowhere yet.
+     *
+     * @param reader its own, for new records
+     */
+    Popping(LogReader reader, ConsumerCursors cursors, Window window, Bookmarks bookmarks, Remembered remembered,
+            Redelivery redelivery) {
+        this.reader = reader;
+        this.cursors = cursors;
+        this.window = window;
+        this.bookmarks = bookmarks;
+        this.remembered = remembered;
+        this.redelivery = redelivery;
+    }
+
+    /** Goes to the place behind which the record begins that the window says is next. */
+    void standAt(long position) {
+        reader.moveTo(position);
+        readOffset.set(window.next());
+        cursors.reading(position);
+    }
+
+    /** The record that is popped next for the first time. Any thread. */
+    long readOffset() {
+        return readOffset.get();
+    }
+
+    /** The place behind which it begins. */
+    long position() {
+        return reader.position();
+    }
+
+    /** What would be popped next; null when there is nothing. */
+    Message peek() throws IOException {
+        redelivery.expire();
+        long again = redelivery.due();
+        if (again >= 0) {
+            return redelivery.read(again);
+        }
+        if (!next()) {
+            return null;
+        }
+        byte[] data = new byte[reader.length];
+        reader.read(data);
+        reader.forgetEnd();
+        return new Message(window.next(), reader.timestamp, data, 1 + timesBefore);
+    }
+
+    /** As {@link ConsumerCore#poll(int, long, MessageHandler)}. */
+    int poll(int maxRecords, long maxBytes, MessageHandler handler) throws IOException {
+        int count = 0;
+        try {
+            redelivery.expire();
+            boolean hasReturned = redelivery.hasReturned();
+            long bytes = 0;
+            while (count < maxRecords) {
+                long again = hasReturned ? redelivery.due() : -1;
+                LogReader from = again < 0 ? reader : redelivery.find(again);
+                if (again < 0 && !next()) {
+                    break;
+                }
+                if (again < 0 && window.isFull()) {
+                    return count == 0 ? LIMIT : count;
+                }
+                int length = from.length;
+                bytes += length;
+                if (count > 0 && bytes > maxBytes) {
+                    break;
+                }
+                if (scratch.length < length) {
+                    scratch = new byte[Math.max(length, 2 * scratch.length)];
+                }
+                from.read(scratch);
+                if (again < 0) {
+                    handler.onMessage(window.next(), reader.timestamp, scratch, 0, length, 1 + timesBefore);
+                    step(Window.OUT, 1 + timesBefore);
+                    redelivery.lease(window.next() - 1);
+                } else {
+                    handler.onMessage(again, from.timestamp, scratch, 0, length, window.attempts(again) + 1);
+                    redelivery.popped(again);
+                }
+                count++;
+            }
+            return count;
+        } catch (CorruptException e) {
+            if (count > 0) {
+                return count; // the next call raises it; what the handler has got is popped
+            }
+            throw e;
+        }
+    }
+
+    /** Whether a poll would find something. */
+    boolean hasNext() throws IOException {
+        return redelivery.due() >= 0 || redelivery.hasExpired() || !window.isFull() && next();
+    }
+
+    // Goes to the next record that is to be popped, past those that were dealt with before the queue was closed.
+    private boolean next() throws IOException {
+        while (reader.next()) {
+            timesBefore = remembered.isOver() ? 0 : remembered.times(window.next());
+            if (timesBefore == 0 || timesBefore > 0 && !redelivery.isSpent(timesBefore)) {
+                return true;
+            }
+            reader.skip();
+            if (timesBefore == Remembered.ACKED) {
+                step(Window.ACKED, 0);
+            } else {
+                step(Window.DYING, timesBefore);
+                redelivery.dies(window.next() - 1);
+            }
+        }
+        return false;
+    }
+
+    private void step(int state, int attempts) {
+        reader.advance();
+        long position = reader.position();
+        window.add(state, attempts);
+        readOffset.lazySet(window.next());
+        cursors.reading(position);
+        bookmarks.popped(window.next(), position);
+    }
+
+    /** Passes what was acked before the queue was closed and comes next; the first record that is not acked then. */
+    long passAcked() throws IOException {
+        while (remembered.times(window.next()) == Remembered.ACKED && reader.next()) {
+            reader.skip();
+            step(Window.ACKED, 0);
+        }
+        return window.advance(window.first());
+    }
+
+    /** Holds no segment but the one that it stands in. */
+    void rest() {
+        reader.forgetEnd(); // when the handler has thrown
+        redelivery.rest();
+    }
+
+    /** Lets go of everything. */
+    void leave() {
+        reader.leave();
+    }
+}
