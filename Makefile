@@ -28,10 +28,10 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python soak wakeups fanout gets lint format bench demo demo-clean lock clean distclean
+.PHONY: help setup build test test-java test-python soak consumer-race wakeups fanout gets lint format bench demo demo-clean lock clean distclean
 
 help: ## List the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 setup: $(PACKAGE_READY) ## Install what is missing: Gradle, .venv with the locked requirements, the package
 
@@ -64,6 +64,11 @@ gets: $(TEST_CP) ## Measure reads at random in a queue of SIZE=2g of 1 KiB recor
 	java -Xmx64m @$(TEST_CP) org.mmapqueue.soak.RandomGets $(SIZE) $(SEGMENT)
 gets: SIZE ?= 2g
 gets: SEGMENT ?= 64m
+
+consumer-race: $(TEST_CP) ## Race processes over consumers and space (N=10 rounds; SEED=… to repeat one)
+	java -Xmx256m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	    @$(TEST_CP) org.mmapqueue.soak.ConsumerRace $(N) $(SEED)
+consumer-race: N ?= 10
 
 lint: $(PACKAGE_READY) ## Check the Python sources: ruff, mypy (javac checks the Java ones in every build)
 	$(PY) -m ruff check .

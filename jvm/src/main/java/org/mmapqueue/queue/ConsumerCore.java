@@ -342,10 +342,9 @@ final class ConsumerCore implements Closeable {
 
     // The writer has taken what this consumer was too slow to ack.
     private DroppedException dropped() {
-        long expected = window.first();
-        long first;
+        // Before committed is stored: after that the writer takes the next drop for a new one.
+        long first = placeIsLost ? cursors.droppedFirst() : window.first();
         do {
-            first = placeIsLost ? cursors.droppedFirst() : expected;
             committed = standWhereNeeded();
             cursors.committed(committed);
         } while (!cursors.noteDrop(committed));

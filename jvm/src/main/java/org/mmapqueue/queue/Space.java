@@ -194,12 +194,15 @@ final class Space {
         }
         LogReaderV2 reader = new LogReaderV2(swapper, geometry, meta.fields(), meta::writing);
         try {
-            long first = consumer.dropped() > consumer.committed() ? consumer.droppedFirst()
-                    : Locator.find(reader, needed, writing).offset();
+            boolean goesOn = consumer.dropped() > consumer.committed();
+            long first = goesOn ? consumer.droppedFirst() : Locator.find(reader, needed, writing).offset();
             long next = Locator.find(reader, to, writing).offset();
             consumer.drop(to, first);
-            LOG.warn("consumer {} is {} bytes behind, and max_consumer_lag is {}: records {}..{} are dropped for it",
-                    name, writing - needed, maxConsumerLag, first, next - 1);
+            // Once until it takes note: from then on it may lose a segment for each that is written.
+            if (!goesOn) {
+                LOG.warn("consumer {} is {} bytes behind, and max_consumer_lag is {}: records from {} to {} are dropped"
+                        + " for it, and more until it reads on", name, writing - needed, maxConsumerLag, first, next - 1);
+            }
         } finally {
             reader.leave();
         }

@@ -9,11 +9,11 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /** Another JVM with the class path of the tests, talked to by lines. */
-final class ChildJvm implements AutoCloseable {
+public final class ChildJvm implements AutoCloseable {
     private final Process process;
     private final BufferedReader output;
 
-    ChildJvm(Class<?> main, Object... arguments) throws IOException {
+    public ChildJvm(Class<?> main, Object... arguments) throws IOException {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xshare:auto",
                 "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-cp",
@@ -25,16 +25,16 @@ final class ChildJvm implements AutoCloseable {
         this.output = process.inputReader(StandardCharsets.US_ASCII);
     }
 
-    long pid() {
+    public long pid() {
         return process.pid();
     }
 
     /** The next line it says; null when it has ended. */
-    String line() throws IOException {
+    public String line() throws IOException {
         return output.readLine();
     }
 
-    String expect(String start) throws IOException {
+    public String expect(String start) throws IOException {
         String line = line();
         if (line == null || !line.startsWith(start)) {
             throw new AssertionError("expected a line that begins with " + start + ", but got " + line);
@@ -42,19 +42,19 @@ final class ChildJvm implements AutoCloseable {
         return line.substring(start.length()).trim();
     }
 
-    void say(String line) throws IOException {
+    public void say(String line) throws IOException {
         process.getOutputStream().write((line + "\n").getBytes(StandardCharsets.US_ASCII));
         process.getOutputStream().flush();
     }
 
     /** SIGKILL. What it has said can still be read. */
-    void kill() throws InterruptedException {
+    public void kill() throws InterruptedException {
         // Process.destroyForcibly closes the pipes, too.
         process.toHandle().destroyForcibly();
         exitCode();
     }
 
-    int exitCode() throws InterruptedException {
+    public int exitCode() throws InterruptedException {
         if (!process.waitFor(60, TimeUnit.SECONDS)) {
             throw new AssertionError("process " + pid() + " does not end");
         }

@@ -1,0 +1,155 @@
+package org.mmapqueue.soak;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+import org.mmapqueue.errors.FullException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.queue.Consumer;
+import org.mmapqueue.queue.Message;
+import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.queue.QueueConfig;
+import org.mmapqueue.queue.StartAt;
+
+/** Keeps the ring turning: pushes as fast as it goes, with a consumer that acks at once, and perhaps calls of gc. */
+final class RaceWriter implements AutoCloseable {
+    /** The limit only catches a writer that is full for good. */
+    static final Duration PATIENCE = Duration.ofSeconds(60);
+
+    private final RaceTally tally;
+    private final MmapQueue queue;
+    private final List<Thread> threads = new ArrayList<>();
+    private int breathEach = Integer.MAX_VALUE;
+    private volatile boolean stopped;
+
+    RaceWriter(QueueConfig config, RaceTally tally) {
+        this.tally = tally;
+        this.queue = MmapQueue.open(config);
+    }
+
+    static RaceWriter on(Path directory, int capacity, RaceTally tally) {
+        return new RaceWriter(RaceRecords.writer(directory, capacity).build(), tally);
+    }
+
+    MmapQueue queue() {
+        return queue;
+    }
+
+    /** Rests a moment after so many records: who is dropped when it is slow would never be in time otherwise. */
+    RaceWriter pacing(int records) {
+        breathEach = records;
+        return this;
+    }
+
+    /** Starts pushing without end; with a call of gc after so many records, or 0 for none. */
+    RaceWriter pushing(int gcEach) {
+        return pushing(gcEach, Long.MAX_VALUE);
+    }
+
+    /** Starts pushing records up to an offset. */
+    RaceWriter pushing(int gcEach, long end) {
+        start("pusher", () -> {
+            for (long next = queue.endOffset(); !stopped && next < end; next++) {
+                push(next);
+                if (next % breathEach == breathEach - 1) {
+                    Thread.sleep(1);
+                }
+                if (gcEach > 0 && next % gcEach == 0) {
+                    tally.add("bytes given back", queue.gc());
+                }
+            }
+        });
+        return this;
+    }
+
+    // In slices: the end of the race need not be waited for in a full ring.
+    private void push(long next) throws InterruptedException {
+        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        while (!stopped) {
+            try {
+                long offset = queue.push(RaceRecords.of(next), Duration.ofMillis(200));
+                RaceRecords.require(offset == next, "push returned " + offset + " for " + next);
+                return;
+            } catch (FullException e) {
+                if (System.nanoTime() - deadline > 0) {
+                    tally.fault("full for good, consumers " + queue.consumerStats(), e);
+                    deadline = Long.MAX_VALUE / 2 + System.nanoTime();
+                }
+            }
+        }
+    }
+
+    /** Starts popping and acking by the default consumer. */
+    RaceWriter acking() {
+        start("acker", () -> {
+            Consumer consumer = queue.consumer();
+            long next = consumer.readOffset();
+            while (!stopped) {
+                for (Message message : consumer.popBatch(64, Long.MAX_VALUE, Duration.ofMillis(50))) {
+                    RaceRecords.check(message, next++);
+                }
+                if (next > 0) {
+                    consumer.ack(next - 1);
+                }
+            }
+        });
+        return this;
+    }
+
+    private interface Work {
+        void run() throws InterruptedException;
+    }
+
+    private void start(String name, Work work) {
+        Thread thread = new Thread(() -> {
+            try {
+                work.run();
+            } catch (InterruptedException | RuntimeException e) {
+                tally.fault("the writer's " + name, e);
+            }
+        }, name);
+        threads.add(thread);
+        thread.start();
+    }
+
+    /** Stops. The default consumer, where there is one, must find every record that is left. */
+    @Override
+    public void close() {
+        stopped = true;
+        threads.forEach(RaceWriter::join);
+        tally.add("records pushed", queue.endOffset());
+        tally.add("laps", queue.stats().writingPosition() / RaceRecords.SEGMENT / queue.stats().capacitySegments());
+        try {
+            drain();
+        } catch (RuntimeException e) {
+            tally.fault("at the end", e);
+        } finally {
+            queue.close();
+        }
+    }
+
+    private static void join(Thread thread) {
+        try {
+            thread.join();
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    private void drain() {
+        if (!queue.consumers().contains("default")) {
+            return;
+        }
+        Consumer consumer = queue.consumer("default", StartAt.EARLIEST);
+        long next = consumer.readOffset();
+        for (Message message = consumer.poll(); message != null; message = consumer.poll()) {
+            RaceRecords.check(message, next++);
+        }
+        if (next != queue.endOffset()) {
+            throw new MmapQueueException("the default consumer ends at " + next + ", the queue at "
+                    + queue.endOffset());
+        }
+    }
+}
