@@ -201,7 +201,8 @@ final class Space {
             // Once until it takes note: from then on it may lose a segment for each that is written.
             if (!goesOn) {
                 LOG.warn("consumer {} is {} bytes behind, and max_consumer_lag is {}: records from {} to {} are dropped"
-                        + " for it, and more until it reads on", name, writing - needed, maxConsumerLag, first, next - 1);
+                        + " for it, and more until it reads on", name, writing - needed, maxConsumerLag, first,
+                        next - 1);
             }
         } finally {
             reader.leave();
