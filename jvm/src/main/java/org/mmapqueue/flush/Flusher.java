@@ -211,8 +211,9 @@ public final class Flusher implements Closeable {
         while (awaitTurn()) {
             try {
                 flush();
-            } catch (PoisonedException e) {
+            } catch (RuntimeException | Error e) {
                 // Everyone who pushes or flushes from now on is told.
+                poison(e);
                 return;
             }
         }
@@ -244,7 +245,8 @@ public final class Flusher implements Closeable {
     private void guarded(Forcing forcing) {
         try {
             forcing.run();
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | Error e) {
+            // An Error, too: it may hide that a force has failed.
             poison(e);
             throwIfPoisoned();
         }

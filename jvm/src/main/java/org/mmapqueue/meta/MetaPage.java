@@ -65,6 +65,9 @@ public interface MetaPage extends ConsumerCursors, Closeable {
     /** Refreshes the readable table from the live cursors. */
     void mirror();
 
+    /** Whether the readable table has the writing position and the watermark that the live cursors have. */
+    boolean isMirrored();
+
     /** Whether the last writer closed the queue. */
     boolean clean();
 

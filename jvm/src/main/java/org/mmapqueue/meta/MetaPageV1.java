@@ -225,6 +225,11 @@ public final class MetaPageV1 implements MetaPage {
     }
 
     @Override
+    public boolean isMirrored() {
+        return true;
+    }
+
+    @Override
     public boolean clean() {
         return writing == watermark;
     }

@@ -254,6 +254,17 @@ public final class MetaPageV2 implements MetaPage {
     }
 
     @Override
+    public boolean isMirrored() {
+        return tableAt(MetaDescriptor.TABLE_WRITING) == writing()
+                && tableAt(MetaDescriptor.TABLE_WATERMARK) == watermark();
+    }
+
+    private long tableAt(int at) {
+        return (long) Mapped.LONG.getOpaque(page, at) * fields.segmentSize()
+                + (long) Mapped.LONG.getOpaque(page, at + 8);
+    }
+
+    @Override
     public boolean clean() {
         return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.CLEAN_MARK) == MetaDescriptor.CLEAN;
     }

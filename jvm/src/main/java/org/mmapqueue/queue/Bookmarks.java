@@ -34,7 +34,11 @@ final class Bookmarks {
                 thinOut();
                 return;
             }
-            grow();
+            try {
+                grow();
+            } catch (OutOfMemoryError e) {
+                return; // one bookmark less, and a longer walk
+            }
         }
         offsets[at(size)] = offset;
         positions[at(size)] = position;

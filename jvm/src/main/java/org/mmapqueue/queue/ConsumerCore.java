@@ -166,8 +166,11 @@ final class ConsumerCore implements Closeable {
         } catch (IOException e) {
             throw failed(e);
         } finally {
-            popping.rest();
-            claim.exit();
+            try {
+                popping.rest();
+            } finally {
+                claim.exit();
+            }
         }
     }
 

@@ -22,9 +22,10 @@ import org.mmapqueue.meta.MetaFields;
  *  0  magic (8)
  *  8  queue UUID, least significant 8 bytes (8)
  * 16  committed position (8)
- * 24  number of runs (4)
- * 28  CRC32C of bytes 0..27 and 32.. (4)
- * 32  runs, 8 bytes each: number of records (4), times popped (4), or -1 for acked; the first begins at committed
+ * 24  epoch (8)
+ * 32  number of runs (4)
+ * 36  CRC32C of bytes 0..35 and 40.. (4)
+ * 40  runs, 8 bytes each: number of records (4), times popped (4), or -1 for acked; the first begins at committed
  * </pre>
  */
 final class InFlightFile {
@@ -33,9 +34,10 @@ final class InFlightFile {
     private static final long MAGIC = 0x3246_4951_5041_4D4DL;
     private static final int UUID_LOW = 8;
     private static final int COMMITTED = 16;
-    private static final int COUNT = 24;
-    private static final int CHECKSUM = 28;
-    private static final int RUNS = 32;
+    private static final int EPOCH = 24;
+    private static final int COUNT = 32;
+    private static final int CHECKSUM = 36;
+    private static final int RUNS = 40;
     private static final int RUN_BYTES = 8;
 
     private final Storage storage;
@@ -70,7 +72,8 @@ final class InFlightFile {
             run[0]++;
         }
         ByteBuffer image = ByteBuffer.allocate(RUNS + runs.size() * RUN_BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        image.putLong(MAGIC).putLong(queue.uuidLow()).putLong(committed).putInt(runs.size()).putInt(0);
+        image.putLong(MAGIC).putLong(queue.uuidLow()).putLong(committed).putLong(queue.epoch());
+        image.putInt(runs.size()).putInt(0);
         runs.forEach(each -> image.putInt(each[0]).putInt(each[1]));
         image.flip();
         image.putInt(CHECKSUM, checksum(image));
@@ -78,6 +81,7 @@ final class InFlightFile {
             file.write(image, 0);
             file.force();
         }
+        storage.forceDirectory(path.getParent());
     }
 
     private static int times(Window window, Remembered remembered, long offset) {
@@ -102,6 +106,8 @@ final class InFlightFile {
         storage.forceDirectory(path.getParent());
         if (image.limit() < RUNS || image.getLong(0) != MAGIC || image.getInt(CHECKSUM) != checksum(image)
                 || image.getLong(UUID_LOW) != queue.uuidLow() || image.getLong(COMMITTED) != committed
+                // A recovery since then may have given these offsets to other records.
+                || image.getLong(EPOCH) != queue.epoch()
                 || image.limit() != RUNS + (long) image.getInt(COUNT) * RUN_BYTES) {
             return;
         }
@@ -123,7 +129,9 @@ final class InFlightFile {
 
     /** Deletes the file, if there is one. */
     void delete() throws IOException {
-        storage.delete(path);
+        if (storage.delete(path)) {
+            storage.forceDirectory(path.getParent());
+        }
     }
 
     private static int checksum(ByteBuffer image) {

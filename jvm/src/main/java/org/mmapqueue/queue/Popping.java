@@ -141,9 +141,9 @@ final class Popping {
     }
 
     private void step(int state, int attempts) {
+        window.add(state, attempts); // first: where memory runs out, nothing has moved
         reader.advance();
         long position = reader.position();
-        window.add(state, attempts);
         readOffset.lazySet(window.next());
         cursors.reading(position);
         bookmarks.popped(window.next(), position);

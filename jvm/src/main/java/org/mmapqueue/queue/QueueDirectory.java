@@ -120,8 +120,11 @@ final class QueueDirectory {
 
     /** Makes the directory where it is not there; the queue's pages come later, under the lock. */
     void createDirectory() throws IOException {
+        Path parent = path.toAbsolutePath().getParent();
         if (!Files.isDirectory(path)) {
             storage.createDirectories(path);
+        } else if (parent != null && Files.isReadable(parent)) {
+            storage.forceDirectory(parent); // whoever made the directory may have died before it did
         }
     }
 

@@ -128,6 +128,10 @@ final class QueueOpener {
             throw new CorruptException(file, 576, "watermark is " + meta.watermark() + " and writing is " + writing
                     + ", expected 0 <= watermark <= writing");
         }
+        if (meta.clean() && !meta.isMirrored()) {
+            throw new CorruptException(file, 512, "writing is " + writing + " and watermark is " + meta.watermark()
+                    + ", but the table that was written when the queue was closed says something else");
+        }
         if (meta.clean()) {
             for (ConsumerCursors cursors : registry.cursors()) {
                 if (cursors.committed() < 0 || cursors.needed() > writing) {

@@ -228,6 +228,9 @@ final class Registry implements Closeable {
     ConsumerCursors takeUp(String name, Place oldest) throws IOException {
         look();
         ConsumerCursors there = find(name);
+        if (there != null && there != meta) {
+            storage.forceDirectory(directory); // whoever made the page may have died before it did
+        }
         while (there != null && !announced(there.needed())) {
             if (there.needed() < meta.reclaimed()) {
                 long position = oldest.position();

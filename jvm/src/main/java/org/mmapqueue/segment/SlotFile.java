@@ -96,9 +96,16 @@ public final class SlotFile {
         map(writable);
     }
 
-    /** What forces a part of the mapping, for a caller that sees to it that the mapping stays meanwhile. */
-    public Forcing forcing() {
+    /**
+     * What forces a part of the mapping, for a caller that sees to it that the mapping stays meanwhile.
+     *
+     * @param whole whether all of it, and the file's length, are to be forced instead
+     */
+    public Forcing forcing(boolean whole) {
         DataFile forced = file;
+        if (whole) {
+            return (from, to) -> forced.force();
+        }
         MappedByteBuffer bytes = mapping;
         return (from, to) -> forced.force(bytes, from, to - from);
     }

@@ -48,6 +48,8 @@ public final class Swapper implements SegmentForcer, Closeable {
     private final Condition changed = lock.newCondition();
     /** Ring slots whose files were deleted and have not been made again. */
     private final BitSet discarded = new BitSet();
+    /** Ring slots whose files have been forced as a whole by this process: their length is on the disk. */
+    private final BitSet lengthForced = new BitSet();
     private final Unmapper unmapper = new Unmapper(lock, changed);
     private final SlotTable slots;
     private long lastEntered = -1;
@@ -205,6 +207,7 @@ public final class Swapper implements SegmentForcer, Closeable {
             }
             if (slot.file.openToWrite()) {
                 newFiles = true;
+                lengthForced.clear(geometry.slotOf(id));
             }
             discarded.clear(geometry.slotOf(id));
             slot.filling = true;
@@ -374,15 +377,17 @@ public final class Swapper implements SegmentForcer, Closeable {
         }
         Slot slot;
         SlotFile.Forcing forcing;
+        int number = geometry.slotOf(id);
         lock.lock();
         try {
             slot = slots.of(id);
             if (slot != null && (slot.filling || slot.preparedId > id
-                    || slot.segment != null && slot.segment.id() > id) || discarded.get(geometry.slotOf(id))) {
+                    || slot.segment != null && slot.segment.id() > id) || discarded.get(number)) {
                 return; // acked by all, and its slot given to a later one or to nobody
             }
             boolean held = slot != null && slot.file.isMapped();
-            forcing = held ? slot.file.forcing() : null;
+            // A file system may grow a file on the disk only as far as its pages have got there.
+            forcing = held ? slot.file.forcing(!lengthForced.get(number)) : null;
             if (held) {
                 slot.pins++;
                 slot.forced = true;
@@ -390,17 +395,24 @@ public final class Swapper implements SegmentForcer, Closeable {
         } finally {
             lock.unlock();
         }
-        if (forcing == null) {
-            ring.force(id);
-            return;
-        }
+        boolean done = false;
         try {
-            // The range alone: forcing the zeros behind it would make each of their pages fault again.
-            forcing.force(from, to);
+            if (forcing == null) {
+                ring.force(id);
+            } else {
+                // After the first time the range alone: forcing zeros makes each of their pages fault again.
+                forcing.force(from, to);
+            }
+            done = true;
         } finally {
             lock.lock();
             try {
-                unpin(slot);
+                if (done) {
+                    lengthForced.set(number);
+                }
+                if (forcing != null) {
+                    unpin(slot);
+                }
             } finally {
                 lock.unlock();
             }

@@ -194,6 +194,11 @@ class FlusherTest {
         }
 
         @Override
+        public boolean isMirrored() {
+            return true;
+        }
+
+        @Override
         public boolean clean() {
             return false;
         }

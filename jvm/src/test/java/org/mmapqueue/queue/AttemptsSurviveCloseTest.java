@@ -150,12 +150,19 @@ class AttemptsSurviveCloseTest {
     }
 
     @Test
-    void aConsumerThatIsClosedIsNotConcernedByACrash() {
+    void aRecoveryInBetweenMakesItVoid() {
         Consumer consumer = queue.consumer("one", StartAt.EARLIEST);
         work(consumer);
+        long committed = consumer.committedOffset();
         consumer.close();
         aCrashOfTheCopy();
-        assertRemembered(queue.consumer("one", StartAt.EARLIEST));
+        Consumer again = queue.consumer("one", StartAt.EARLIEST);
+        assertEquals(committed, again.committedOffset());
+        for (long offset = committed; offset < 10; offset++) {
+            Message message = again.pop();
+            assertEquals(offset, message.offset());
+            assertEquals(1, message.attempts());
+        }
     }
 
     @Test

@@ -102,7 +102,7 @@ class PopBatchContractTest extends ContractTest {
     void whatAHandlerHasTakenBeforeItThrowsIsPopped() {
         List<Long> got = new ArrayList<>();
         assertThrows(IllegalStateException.class,
-                () -> queue.consumer().popBatch(10, ANY, Duration.ZERO, (at, time, buffer, start, length, times) -> {
+                () -> queue.consumer().popBatch(10, ANY, Duration.ZERO, (offset, time, buffer, at, length, times) -> {
                     if (offset == 3) {
                         throw new IllegalStateException();
                     }
