@@ -63,8 +63,7 @@ final class Recovery {
         long next = fields.epoch() + 1;
         long closed = seal(start.position(), end.position(), next);
         meta.fields(fields.withEpoch(next));
-        meta.writing(closed);
-        meta.watermark(closed);
+        // Before the watermark: a recovery that begins at it must find no consumer inside the pad.
         for (ConsumerCursors consumer : consumers) {
             // Behind the last whole record, though maybe in its segment: what lay there is gone.
             if (consumer.committed() > end.position()) {
@@ -80,6 +79,8 @@ final class Recovery {
             }
             consumer.force();
         }
+        meta.writing(closed);
+        meta.watermark(closed);
         meta.mirror();
         meta.force();
         return new Tail(closed, end.nextOffset(), end.lastTimestamp());
