@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import socket
+import stat
 import subprocess
 import time
 from pathlib import Path
@@ -164,6 +165,35 @@ def test_nobody_comes_in_without_the_token(open_queue: Open) -> None:
             while more := stranger.recv(1000):
                 answer += more
     assert not answer or answer.startswith(b"!x")
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the kernel's list of sockets is Linux's")
+def test_nobody_reaches_it_from_another_machine(open_queue: Open) -> None:
+    open_queue()
+    assert _standalone._running is not None
+    port = _standalone._running.gateway.gateway_parameters.port
+    listening = []
+    for table in Path("/proc/net/tcp"), Path("/proc/net/tcp6"):
+        for line in table.read_text().splitlines()[1:] if table.exists() else []:
+            address, _, number = line.split()[1].partition(":")
+            if int(number, 16) == port and line.split()[3] == "0A":
+                listening.append(address)
+    # 127.0.0.1, as it is or within an address of version 6; words in the machine's order.
+    assert listening
+    assert {address[-8:] for address in listening} <= {"0100007F", "7F000001"}, listening
+
+
+@pytest.mark.parametrize(("mode", "files", "directories"), [(None, 0o600, 0o700), ("640", 0o640, 0o750)])
+def test_who_may_read_what_a_queue_makes(
+    open_queue: Open, tmp_path: Path, mode: str | None, files: int, directories: int
+) -> None:
+    queue = open_queue(tmp_path / "private", file_mode=mode)
+    queue.push(b"secret")
+    queue.consumer("one").pop()
+    queue.close()
+    found = {path: stat.S_IMODE(path.stat().st_mode) for path in [tmp_path / "private", *tmp_path.glob("private/**/*")]}
+    assert {mode for path, mode in found.items() if path.is_file()} == {files}
+    assert {mode for path, mode in found.items() if path.is_dir()} == {directories}
 
 
 def test_its_log_goes_to_pythons(open_queue: Open, caplog: pytest.LogCaptureFixture, capfd) -> None:

@@ -41,6 +41,8 @@ class Configuration(TypedDict, total=False):
         retain_bytes: Bytes of the log that stay to be read again; 0 when size does not count.
         gc_on_idle: ms without a push after which ring files that hold nothing are deleted; 0 for never.
         wait_strategy: How threads wait: "backoff", "park" or "spin".
+        file_mode: Who may read and write the files that are made: "600" (the owner alone), "640", "644", "660", "664"
+            or "666".
         capacity: Bytes; stands for queue_capacity_segments, rounded up to whole segments.
     """
 
@@ -63,6 +65,7 @@ class Configuration(TypedDict, total=False):
     retain_bytes: int | str
     gc_on_idle: int
     wait_strategy: str
+    file_mode: str
     capacity: int | str
 
 

@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.LinkOption;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
@@ -33,21 +34,38 @@ final class DiskFile implements DataFile {
     private FileChannel channel;
     private boolean closed;
 
-    DiskFile(Path path, Storage.Mode mode) throws IOException {
+    DiskFile(Path path, Storage.Mode mode, FileMode fileMode) throws IOException {
         this.path = path;
         this.writable = mode != Storage.Mode.READ;
-        this.channel = openChannel(mode == Storage.Mode.CREATE);
+        this.channel = mode == Storage.Mode.CREATE ? createChannel(fileMode) : openChannel();
     }
 
-    private FileChannel openChannel(boolean create) throws IOException {
+    private FileChannel createChannel(FileMode fileMode) throws IOException {
+        try {
+            Set<OpenOption> options = Set.of(StandardOpenOption.READ, StandardOpenOption.WRITE,
+                    StandardOpenOption.CREATE_NEW, LinkOption.NOFOLLOW_LINKS);
+            FileChannel made = FileChannel.open(path, options, fileMode.ofNewFile());
+            boolean done = false;
+            try {
+                fileMode.setOnFile(path);
+                done = true;
+                return made;
+            } finally {
+                if (!done) {
+                    made.close();
+                }
+            }
+        } catch (FileAlreadyExistsException e) {
+            return openChannel(); // it keeps the rights that it has
+        }
+    }
+
+    private FileChannel openChannel() throws IOException {
         Set<OpenOption> options = new HashSet<>();
         options.add(StandardOpenOption.READ);
         options.add(LinkOption.NOFOLLOW_LINKS);
         if (writable) {
             options.add(StandardOpenOption.WRITE);
-        }
-        if (create) {
-            options.add(StandardOpenOption.CREATE);
         }
         return FileChannel.open(path, options);
     }
@@ -160,7 +178,7 @@ final class DiskFile implements DataFile {
             throw new ClosedChannelException();
         }
         if (!channel.isOpen()) {
-            channel = openChannel(false);
+            channel = openChannel();
         }
         return channel;
     }

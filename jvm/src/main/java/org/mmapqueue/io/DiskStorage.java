@@ -8,17 +8,21 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 
-/** The file system of this machine. Has no state; safe for any number of threads. */
+/** The file system of this machine. Immutable; safe for any number of threads. */
 public final class DiskStorage implements Storage {
-    /** The one instance. */
-    public static final DiskStorage INSTANCE = new DiskStorage();
+    /** Makes files that only their owner may read and write. */
+    public static final DiskStorage INSTANCE = new DiskStorage(FileMode.PRIVATE);
 
-    private DiskStorage() {
+    private final FileMode fileMode;
+
+    /** A storage that makes files with these rights. */
+    public DiskStorage(FileMode fileMode) {
+        this.fileMode = fileMode;
     }
 
     @Override
     public DataFile open(Path path, Mode mode) throws IOException {
-        return new DiskFile(path, mode);
+        return new DiskFile(path, mode, fileMode);
     }
 
     @Override
@@ -28,7 +32,10 @@ public final class DiskStorage implements Storage {
         while (existing != null && !Files.exists(existing)) {
             existing = existing.getParent();
         }
-        Files.createDirectories(absolute);
+        Files.createDirectories(absolute, fileMode.ofNewDirectory());
+        for (Path at = absolute; at != null && !at.equals(existing); at = at.getParent()) {
+            fileMode.setOnDirectory(at);
+        }
         // Every entry made on the way down is forced, or a loss of power could take the whole queue with it.
         for (Path at = absolute.getParent(); at != null && existing != null && at.startsWith(existing);
                 at = at.getParent()) {

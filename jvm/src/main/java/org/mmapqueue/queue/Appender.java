@@ -5,6 +5,7 @@ import java.util.concurrent.atomic.AtomicLong;
 
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.PoisonedException;
 import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.flush.Flusher;
 import org.mmapqueue.meta.MetaPage;
@@ -19,6 +20,8 @@ import org.mmapqueue.swap.Swapper;
 abstract class Appender {
     /** What append returns when there is no room: nothing was stored. */
     static final long FULL = -1;
+    /** A {@link #pendingEnd}: segments were entered, or parts of the tail were moved, that can not be taken back. */
+    static final int BEYOND_REPAIR = -1;
 
     /** What the ring tells and wants to be told. */
     interface Ring {
@@ -50,6 +53,14 @@ abstract class Appender {
     int offset;
     private final AtomicLong endOffset = new AtomicLong();
     private boolean closed;
+    /**
+     * Where the append ends that is under way; 0 when none is, {@link #BEYOND_REPAIR} when it can not be undone. It is
+     * still set after one that has failed. A thread may fail at any call, so what an append leaves behind is told by
+     * stores to fields alone, and put in order by whoever claims the tail next.
+     */
+    int pendingEnd;
+    /** The offset behind the records of that append. */
+    long pendingNext;
 
     Appender(MetaPage meta, Swapper swapper, Flusher flusher, Ring ring, Settings settings) {
         this.meta = meta;
@@ -118,6 +129,64 @@ abstract class Appender {
             throw new ClosedException("the queue is closed");
         }
         flusher.throwIfPoisoned();
+        if (pendingEnd != 0) {
+            settle();
+        }
+    }
+
+    /**
+     * Inside the claim: puts the tail in order after an append that has failed. May fail itself, and be repeated.
+     *
+     * @throws org.mmapqueue.errors.PoisonedException when that can not be done
+     */
+    private void settle() {
+        StackRoom.ensure();
+        if (pendingEnd == BEYOND_REPAIR) {
+            throw poisoned(new IllegalStateException("an append failed half way"));
+        }
+        try {
+            undo();
+        } catch (IOException | RuntimeException | InternalError e) {
+            if (e instanceof InternalError error && !isOfMemory(error)) {
+                throw error;
+            }
+            pendingEnd = BEYOND_REPAIR;
+            throw poisoned(e);
+        }
+    }
+
+    /**
+     * Undoes the append that ends at {@link #pendingEnd}, or completes it when it has been published; can be repeated
+     * from the beginning whenever it fails. Not called when that is {@link #BEYOND_REPAIR}.
+     */
+    abstract void undo() throws IOException;
+
+    /**
+     * Inside the claim, after an append has failed: others are to go on as if it had not begun. Returns when they can.
+     *
+     * @throws org.mmapqueue.errors.PoisonedException when it can not be undone
+     */
+    final void failed(Throwable failure) {
+        if (pendingEnd == 0) {
+            return;
+        }
+        if (isOfMemory(failure)) {
+            pendingEnd = BEYOND_REPAIR;
+        }
+        if (pendingEnd == BEYOND_REPAIR) {
+            throw poisoned(failure);
+        }
+        try {
+            settle();
+        } catch (Error e) {
+            // Whoever claims the tail next does it, and has more room.
+        }
+    }
+
+    // A page of the mapping can not be had: zeros would not get there, either. What the JVM raises at the end of the
+    // stack, when it has to link a call first, has a cause.
+    private static boolean isOfMemory(Throwable failure) {
+        return failure instanceof InternalError && failure.getCause() == null;
     }
 
     /** Prepares the segments behind the tail up to {@code last}; false when a consumer still needs one of them. */
@@ -147,15 +216,32 @@ abstract class Appender {
 
     /** Waits for the append that is under way and lets no other one begin. */
     final void close() {
-        claim.enter();
+        Thread self = claim.enter();
         try {
+            if (!closed && pendingEnd != 0 && flusher.failure() == null) {
+                settleAtLast();
+            }
             closed = true;
+            pendingEnd = 0;
             if (segment != null) {
                 swapper.unpin(segment);
                 segment = null;
             }
-        } finally {
             claim.exit();
+        } catch (Throwable e) {
+            if (claim.owner == self) {
+                claim.owner = null;
+            }
+            throw e;
+        }
+    }
+
+    // The next open of a queue that is marked as closed takes the bytes behind the tail for zeros.
+    private void settleAtLast() {
+        try {
+            settle();
+        } catch (PoisonedException e) {
+            // The queue is closed without the mark.
         }
     }
 }

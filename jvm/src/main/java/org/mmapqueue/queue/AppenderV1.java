@@ -15,6 +15,9 @@ final class AppenderV1 extends Appender {
     private static final int LENGTH_BYTES = 8;
 
     private final int margin;
+    // Of the append that is under way: where it began, and whether all of it is stored.
+    private int startOffset;
+    private boolean stored;
 
     AppenderV1(MetaPage meta, Swapper swapper, Flusher flusher, Ring ring, Settings settings) {
         super(meta, swapper, flusher, ring, settings);
@@ -42,12 +45,21 @@ final class AppenderV1 extends Appender {
             throw new TooLargeException("a batch of " + size + " bytes is larger than what a ring of "
                     + geometry.capacity() + " segments of " + segmentSize + " bytes holds");
         }
-        claim.enter();
+        Thread self = claim.enter();
         try {
             checkUsable();
-            return appendWhole(batch);
-        } finally {
+            long first = appendWhole(batch);
             claim.exit();
+            return first;
+        } catch (Throwable e) {
+            try {
+                failed(e);
+            } finally {
+                if (claim.owner == self) {
+                    claim.owner = null;
+                }
+            }
+            throw e;
         }
     }
 
@@ -58,21 +70,45 @@ final class AppenderV1 extends Appender {
             lastStart = end;
             end = LogReaderV1.normal(geometry, end + LENGTH_BYTES + batch.length(i));
         }
+        if (geometry.segmentOfEnd(end) > segmentId) {
+            StackRoom.ensure();
+        }
         // Satellite would look at the writing position before each record, the last one being the strictest.
         if (!ring.isFree(geometry.segmentOf(lastStart) + margin) || !reserve(geometry.segmentOfEnd(end))) {
             return FULL;
         }
+        int count = batch.count();
+        startOffset = offset;
+        stored = false;
+        pendingNext = endOffset() + count;
+        pendingEnd = segmentSize;
         try {
-            for (int i = 0; i < batch.count(); i++) {
+            for (int i = 0; i < count; i++) {
                 write(batch.array(i), batch.from(i), batch.length(i));
             }
-        } catch (IOException | RuntimeException | Error e) {
+        } catch (IOException e) {
             throw poisoned(e);
         }
-        long first = endOffset();
-        endOffset(first + batch.count());
+        stored = true;
+        publish();
+        return pendingNext - count;
+    }
+
+    private void publish() {
+        endOffset(pendingNext);
         meta.writing(geometry.position(segmentId, offset));
-        return first;
+        pendingEnd = 0;
+    }
+
+    // What is stored behind the writing position means nothing.
+    @Override
+    void undo() {
+        if (stored) {
+            publish();
+        } else {
+            offset = startOffset;
+            pendingEnd = 0;
+        }
     }
 
     private void write(byte[] source, int from, int length) throws IOException {
@@ -94,6 +130,7 @@ final class AppenderV1 extends Appender {
     }
 
     private void enterNext() throws IOException {
+        pendingEnd = BEYOND_REPAIR;
         if (segment != null) {
             swapper.unpin(segment);
             segment = null;

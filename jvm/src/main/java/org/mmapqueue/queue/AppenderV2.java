@@ -43,21 +43,29 @@ final class AppenderV2 extends Appender {
         crc.update(source, from, length);
         int flags = length | stampFlag;
         int size = RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags);
-        claim.enter();
+        Thread self = claim.enter();
         try {
             checkUsable();
             int at = offset;
+            long first;
             if (size > segmentSize - at) {
-                return appendSpanning(Batch.single(source, from, length));
-            }
-            try {
+                first = appendSpanning(Batch.single(source, from, length));
+            } else {
+                begin(at + size, 1);
                 segment.publish(at, put(at, flags, source, from, length, crc));
-            } catch (RuntimeException | Error e) {
-                throw poisoned(e);
+                first = published(1);
             }
-            return published(at + size, 1);
-        } finally {
             claim.exit();
+            return first;
+        } catch (Throwable e) {
+            try {
+                failed(e);
+            } finally {
+                if (claim.owner == self) {
+                    claim.owner = null;
+                }
+            }
+            throw e;
         }
     }
 
@@ -73,27 +81,35 @@ final class AppenderV2 extends Appender {
             throw new TooLargeException("a batch of " + size + " bytes is larger than what "
                     + (geometry.capacity() - 1) + " segments of " + segmentSize + " bytes hold");
         }
-        claim.enter();
+        Thread self = claim.enter();
         try {
             checkUsable();
+            long firstOffset;
             if (count == 0) {
-                return endOffset();
+                firstOffset = endOffset();
+            } else if (size > segmentSize - offset) {
+                firstOffset = appendSpanning(batch);
+            } else {
+                begin(offset + (int) size, count);
+                putAll(batch);
+                firstOffset = published(count);
             }
-            if (size > segmentSize - offset) {
-                return appendSpanning(batch);
-            }
-            try {
-                return published(offset + putAll(batch), count);
-            } catch (RuntimeException | Error e) {
-                throw poisoned(e);
-            }
-        } finally {
             claim.exit();
+            return firstOffset;
+        } catch (Throwable e) {
+            try {
+                failed(e);
+            } finally {
+                if (claim.owner == self) {
+                    claim.owner = null;
+                }
+            }
+            throw e;
         }
     }
 
-    // A batch that fits into the tail's segment; returns its size.
-    private int putAll(Batch batch) {
+    // A batch that fits into the tail's segment.
+    private void putAll(Batch batch) {
         int count = batch.count();
         int at = offset;
         long first = 0;
@@ -111,7 +127,6 @@ final class AppenderV2 extends Appender {
             at += RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags);
         }
         segment.publish(offset, first);
-        return at - offset;
     }
 
     // All of a record but its header, which it returns.
@@ -127,12 +142,33 @@ final class AppenderV2 extends Appender {
         return RecordDescriptor.header(flags, checksum.finish(crc, segmentId, epoch, at, flags, timestamp));
     }
 
-    private long published(int end, int count) {
-        offset = end;
-        long first = endOffset();
-        endOffset(first + count); // before the position: nobody is to stand behind it
-        meta.writing(geometry.position(segmentId, end));
-        return first;
+    private void begin(int end, int count) {
+        pendingNext = endOffset() + count;
+        pendingEnd = end;
+    }
+
+    // Each step may be done twice, and nothing is changed here that tells where the record is before all are done.
+    private long published(int count) {
+        long next = pendingNext;
+        endOffset(next); // before the position: nobody is to stand behind it
+        meta.writing(geometry.position(segmentId, pendingEnd));
+        offset = pendingEnd;
+        pendingEnd = 0;
+        return next - count;
+    }
+
+    @Override
+    void undo() throws IOException {
+        if (offset < segmentSize && segment.headerAcquire(offset) != 0) {
+            published(0);
+            return;
+        }
+        if (offset < pendingEnd) {
+            segment.zero(offset, pendingEnd);
+            // What is left of it on the disk would be taken for a record, after a clean close and a loss of power.
+            swapper.force(segmentId, offset, pendingEnd);
+        }
+        pendingEnd = 0;
     }
 
     // Timestamps never decrease along the log, whatever the clock does.
@@ -145,13 +181,15 @@ final class AppenderV2 extends Appender {
     }
 
     private long appendSpanning(Batch batch) {
+        StackRoom.ensure();
         long last = new SpanWriter(batch).lastSegment();
         if (!reserve(last)) {
             return FULL;
         }
+        begin(segmentSize, batch.count());
         try {
             new SpanWriter(batch).write();
-        } catch (IOException | RuntimeException | Error e) {
+        } catch (IOException e) {
             throw poisoned(e);
         }
         ring.entered(segmentId);
@@ -191,7 +229,6 @@ final class AppenderV2 extends Appender {
         }
 
         void write() throws IOException {
-            segment = null; // the pin is this writer's now
             long index = endOffset();
             Segment headSegment = null;
             int headAt = 0;
@@ -225,6 +262,7 @@ final class AppenderV2 extends Appender {
             segment = current;
             segmentId = id;
             offset = at;
+            pendingEnd = 0;
         }
 
         private void writeBody(byte[] source, int from, int length, long timestamp, long nextIndex, Segment head)
@@ -254,6 +292,8 @@ final class AppenderV2 extends Appender {
 
         // The segment with the first record's header stays pinned until all is published.
         private void enterNext(int left, long nextIndex, Segment head) throws IOException {
+            pendingEnd = BEYOND_REPAIR;
+            segment = null; // the pin is this writer's now
             if (current != null && current != head) {
                 swapper.unpin(current);
             }

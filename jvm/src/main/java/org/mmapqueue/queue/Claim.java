@@ -25,14 +25,20 @@ final class Claim {
 
     // A cache line before and behind: the claims of writer and readers must not share one.
     private long p00, p01, p02, p03, p04, p05, p06;
-    private volatile Thread owner;
+    /**
+     * Who is inside. Who fails inside gives the claim back by storing null here: at the end of its stack a thread can
+     * still store to a field, but may not have the room for the call of {@link #exit}.
+     */
+    volatile Thread owner;
     private long p10, p11, p12, p13, p14, p15, p16;
 
-    void enter() {
+    /** Waits until the claim is the caller's; returns the caller, as {@link #owner} holds it from now on. */
+    Thread enter() {
         Thread self = Thread.currentThread();
         if (!OWNER.compareAndSet(this, null, self)) {
             contend(self);
         }
+        return self;
     }
 
     boolean tryEnter() {

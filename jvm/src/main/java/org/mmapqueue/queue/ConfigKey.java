@@ -30,7 +30,8 @@ enum ConfigKey {
     RETAIN_MS(Kind.NUMBER, "0", 0, Long.MAX_VALUE),
     RETAIN_BYTES(Kind.SIZE, "0", 0, Long.MAX_VALUE),
     GC_ON_IDLE(Kind.NUMBER, "0", 0, Integer.MAX_VALUE),
-    WAIT_STRATEGY(Kind.WORD, "backoff", "backoff", "park", "spin");
+    WAIT_STRATEGY(Kind.WORD, "backoff", "backoff", "park", "spin"),
+    FILE_MODE(Kind.WORD, "600", "600", "640", "644", "660", "664", "666");
 
     private static final long PAGE = 4096;
     private static final long LEAST_IN_MEM = 4;

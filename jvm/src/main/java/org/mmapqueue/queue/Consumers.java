@@ -15,6 +15,7 @@ import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.io.Closing;
+import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerCursors;
@@ -118,10 +119,12 @@ final class Consumers implements Closeable {
         if (isVersion1()) {
             return () -> { }; // nobody can have it open beside the writer, and the directory is Satellite's
         }
+        registry.refuseLink();
         if (!Files.isDirectory(registry.directory())) {
             storage.createDirectories(registry.directory());
         }
-        return ProcessLock.acquire(registry.directory().resolve(name + LOCK_SUFFIX), "consumer " + name);
+        return ProcessLock.acquire(registry.directory().resolve(name + LOCK_SUFFIX), "consumer " + name,
+                FileMode.of(settings.fileMode()));
     }
 
     private InFlightFile inFlightFile(String name) {
@@ -207,7 +210,8 @@ final class Consumers implements Closeable {
     }
 
     private void whileHolding(String lockFile, String what, Work work) throws IOException {
-        Closeable lock = ProcessLock.acquire(registry.directory().resolve(lockFile), what);
+        Closeable lock = ProcessLock.acquire(registry.directory().resolve(lockFile), what,
+                FileMode.of(settings.fileMode()));
         try {
             work.run();
         } finally {

@@ -74,7 +74,7 @@ final class DeadLetters implements Closeable {
         QueueConfig.Builder config = QueueConfig.builder(directory);
         if (!Files.exists(directory.resolve(MetaPage.FILE_NAME))) {
             config.segmentSize(settings.geometry().segmentSize()).maxEventSize(settings.maxEventSize())
-                    .queueCapacitySegments(settings.geometry().capacity());
+                    .queueCapacitySegments(settings.geometry().capacity()).fileMode(settings.fileMode());
         }
         // Without the monitor: whoever closes the queue that this one belongs to holds up every opening meanwhile.
         MmapQueue opened = MmapQueue.open(config.build());

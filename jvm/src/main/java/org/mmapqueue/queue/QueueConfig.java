@@ -331,6 +331,17 @@ public final class QueueConfig {
         }
 
         /**
+         * Who may read and write the files that are made, whatever the umask is.
+         *
+         * @param octal "600" (the owner alone), "640", "644", "660", "664" or "666"; directories get the right to
+         *     enter with the right to read
+         * @return this
+         */
+        public Builder fileMode(String octal) {
+            return set(ConfigKey.FILE_MODE, octal);
+        }
+
+        /**
          * The configuration.
          *
          * @return an immutable configuration

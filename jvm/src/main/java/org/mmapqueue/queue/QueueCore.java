@@ -12,6 +12,7 @@ import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaPage;
@@ -66,7 +67,7 @@ final class QueueCore {
 
     /** Opens a queue and starts its threads. */
     static QueueCore open(QueueConfig config) {
-        return open(config, DiskStorage.INSTANCE).started();
+        return open(config, new DiskStorage(FileMode.of(config.text(ConfigKey.FILE_MODE)))).started();
     }
 
     /** Opens a queue; its threads are not running yet. */

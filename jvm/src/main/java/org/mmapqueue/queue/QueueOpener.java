@@ -8,6 +8,7 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
+import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerCursors;
@@ -67,7 +68,8 @@ final class QueueOpener {
             }
         } else {
             directory.createDirectory();
-            lock = ProcessLock.acquire(path.resolve(QueueDirectory.LOCK_FILE), "the queue in " + path);
+            lock = ProcessLock.acquire(path.resolve(QueueDirectory.LOCK_FILE), "the queue in " + path,
+                    FileMode.of(settings.fileMode()));
             found = directory.find(); // another process may have made it before this one had the lock
             if (found == null) {
                 directory.createQueue(settings);

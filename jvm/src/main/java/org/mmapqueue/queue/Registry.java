@@ -22,6 +22,7 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
+import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerCursors;
@@ -128,6 +129,7 @@ final class Registry implements Closeable {
 
     private TreeSet<String> stored() throws IOException {
         TreeSet<String> names = new TreeSet<>();
+        refuseLink();
         if (Files.isDirectory(directory)) {
             try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "*" + ConsumerPage.SUFFIX)) {
                 for (Path file : files) {
@@ -288,7 +290,8 @@ final class Registry implements Closeable {
 
     private void endWhatADeadWriterBegan() throws IOException {
         try {
-            Closeable lock = ProcessLock.acquire(directory.resolveSibling(QueueDirectory.LOCK_FILE), "the queue");
+            Closeable lock = ProcessLock.acquire(directory.resolveSibling(QueueDirectory.LOCK_FILE), "the queue",
+                    FileMode.PRIVATE);
             try {
                 meta.reclaiming(meta.reclaimed());
             } finally {
@@ -358,5 +361,12 @@ final class Registry implements Closeable {
     public synchronized void close() throws IOException {
         Closing.all(pages.values().toArray(new Closeable[0]));
         pages.clear();
+    }
+
+    /** Pages and locks must not be made where somebody else wants them to be. */
+    void refuseLink() throws IOException {
+        if (Files.isSymbolicLink(directory)) {
+            throw new IOException(directory + " is a symbolic link; expected a directory, or nothing");
+        }
     }
 }

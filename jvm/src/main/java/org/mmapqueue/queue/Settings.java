@@ -24,10 +24,11 @@ import org.mmapqueue.segment.RecordDescriptor;
  * @param retention what stays to be read again
  * @param gcOnIdleMillis ms without a push after which free files are deleted; 0 for never
  * @param waiting how threads wait
+ * @param fileMode who may read and write what the queue makes, in octal digits
  */
 record Settings(Geometry geometry, int maxInMemSegments, long flushPeriodMillis, int flushCeilingNum, int maxEventSize,
         boolean timestamps, boolean v1RecoverWriting, boolean readOnly, Delivery delivery, long maxConsumerLag,
-        Retention retention, long gcOnIdleMillis, WaitStrategy waiting) {
+        Retention retention, long gcOnIdleMillis, WaitStrategy waiting, String fileMode) {
 
     /**
      * What a consumer does with records that are not acked.
@@ -123,7 +124,8 @@ record Settings(Geometry geometry, int maxInMemSegments, long flushPeriodMillis,
                 timestamps, config.text(ConfigKey.V1_RECOVER).equals("writing"), config.flag(ConfigKey.READ_ONLY),
                 Delivery.of(config), maxConsumerLag, retention,
                 config.number(ConfigKey.GC_ON_IDLE),
-                WaitStrategy.valueOf(config.text(ConfigKey.WAIT_STRATEGY).toUpperCase(Locale.ROOT)));
+                WaitStrategy.valueOf(config.text(ConfigKey.WAIT_STRATEGY).toUpperCase(Locale.ROOT)),
+                config.text(ConfigKey.FILE_MODE));
     }
 
     private static void refuseOther(QueueConfig config, ConfigKey key, long found) {
@@ -143,6 +145,6 @@ record Settings(Geometry geometry, int maxInMemSegments, long flushPeriodMillis,
                 .maxAttempts(delivery.maxAttempts)
                 .deadLetterDir(delivery.deadLetterDir == null ? Path.of("") : delivery.deadLetterDir)
                 .maxConsumerLag(maxConsumerLag).retainMillis(retention.millis).retainBytes(retention.bytes)
-                .gcOnIdleMillis(gcOnIdleMillis).waitStrategy(waiting.name()).build();
+                .gcOnIdleMillis(gcOnIdleMillis).waitStrategy(waiting.name()).fileMode(fileMode).build();
     }
 }

@@ -53,6 +53,13 @@ public final class Segment {
         Mapped.LONG.set(bytes, offset, value);
     }
 
+    /** Stores zeros over whole words, from a multiple of 8 up to another one. */
+    public void zero(int from, int to) {
+        for (int at = from; at < to; at += 8) {
+            putLong(at, 0);
+        }
+    }
+
     /** Copies bytes into the segment. */
     public void put(int offset, byte[] source, int from, int length) {
         bytes.put(offset, source, from, length);
@@ -79,9 +86,7 @@ public final class Segment {
 
     /** Wipes the header: whatever the segment holds is not part of the log any more. */
     public void wipeHeader() {
-        for (int at = 0; at < SegmentDescriptor.LENGTH; at += 8) {
-            putLong(at, 0);
-        }
+        zero(0, SegmentDescriptor.LENGTH);
     }
 
     /**

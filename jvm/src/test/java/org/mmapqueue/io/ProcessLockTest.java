@@ -29,9 +29,9 @@ class ProcessLockTest {
     @Test
     void itIsHeldUntilItIsClosed() throws IOException {
         for (int i = 0; i < 3; i++) {
-            try (ProcessLock lock = ProcessLock.acquire(file(), "the thing")) {
+            try (ProcessLock lock = ProcessLock.acquire(file(), "the thing", FileMode.PRIVATE)) {
                 LockedException refused = assertThrows(LockedException.class,
-                        () -> ProcessLock.acquire(file(), "the thing"));
+                        () -> ProcessLock.acquire(file(), "the thing", FileMode.PRIVATE));
                 assertEquals(ProcessHandle.current().pid(), refused.pid());
                 assertTrue(refused.getMessage().startsWith("the thing is held by this process"), refused.getMessage());
                 assertTrue(lock != null);
@@ -42,7 +42,7 @@ class ProcessLockTest {
     @Test
     void theFileNamesThePidAndNothingElse() throws IOException {
         Files.writeString(file(), "99999999999999999999\n");
-        try (ProcessLock lock = ProcessLock.acquire(file(), "the thing")) {
+        try (ProcessLock lock = ProcessLock.acquire(file(), "the thing", FileMode.PRIVATE)) {
             assertTrue(lock != null);
             String text = Files.readString(file());
             assertEquals(Long.toString(ProcessHandle.current().pid()), text.trim());
@@ -53,9 +53,10 @@ class ProcessLockTest {
     @Test
     void oneFileByTwoNamesIsOneLock() throws IOException {
         Path other = Files.createSymbolicLink(temp.resolveSibling(temp.getFileName() + "-link"), temp);
-        try (ProcessLock lock = ProcessLock.acquire(file(), "the thing")) {
+        try (ProcessLock lock = ProcessLock.acquire(file(), "the thing", FileMode.PRIVATE)) {
             assertTrue(lock != null);
-            assertThrows(LockedException.class, () -> ProcessLock.acquire(other.resolve("lock"), "the thing"));
+            assertThrows(LockedException.class,
+                    () -> ProcessLock.acquire(other.resolve("lock"), "the thing", FileMode.PRIVATE));
         } finally {
             Files.delete(other);
         }
@@ -64,11 +65,11 @@ class ProcessLockTest {
     @Test
     void whatCanNotBeMadeIsNotHeld() throws IOException {
         Path deep = temp.resolve("a").resolve("lock");
-        assertThrows(NoSuchFileException.class, () -> ProcessLock.acquire(deep, "the thing"));
+        assertThrows(NoSuchFileException.class, () -> ProcessLock.acquire(deep, "the thing", FileMode.PRIVATE));
         Files.createDirectories(deep);
-        assertThrows(IOException.class, () -> ProcessLock.acquire(deep, "the thing"));
+        assertThrows(IOException.class, () -> ProcessLock.acquire(deep, "the thing", FileMode.PRIVATE));
         Files.delete(deep);
-        ProcessLock.acquire(deep, "the thing").close();
+        ProcessLock.acquire(deep, "the thing", FileMode.PRIVATE).close();
     }
 
     @Test
@@ -77,7 +78,7 @@ class ProcessLockTest {
         Thread locking = new Thread(() -> {
             try {
                 for (int i = 0; i < 3000; i++) {
-                    ProcessLock.acquire(file(), "the thing").close();
+                    ProcessLock.acquire(file(), "the thing", FileMode.PRIVATE).close();
                 }
             } catch (IOException | RuntimeException e) {
                 failure.set(e);

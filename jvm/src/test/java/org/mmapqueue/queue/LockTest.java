@@ -5,8 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertSame;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import java.io.File;
+import java.lang.ProcessBuilder.Redirect;
 import java.lang.reflect.InvocationTargetException;
 import java.lang.reflect.Method;
 import java.net.URL;
@@ -14,6 +16,7 @@ import java.net.URLClassLoader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -186,5 +189,95 @@ class LockTest {
         assertThrows(MmapQueueException.class, () -> MmapQueue.open(config(directory())));
         Files.delete(directory().resolve("lock"));
         MmapQueue.open(config(directory())).close();
+    }
+
+    /** By its other name the file must not even be opened: closing it would drop the lock of this process. */
+    private void assertHeldAlsoBy(Path other) throws Exception {
+        LockedException locked = assertThrows(LockedException.class, () -> MmapQueue.open(config(other)));
+        assertEquals(self(), locked.pid());
+        try (ChildJvm child = new ChildJvm(HolderChild.class, directory())) {
+            assertEquals(null, child.line(), "the lock is still held");
+        }
+    }
+
+    @Test
+    void aHardLinkedLockFileIsTheSameLock() throws Exception {
+        Path other = Files.createDirectory(temp.resolve("other"));
+        try (MmapQueue queue = MmapQueue.open(config(directory()))) {
+            Files.createLink(other.resolve("lock"), directory().resolve("lock"));
+            assertHeldAlsoBy(other);
+            queue.push(new byte[1]);
+        }
+        MmapQueue.open(config(other)).close();
+    }
+
+    @Test
+    void anotherProcessIsLockedOutOverASymbolicLinkToo() throws Exception {
+        Path link = Files.createSymbolicLink(temp.resolve("link"), directory());
+        try (MmapQueue queue = MmapQueue.open(config(directory()))) {
+            try (ChildJvm child = new ChildJvm(HolderChild.class, link)) {
+                assertEquals(null, child.line());
+                assertEquals(1, child.exitCode());
+            }
+            queue.push(new byte[1]);
+        }
+    }
+
+    @Test
+    void aSecondCopyOfTheClassesIsLockedOutOverASymbolicLinkToo() throws Exception {
+        Path link = Files.createSymbolicLink(temp.resolve("link"), directory());
+        try (URLClassLoader other = otherClasses()) {
+            AutoCloseable held = openIn(other);
+            LockedException locked = assertThrows(LockedException.class, () -> MmapQueue.open(config(link)));
+            assertEquals(self(), locked.pid());
+            held.close();
+        }
+    }
+
+    @Test
+    void aBindMountIsTheSameDirectory() throws Exception {
+        Path other = Files.createDirectory(temp.resolve("bound"));
+        try (MmapQueue queue = MmapQueue.open(config(directory()))) {
+            assumeTrue(exitCode("mount", "--bind", directory().toString(), other.toString()) == 0,
+                    "only root may mount");
+            try {
+                assertHeldAlsoBy(other);
+                try (ChildJvm child = new ChildJvm(HolderChild.class, other)) {
+                    assertEquals(null, child.line());
+                }
+            } finally {
+                assertEquals(0, exitCode("umount", "--lazy", other.toString())); // what was mapped is collected later
+            }
+            queue.push(new byte[1]);
+        }
+    }
+
+    @Test
+    void aFileSystemThatIsReadOnlyIsAnErrorThatSaysSo() throws Exception {
+        MmapQueue.open(config(directory())).close();
+        Path other = Files.createDirectory(temp.resolve("bound"));
+        assumeTrue(exitCode("mount", "--bind", directory().toString(), other.toString()) == 0, "only root may mount");
+        try {
+            assertEquals(0, exitCode("mount", "-o", "remount,ro,bind", other.toString()));
+            MmapQueueException refused = assertThrows(MmapQueueException.class, () -> MmapQueue.open(config(other)));
+            assertTrue(refused.getMessage().contains(other.toString()), refused.getMessage());
+            assertTrue(refused.getMessage().contains("Read-only file system"), refused.getMessage());
+        } finally {
+            assertEquals(0, exitCode("umount", "--lazy", other.toString())); // what was mapped is collected later
+        }
+        MmapQueue.open(config(directory())).close();
+    }
+
+    @Test
+    void filesThatMayNotBeWrittenAreAnErrorThatNamesThem() throws Exception {
+        assumeTrue(!"root".equals(System.getProperty("user.name")), "root may write everything");
+        MmapQueue.open(config(directory())).close();
+        Files.setPosixFilePermissions(directory().resolve("lock"), PosixFilePermissions.fromString("r--------"));
+        MmapQueueException refused = assertThrows(MmapQueueException.class, () -> MmapQueue.open(config(directory())));
+        assertTrue(refused.getMessage().contains("lock"), refused.getMessage());
+    }
+
+    private static int exitCode(String... command) throws Exception {
+        return new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(Redirect.DISCARD).start().waitFor();
     }
 }

@@ -54,6 +54,7 @@ class QueueConfigTest {
                 of("retain_bytes", "0..9223372036854775807", "-1", "-1k", "x"),
                 of("gc_on_idle", "0..2147483647", "-1", "2147483648", "soon"),
                 of("wait_strategy", "backoff or park or spin", "sleep", ""),
+                of("file_mode", "600 or 640 or 644 or 660 or 664 or 666", "0600", "700", "060", "rw", ""),
                 of("dead_letter_dir", "the path of a directory", "a\0b"))
                 .flatMap(List::stream);
     }
@@ -89,7 +90,7 @@ class QueueConfigTest {
         "dead_letter_dir, some//where/, some/where", "dead_letter_dir, '', ''", "max_consumer_lag, 16m, 16777216",
         "max_consumer_lag, 9223372036854775807, 9223372036854775807",
         "retain_ms, 86400000, 86400000",
-        "retain_bytes, 1g, 1073741824", "gc_on_idle, 5000, 5000", "wait_strategy, Park, park"})
+        "retain_bytes, 1g, 1073741824", "gc_on_idle, 5000, 5000", "wait_strategy, Park, park", "file_mode, 640, 640"})
     void goodValuesAreKeptInOneForm(String key, String value, String kept) {
         QueueConfig config = QueueConfig.of(Map.of("queue_dir", "somewhere", key, value));
         assertEquals(Map.of("queue_dir", "somewhere", key, kept), config.asMap());
@@ -164,6 +165,13 @@ class QueueConfigTest {
         assertEquals(Map.of("queue_dir", "dir", "max_unacked", "5", "visibility_timeout", "6", "max_attempts", "7",
                 "dead_letter_dir", "dead", "max_consumer_lag", "8", "retain_ms", "9", "retain_bytes", "10",
                 "gc_on_idle", "11", "wait_strategy", "park").entrySet(), built.asMap().entrySet());
+    }
+
+    @Test
+    void theBuilderTakesTheModeOfFiles() {
+        assertEquals(Map.of("queue_dir", "dir", "file_mode", "640"),
+                QueueConfig.builder(Path.of("dir")).fileMode("640").build().asMap());
+        assertEquals("file_mode", refused(() -> builder().fileMode("777")).key());
     }
 
     private static Map<String, String> without(Map<String, String> map, String key) {

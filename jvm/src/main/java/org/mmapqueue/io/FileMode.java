@@ -1,0 +1,89 @@
+package org.mmapqueue.io;
+
+import java.io.IOException;
+import java.nio.file.FileSystems;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.nio.file.attribute.FileAttribute;
+import java.nio.file.attribute.PosixFileAttributeView;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.EnumSet;
+import java.util.Set;
+
+/**
+ * Who may read and write the files that a queue makes. Files that are there keep what they have. Immutable.
+ *
+ * <p>Where a file system knows no such permissions, nothing is set.
+ */
+public final class FileMode {
+    /** The owner alone: 600. */
+    public static final FileMode PRIVATE = FileMode.of("600");
+
+    private static final boolean KNOWN = FileSystems.getDefault().supportedFileAttributeViews().contains("posix");
+    private static final int BITS = 9;
+
+    private final Set<PosixFilePermission> files = EnumSet.noneOf(PosixFilePermission.class);
+    private final Set<PosixFilePermission> directories = EnumSet.noneOf(PosixFilePermission.class);
+
+    private final boolean wider;
+
+    private FileMode(int bits) {
+        this.wider = (bits & 0077) != 0;
+        PosixFilePermission[] all = PosixFilePermission.values(); // from the owner's read to the others' execute
+        for (int i = 0; i < BITS; i++) {
+            if ((bits >> BITS - 1 - i & 1) != 0) {
+                files.add(all[i]);
+                directories.add(all[i]);
+                if (i % 3 == 0) {
+                    directories.add(all[i + 2]); // who may read a directory may go into it
+                }
+            }
+        }
+    }
+
+    /** A mode in octal digits, such as "640"; directories get the right to enter with the right to read. */
+    public static FileMode of(String octal) {
+        return new FileMode(Integer.parseInt(octal, 8));
+    }
+
+    /** What a new file is made with: never more than the owner's rights, until {@link #setOnFile}. */
+    FileAttribute<?>[] ofNewFile() {
+        return attributes("rw-------");
+    }
+
+    /** What a new directory is made with, until {@link #setOnDirectory}. */
+    FileAttribute<?>[] ofNewDirectory() {
+        return attributes("rwx------");
+    }
+
+    private static FileAttribute<?>[] attributes(String text) {
+        if (!KNOWN) {
+            return new FileAttribute<?>[0];
+        }
+        Set<PosixFilePermission> permissions = PosixFilePermissions.fromString(text);
+        return new FileAttribute<?>[] {PosixFilePermissions.asFileAttribute(permissions)};
+    }
+
+    /** Gives a file that was just made its rights, whatever the umask is. */
+    void setOnFile(Path file) throws IOException {
+        if (wider) {
+            set(file, files);
+        }
+    }
+
+    /** Gives a directory that was just made its rights, whatever the umask is. */
+    void setOnDirectory(Path directory) throws IOException {
+        if (wider) {
+            set(directory, directories);
+        }
+    }
+
+    private static void set(Path path, Set<PosixFilePermission> permissions) throws IOException {
+        if (KNOWN) {
+            Files.getFileAttributeView(path, PosixFileAttributeView.class, LinkOption.NOFOLLOW_LINKS)
+                    .setPermissions(permissions);
+        }
+    }
+}
