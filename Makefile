@@ -28,7 +28,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python soak consumer-race wakeups fanout gets lint format bench demo demo-clean lock clean distclean
+.PHONY: help setup build test test-java test-python soak consumer-race crash wakeups fanout gets lint format bench demo demo-clean lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -69,6 +69,13 @@ consumer-race: $(TEST_CP) ## Race processes over consumers and space (N=10 round
 	java -Xmx256m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
 	    @$(TEST_CP) org.mmapqueue.soak.ConsumerRace $(N) $(SEED)
 consumer-race: N ?= 10
+
+crash: $(TEST_CP) ## Kill processes at work N=1000 times and check what they leave (SEED=… to do it again)
+	java -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	    @$(TEST_CP) org.mmapqueue.crash.CrashMain $(N) "$(SEED)" $(FIRST) $(DIR)
+crash: N ?= 1000
+crash: FIRST ?= 0
+crash: DIR ?= $(if $(wildcard /dev/shm),/dev/shm,/tmp)
 
 lint: $(PACKAGE_READY) ## Check the Python sources: ruff, mypy (javac checks the Java ones in every build)
 	$(PY) -m ruff check .

@@ -1,6 +1,7 @@
 """What the tests share: configurations that every behaviour must hold under, and ways to run a process of its own."""
 
 import os
+import signal
 import subprocess
 import sys
 import textwrap
@@ -53,6 +54,10 @@ def small_queue(open_queue: Open) -> mmapqueue.Queue:
     return open_queue(**SMALL)
 
 
+def _heed_ctrl_c() -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 class Script:
     """Runs Python code in a process of its own."""
 
@@ -70,6 +75,8 @@ class Script:
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, **environment},
+            # A shell that runs the tests in the background ignores it, and so would the code.
+            preexec_fn=_heed_ctrl_c,
         )
         self._running.append(process)
         return process

@@ -130,6 +130,12 @@ final class QueueOpener {
             throw new CorruptException(file, 576, "watermark is " + meta.watermark() + " and writing is " + writing
                     + ", expected 0 <= watermark <= writing");
         }
+        // As far as a record may be published that writing has not passed yet.
+        if (meta.reclaimed() < 0 || meta.reclaimed() % geometry.segmentSize() != 0
+                || meta.reclaimed() > writing + geometry.segmentSize()) {
+            throw new CorruptException(file, 832, "reclaimed is " + meta.reclaimed() + " and writing is " + writing
+                    + ", expected a multiple of " + geometry.segmentSize() + ", 0 <= reclaimed <= writing");
+        }
         if (meta.clean() && !meta.isMirrored()) {
             throw new CorruptException(file, 512, "writing is " + writing + " and watermark is " + meta.watermark()
                     + ", but the table that was written when the queue was closed says something else");

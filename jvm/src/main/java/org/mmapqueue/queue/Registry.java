@@ -19,6 +19,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
@@ -42,6 +43,8 @@ final class Registry implements Closeable {
     static final String DEFAULT = "default";
 
     private static final Logger LOG = LoggerFactory.getLogger(Registry.class);
+    /** Where meta.dat has the reclaimed position. */
+    private static final int RECLAIMED_AT = 832;
     private static final long ROUND_NANOS = 50_000;
     private static final int ROUNDS_TO_ASK = 1_000;
     private static final int MOST_ROUNDS = 200_000;
@@ -236,6 +239,10 @@ final class Registry implements Closeable {
         while (there != null && !announced(there.needed())) {
             if (there.needed() < meta.reclaimed()) {
                 long position = oldest.position();
+                if (position < meta.reclaimed()) {
+                    throw new CorruptException(directory.resolveSibling(MetaPage.FILE_NAME).toString(), RECLAIMED_AT,
+                            "reclaimed is " + meta.reclaimed() + ", but the records end at " + position);
+                }
                 LOG.warn("consumer {} stood at position {}, which has been reclaimed; it goes on at {}", name,
                         there.needed(), position);
                 there.reading(position);

@@ -21,7 +21,7 @@ import java.util.TreeMap;
 import java.util.stream.Stream;
 
 /** Queue directories as files: copies, fingerprints, and changes behind the queue's back. */
-final class Directories {
+public final class Directories {
     private Directories() {
     }
 
@@ -29,7 +29,7 @@ final class Directories {
      * Copies a queue directory. From one that is open this gives what a killed process leaves. Lock files stay out:
      * closing a second descriptor of one would drop the lock of the process.
      */
-    static Path copy(Path from, Path to) {
+    public static Path copy(Path from, Path to) {
         try (Stream<Path> files = Files.walk(from)) {
             for (Path file : files.toList()) {
                 Path target = to.resolve(from.relativize(file).toString());
@@ -125,7 +125,7 @@ final class Directories {
         }
     }
 
-    static void delete(Path directory) {
+    public static void delete(Path directory) {
         try {
             Files.walkFileTree(directory, new SimpleFileVisitor<>() {
                 @Override

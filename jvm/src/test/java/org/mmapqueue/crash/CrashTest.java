@@ -1,0 +1,51 @@
+package org.mmapqueue.crash;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.util.List;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+import org.mmapqueue.queue.QuickDirectory;
+
+/** The short form of the kill loop; crash.seed in the system properties makes it another one. */
+@Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class CrashTest {
+    private static final int VERSION_2_ROUNDS = 5;
+    private static final int VERSION_1_ROUNDS = 6;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+    private final Tally tally = new Tally();
+
+    private void assertNoFailure() {
+        System.out.println(tally.table());
+        assertEquals(List.of(), tally.failures());
+    }
+
+    /** Several directories, a few rounds in each, one of them of version 1. */
+    @Test
+    void killedAtAnyMomentNothingIsLostAndNothingComesBack() throws Exception {
+        long seed = Long.getLong("crash.seed", 20_240_607L);
+        try (Children children = new Children(Worker.class, 2)) {
+            KillLoop loop = new KillLoop(seed, temp, false, tally, children);
+            for (int number = 0; number < 4; number++) {
+                loop.directory(number, 2, VERSION_2_ROUNDS);
+            }
+            loop.directory(4, 1, VERSION_1_ROUNDS);
+        }
+        assertNoFailure();
+        assertTrue(tally.sum(Tally.Count.RECORDS) > 500, "only a few records were pushed");
+    }
+
+    @Test
+    void cutOffAtEachFileOperationNothingIsLostAndNothingComesBack() throws Exception {
+        int operations = new KillPoints(temp, tally).run(200);
+        assertNoFailure();
+        assertTrue(operations > 300, "the scenario has only " + operations + " file operations");
+    }
+}

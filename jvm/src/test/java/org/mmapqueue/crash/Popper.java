@@ -1,0 +1,138 @@
+package org.mmapqueue.crash;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SplittableRandom;
+import java.util.TreeSet;
+
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.queue.Consumer;
+import org.mmapqueue.queue.Message;
+import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.queue.StartAt;
+
+/** Pops with one consumer, acks in order and out of it, gives back, and moves when it is the consumer's only thread. */
+final class Popper extends Actor {
+    private static final Duration PATIENCE = Duration.ofMillis(5);
+    private static final int MOST = 100;
+
+    private final Plan plan;
+    private final int index;
+    private final Consumer consumer;
+    /** What this thread has popped, and neither acked nor given back. */
+    private final TreeSet<Long> out = new TreeSet<>();
+
+    Popper(int number, Journal journal, SplittableRandom random, Plan plan, int index, Consumer consumer) {
+        super(number, journal, random);
+        this.plan = plan;
+        this.index = index;
+        this.consumer = consumer;
+    }
+
+    @Override
+    void step(MmapQueue queue) throws InterruptedException {
+        pop();
+        if (!out.isEmpty()) {
+            switch (random.nextInt(6)) {
+                case 0, 1 -> ack(oneIn(2) ? out.last() : any());
+                case 2 -> ackSingle();
+                case 3 -> giveBack();
+                default -> { }
+            }
+        }
+        if (plan.version() == 2 && plan.isSolo(index) && oneIn(40)) {
+            seek(queue);
+        }
+    }
+
+    private long any() {
+        return new ArrayList<>(out).get(random.nextInt(out.size()));
+    }
+
+    /** Pops once. */
+    void pop() throws InterruptedException {
+        journal.begin(Event.Kind.POP, number, index);
+        List<Message> batch = consumer.popBatch(1 + random.nextInt(oneIn(4) ? MOST : 8), 1 << 20, PATIENCE);
+        long[] values = new long[1 + 2 * batch.size()];
+        values[0] = index;
+        for (int i = 0; i < batch.size(); i++) {
+            long offset = batch.get(i).offset();
+            values[1 + 2 * i] = offset;
+            values[2 + 2 * i] = Numbered.of(offset, batch.get(i).data()).key();
+            out.add(offset);
+        }
+        journal.done(Event.Kind.POP, number, values);
+    }
+
+    /** Acks all that it has popped. */
+    void ackAll() {
+        if (!out.isEmpty()) {
+            ack(out.last());
+        }
+    }
+
+    private void ack(long offset) {
+        journal.begin(Event.Kind.ACK, number, index, offset);
+        consumer.ack(offset);
+        journal.done(Event.Kind.ACK, number, index, offset);
+        out.headSet(offset, true).clear();
+    }
+
+    private void ackSingle() {
+        List<Long> some = out.stream().filter(each -> oneIn(3)).limit(MOST).toList();
+        if (some.isEmpty()) {
+            return;
+        }
+        long[] values = new long[1 + some.size()];
+        values[0] = index;
+        for (int i = 0; i < some.size(); i++) {
+            values[1 + i] = some.get(i);
+        }
+        long[] offsets = some.stream().mapToLong(each -> each).toArray();
+        journal.begin(Event.Kind.ACK_SINGLE, number, values);
+        if (offsets.length == 1) {
+            consumer.ackSingle(offsets[0]);
+        } else {
+            consumer.ackSingle(offsets);
+        }
+        journal.done(Event.Kind.ACK_SINGLE, number, values);
+        out.removeAll(some);
+    }
+
+    private void giveBack() {
+        long offset = any();
+        journal.begin(Event.Kind.NACK, number, index, offset);
+        try {
+            consumer.nack(offset);
+            journal.done(Event.Kind.NACK, number, index, offset);
+        } catch (OutOfRangeException e) {
+            if (plan.isSolo(index)) {
+                throw e;
+            }
+            journal.refused(Event.Kind.NACK, number, index, offset); // another thread's ack has covered it
+        }
+        out.remove(offset);
+    }
+
+    private void seek(MmapQueue queue) {
+        long first = queue.firstOffset();
+        long offset = first + random.nextLong(Math.max(1, queue.endOffset() - first + 1));
+        StartAt place = switch (random.nextInt(5)) {
+            case 0 -> StartAt.EARLIEST;
+            case 1 -> StartAt.LATEST;
+            case 2 -> StartAt.COMMITTED;
+            default -> StartAt.offset(offset);
+        };
+        long said = place.kind() == StartAt.Kind.OFFSET ? offset
+                : place.kind() == StartAt.Kind.COMMITTED ? Event.COMMITTED : Event.ANYWHERE;
+        journal.begin(Event.Kind.SEEK, number, index, said);
+        try {
+            consumer.seek(place);
+            journal.done(Event.Kind.SEEK, number, index, said, consumer.committedOffset());
+            out.clear();
+        } catch (OutOfRangeException e) {
+            journal.refused(Event.Kind.SEEK, number, index, said); // the writer was faster; it has not moved
+        }
+    }
+}

@@ -1,0 +1,249 @@
+package org.mmapqueue.crash;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+
+import org.mmapqueue.queue.Message;
+import org.mmapqueue.queue.QueueConfig;
+import org.mmapqueue.queue.StartAt;
+import org.mmapqueue.queue.SteppedQueue;
+
+/**
+ * A fixed sequence of calls that does everything once that touches files, on segments of 4 KiB: the same each time, so
+ * that it can be cut off at each of its file operations in turn. In one thread.
+ */
+final class Scenario {
+    /** Consumers, by their place in {@link Plan#NAMES}. */
+    static final int DEFAULT = 0;
+    static final int NAMED = 1;
+    static final int SHORT_LIVED = 4;
+
+    private static final int CAPACITY = 7;
+    private static final int MAX_EVENT = 9000;
+    private static final int PRODUCER = 1;
+
+    private final Journal journal;
+    private final int part;
+    private final QueueConfig config;
+    private final SteppedQueue.Step step;
+    private SteppedQueue queue;
+    private long next;
+
+    /**
+     * A scenario.
+     *
+     * @param part 0: makes the queue and uses it; more: takes up what a kill has left, and uses it a little
+     */
+    Scenario(Path directory, int part, Journal journal, SteppedQueue.Step step) {
+        this.journal = journal;
+        this.part = part;
+        this.config = plan().config(directory);
+        this.step = step;
+    }
+
+    static Plan plan() {
+        return new Plan(2, 4096, CAPACITY, 8, MAX_EVENT, true, 600_000, 1_000_000, 0, 0, "park", 1,
+                List.of(1, 1, 0, 0, 0, 0), List.of(SHORT_LIVED), false, MAX_EVENT, 1, 0, 0);
+    }
+
+    void run() {
+        open();
+        if (part == 0) {
+            live();
+        } else {
+            goOn();
+        }
+        close();
+    }
+
+    private void live() {
+        take(DEFAULT);
+        take(NAMED);
+        push(600);
+        push(20, 700, 16);
+        push(MAX_EVENT);
+        push(3000, 16, 5000);
+        queue.awaitDurable();
+        List<Long> popped = pop(DEFAULT, 6);
+        nack(DEFAULT, popped.get(1));
+        ackSingle(DEFAULT, popped.get(4), popped.get(2));
+        pop(DEFAULT, 1);
+        ack(DEFAULT, popped.get(2));
+        flush();
+        gc();
+        round(4);
+        create(SHORT_LIVED);
+        take(SHORT_LIVED);
+        pop(SHORT_LIVED, 2);
+        release(SHORT_LIVED);
+        round(4);
+        push(100, 100, 100);
+        ack(NAMED, pop(NAMED, 3).get(1));
+        seek(NAMED, StartAt.LATEST, Event.ANYWHERE);
+        seek(NAMED, StartAt.EARLIEST, Event.ANYWHERE);
+        delete(SHORT_LIVED);
+        catchUp(NAMED);
+        gc();
+        round(4);
+        round(4);
+        reopenWithRecordsInFlight();
+    }
+
+    // What is acked out of order is written down by a clean close, and known after it.
+    private void reopenWithRecordsInFlight() {
+        push(100, 100, 100);
+        List<Long> popped = pop(DEFAULT, 3);
+        ackSingle(DEFAULT, popped.get(1));
+        close();
+        open();
+        take(DEFAULT);
+        take(NAMED);
+        popped = pop(DEFAULT, 2);
+        ack(DEFAULT, popped.get(0));
+        delete(DEFAULT);
+        take(DEFAULT);
+        round(4);
+    }
+
+    private void goOn() {
+        take(DEFAULT);
+        take(NAMED);
+        if (queue.hasConsumer(name(SHORT_LIVED))) {
+            delete(SHORT_LIVED); // it would hold what is to be used again
+        }
+        catchUp(DEFAULT);
+        catchUp(NAMED);
+        push(3000);
+        push(20, 6000);
+        round(4);
+        close();
+        open();
+        take(NAMED);
+        catchUp(NAMED);
+        take(DEFAULT);
+        pop(DEFAULT, 1);
+        push(700);
+        gc();
+    }
+
+    /** A lap, nearly: slots are prepared and used again. */
+    private void round(int times) {
+        for (int i = 0; i < times; i++) {
+            push(2000, 3500);
+            queue.prepare();
+            catchUp(DEFAULT);
+            catchUp(NAMED);
+        }
+        flush();
+    }
+
+    private void catchUp(int consumer) {
+        for (List<Long> popped = pop(consumer, 8); !popped.isEmpty(); popped = pop(consumer, 8)) {
+            ack(consumer, popped.get(popped.size() - 1));
+        }
+    }
+
+    // ---- calls, each of them announced
+
+    private static String name(int consumer) {
+        return Plan.NAMES.get(consumer);
+    }
+
+    private void open() {
+        journal.begin(Event.Kind.OPEN, 0);
+        queue = SteppedQueue.open(config, step);
+        journal.done(Event.Kind.OPEN, 0, queue.endOffset(), -1);
+    }
+
+    private void close() {
+        journal.begin(Event.Kind.CLOSE, 0);
+        queue.close();
+        journal.done(Event.Kind.CLOSE, 0);
+    }
+
+    private void push(int... lengths) {
+        List<byte[]> records = new ArrayList<>();
+        for (int i = 0; i < lengths.length; i++) {
+            Numbered record = new Numbered(Numbered.key(part, PRODUCER, next + i), lengths.length, i);
+            records.add(record.bytes(lengths[i]));
+        }
+        journal.begin(Event.Kind.PUSH, 0, Numbered.key(part, PRODUCER, next), lengths.length);
+        journal.done(Event.Kind.PUSH, 0, queue.push(records));
+        next += lengths.length;
+    }
+
+    private void take(int consumer) {
+        journal.begin(Event.Kind.TAKE, 0, consumer);
+        journal.done(Event.Kind.TAKE, 0, consumer, queue.take(name(consumer)));
+    }
+
+    private void release(int consumer) {
+        journal.begin(Event.Kind.RELEASE, 0, consumer);
+        queue.release(name(consumer));
+        journal.done(Event.Kind.RELEASE, 0, consumer);
+    }
+
+    private void create(int consumer) {
+        journal.begin(Event.Kind.CREATE, 0, consumer);
+        queue.createConsumer(name(consumer));
+        journal.done(Event.Kind.CREATE, 0, consumer);
+    }
+
+    private void delete(int consumer) {
+        journal.begin(Event.Kind.DELETE, 0, consumer);
+        queue.deleteConsumer(name(consumer));
+        journal.done(Event.Kind.DELETE, 0, consumer);
+    }
+
+    private List<Long> pop(int consumer, int most) {
+        journal.begin(Event.Kind.POP, 0, consumer);
+        List<Message> popped = queue.pop(name(consumer), most);
+        long[] values = new long[1 + 2 * popped.size()];
+        values[0] = consumer;
+        for (int i = 0; i < popped.size(); i++) {
+            values[1 + 2 * i] = popped.get(i).offset();
+            values[2 + 2 * i] = Numbered.of(popped.get(i).offset(), popped.get(i).data()).key();
+        }
+        journal.done(Event.Kind.POP, 0, values);
+        return popped.stream().map(Message::offset).toList();
+    }
+
+    private void ack(int consumer, long offset) {
+        journal.begin(Event.Kind.ACK, 0, consumer, offset);
+        queue.ack(name(consumer), offset);
+        journal.done(Event.Kind.ACK, 0, consumer, offset);
+    }
+
+    private void ackSingle(int consumer, long... offsets) {
+        long[] values = new long[1 + offsets.length];
+        values[0] = consumer;
+        System.arraycopy(offsets, 0, values, 1, offsets.length);
+        journal.begin(Event.Kind.ACK_SINGLE, 0, values);
+        queue.ackSingle(name(consumer), offsets);
+        journal.done(Event.Kind.ACK_SINGLE, 0, values);
+    }
+
+    private void nack(int consumer, long offset) {
+        journal.begin(Event.Kind.NACK, 0, consumer, offset);
+        queue.nack(name(consumer), offset);
+        journal.done(Event.Kind.NACK, 0, consumer, offset);
+    }
+
+    private void seek(int consumer, StartAt place, long said) {
+        journal.begin(Event.Kind.SEEK, 0, consumer, said);
+        journal.done(Event.Kind.SEEK, 0, consumer, said, queue.seek(name(consumer), place));
+    }
+
+    private void flush() {
+        journal.begin(Event.Kind.FLUSH, 0);
+        queue.flush();
+        journal.done(Event.Kind.FLUSH, 0);
+    }
+
+    private void gc() {
+        journal.begin(Event.Kind.GC, 0);
+        queue.gc();
+        journal.done(Event.Kind.GC, 0);
+    }
+}
