@@ -269,11 +269,14 @@ final class QueueCore {
             if (writer != null) {
                 writer.stopAppending();
             }
-            consumers.stop();
-            arrived.signalAll();
-            freed.signalAll();
-            if (writer != null) {
-                writer.close();
+            try {
+                consumers.stop();
+            } finally {
+                arrived.signalAll();
+                freed.signalAll();
+                if (writer != null) {
+                    writer.close();
+                }
             }
         } catch (IOException e) {
             throw new MmapQueueException("the queue in " + directory + " could not be closed: " + e, e);

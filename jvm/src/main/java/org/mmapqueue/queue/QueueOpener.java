@@ -140,9 +140,15 @@ final class QueueOpener {
             throw new CorruptException(file, 512, "writing is " + writing + " and watermark is " + meta.watermark()
                     + ", but the table that was written when the queue was closed says something else");
         }
+        for (ConsumerCursors cursors : registry.cursors()) {
+            if (cursors.committed() < 0 || cursors.dropped() < 0) {
+                throw new CorruptException(file, 640, "a consumer's committed position is " + cursors.committed()
+                        + " and its dropped one " + cursors.dropped() + ", expected 0 or more");
+            }
+        }
         if (meta.clean()) {
             for (ConsumerCursors cursors : registry.cursors()) {
-                if (cursors.committed() < 0 || cursors.needed() > writing) {
+                if (cursors.needed() > writing) {
                     throw new CorruptException(file, 640, "a consumer's committed position is " + cursors.needed()
                             + " and writing is " + writing + ", expected 0 <= committed <= writing");
                 }

@@ -50,7 +50,8 @@ final class Space {
         long slowest = geometry.segmentOf(slowest());
         // What is stored may be older than the truth after a loss of power, or ahead of a consumer that was just being
         // made or moved back. What is there decides: the first bytes of a slot are the first to go.
-        long first = Math.max(Math.min(stored, slowest), Math.min(writing - geometry.capacity() + 1, slowest));
+        long first = Math.max(0, Math.max(Math.min(stored, slowest),
+                Math.min(writing - geometry.capacity() + 1, slowest)));
         long last = Math.min(Math.max(stored, slowest), writing);
         while (geometry.version() == 2 && first < last && !isThere(first)) {
             first++;
