@@ -123,8 +123,11 @@ final class Consumers implements Closeable {
         if (!Files.isDirectory(registry.directory())) {
             storage.createDirectories(registry.directory());
         }
-        return ProcessLock.acquire(registry.directory().resolve(name + LOCK_SUFFIX), "consumer " + name,
-                FileMode.of(settings.fileMode()));
+        return lock(name + LOCK_SUFFIX, "consumer " + name);
+    }
+
+    private Closeable lock(String file, String what) throws IOException {
+        return ProcessLock.acquire(registry.directory().resolve(file), what, FileMode.of(settings.fileMode()));
     }
 
     private InFlightFile inFlightFile(String name) {
@@ -151,7 +154,7 @@ final class Consumers implements Closeable {
         registry.refresh();
         if (registry.find(name) == null) {
             try {
-                whileOwning(name, () -> page(name, start, log));
+                whileHolding(own(name), () -> page(name, start, log));
             } catch (LockedException e) {
                 // Another process is making it, or has made it and owns it.
                 registry.refresh();
@@ -175,7 +178,7 @@ final class Consumers implements Closeable {
         if (core != null) {
             core.close();
         }
-        whileOwning(name, () -> whileDeleting(() -> {
+        whileHolding(own(name), () -> whileDeleting(() -> {
             registry.delete(name);
             inFlightFile(name).delete();
         }));
@@ -185,7 +188,7 @@ final class Consumers implements Closeable {
     private void whileDeleting(Work work) throws IOException {
         for (int tries = 1; ; tries++) {
             try {
-                whileHolding(DELETE_LOCK, "the deletion of a consumer", work);
+                whileHolding(lock(DELETE_LOCK, "the deletion of a consumer"), work);
                 return;
             } catch (LockedException e) {
                 if (tries == DELETE_TRIES) {
@@ -200,18 +203,7 @@ final class Consumers implements Closeable {
         void run() throws IOException;
     }
 
-    private void whileOwning(String name, Work work) throws IOException {
-        Closeable ownership = own(name);
-        try {
-            work.run();
-        } finally {
-            ownership.close();
-        }
-    }
-
-    private void whileHolding(String lockFile, String what, Work work) throws IOException {
-        Closeable lock = ProcessLock.acquire(registry.directory().resolve(lockFile), what,
-                FileMode.of(settings.fileMode()));
+    private static void whileHolding(Closeable lock, Work work) throws IOException {
         try {
             work.run();
         } finally {

@@ -12,7 +12,7 @@ import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.swap.Swapper;
 
 /** The records of an open queue, as its readers see them. Any number of threads. */
-final class Log implements Closeable {
+final class Log implements Browser.Source, Closeable {
     private final Settings settings;
     private final Geometry geometry;
     private final MetaPage meta;
@@ -28,7 +28,7 @@ final class Log implements Closeable {
         this.meta = meta;
         this.swapper = swapper;
         this.retained = new Retained(geometry, meta, swapper, registry);
-        this.browser = geometry.version() == 1 ? null : new Browser((LogReaderV2) reader(), new Source());
+        this.browser = geometry.version() == 1 ? null : new Browser((LogReaderV2) reader(), this);
     }
 
     /** A new reader, for one thread at a time. */
@@ -56,30 +56,8 @@ final class Log implements Closeable {
         return browser;
     }
 
-    private final class Source implements Browser.Source {
-        @Override
-        public long head() {
-            return Log.this.head();
-        }
-
-        @Override
-        public long reclaimed() {
-            return meta.reclaimed();
-        }
-
-        @Override
-        public long end() {
-            return meta.writing();
-        }
-
-        @Override
-        public boolean timestamps() {
-            return meta.fields().timestamps();
-        }
-    }
-
-    /** Where the oldest record is that is retained. */
-    long head() {
+    @Override
+    public long head() {
         try {
             return retained.head();
         } catch (IOException e) {
@@ -87,14 +65,19 @@ final class Log implements Closeable {
         }
     }
 
-    /** Everything before this position may be in use again. */
-    long reclaimed() {
+    @Override
+    public long reclaimed() {
         return meta.reclaimed();
     }
 
-    /** The end of the last record. */
-    long end() {
+    @Override
+    public long end() {
         return meta.writing();
+    }
+
+    @Override
+    public boolean timestamps() {
+        return meta.fields().timestamps();
     }
 
     /** The position of a place; of one that is said by a number or a time, when there is such a record. */

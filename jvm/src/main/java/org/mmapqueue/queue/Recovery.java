@@ -116,20 +116,13 @@ final class Recovery {
 
     /** The epoch of a segment, or -1 when there is no such segment. */
     private long epochOf(long id) throws IOException {
-        if (id < 0) {
+        Segment segment = id < 0 ? null : swapper.pinIfThere(id, meta.fields().uuidLow());
+        if (segment == null) {
             return -1;
         }
-        Segment segment;
-        try {
-            segment = swapper.pin(id);
-        } catch (CorruptException e) {
-            return -1;
-        }
-        try {
-            return segment.headerFault(meta.fields().uuidLow()) == null ? segment.epoch() : -1;
-        } finally {
-            swapper.unpin(segment);
-        }
+        long epoch = segment.epoch();
+        swapper.unpin(segment);
+        return epoch;
     }
 
     private Tail walk(Tail start) throws IOException {
@@ -183,17 +176,13 @@ final class Recovery {
     }
 
     private void wipe(long id) throws IOException {
-        Segment segment;
-        try {
-            segment = swapper.pin(id);
-        } catch (CorruptException e) {
+        Segment segment = swapper.pinIfThere(id, meta.fields().uuidLow());
+        if (segment == null) {
             return; // no such segment was ever whole
         }
         try {
-            if (segment.headerFault(meta.fields().uuidLow()) == null) {
-                segment.wipeHeader();
-                ring.force(id);
-            }
+            segment.wipeHeader();
+            ring.force(id);
         } finally {
             swapper.unpin(segment);
         }

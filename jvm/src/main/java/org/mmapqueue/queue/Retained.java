@@ -2,7 +2,6 @@ package org.mmapqueue.queue;
 
 import java.io.IOException;
 
-import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
@@ -62,16 +61,12 @@ final class Retained {
     }
 
     private long baseTimestamp(long id) throws IOException {
-        Segment segment = null;
-        try {
-            segment = swapper.pin(id);
-            return segment.headerFault(meta.fields().uuidLow()) == null ? segment.baseTimestamp() : 0;
-        } catch (CorruptException e) {
+        Segment segment = swapper.pinIfThere(id, meta.fields().uuidLow());
+        if (segment == null) {
             return 0; // its place has been taken since: older than all that is left
-        } finally {
-            if (segment != null) {
-                swapper.unpin(segment);
-            }
         }
+        long timestamp = segment.baseTimestamp();
+        swapper.unpin(segment);
+        return timestamp;
     }
 }

@@ -68,17 +68,11 @@ final class Space {
     }
 
     private boolean isThere(long id) throws IOException {
-        Segment segment;
-        try {
-            segment = swapper.pin(id);
-        } catch (CorruptException e) {
-            return false;
-        }
-        try {
-            return segment.headerFault(meta.fields().uuidLow()) == null;
-        } finally {
+        Segment segment = swapper.pinIfThere(id, meta.fields().uuidLow());
+        if (segment != null) {
             swapper.unpin(segment);
         }
+        return segment != null;
     }
 
     /** Segments before this one are reclaimed: nobody may look for what they held. */

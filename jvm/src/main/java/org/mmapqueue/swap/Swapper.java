@@ -9,6 +9,7 @@ import java.util.Objects;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.segment.Geometry;
@@ -78,7 +79,7 @@ public final class Swapper implements SegmentForcer, Closeable {
      * A segment that exists, mapped and pinned for the caller. In a process that only reads, the writer may be deleting
      * the file or making it anew at this moment: what is mapped then need not be this segment, as its header tells.
      *
-     * @throws org.mmapqueue.errors.CorruptException when its file is missing or has not the full size
+     * @throws CorruptException when its file is missing or has not the full size
      * @throws IOException when it can not be opened or mapped
      */
     public Segment pin(long id) throws IOException {
@@ -159,6 +160,26 @@ public final class Swapper implements SegmentForcer, Closeable {
         } finally {
             lock.unlock();
         }
+    }
+
+    /**
+     * A segment that is whole, as far as its header tells, mapped and pinned for the caller.
+     *
+     * @param uuidLow the least significant half of the queue's UUID
+     * @return null when there is no such segment: its file is missing or short, or holds another one
+     */
+    public Segment pinIfThere(long id, long uuidLow) throws IOException {
+        Segment segment;
+        try {
+            segment = pin(id);
+        } catch (CorruptException e) {
+            return null;
+        }
+        if (segment.headerFault(uuidLow) != null) {
+            unpinAndForget(segment);
+            return null;
+        }
+        return segment;
     }
 
     /**
