@@ -6,6 +6,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.stream.LongStream;
 
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
@@ -87,7 +88,7 @@ final class Browser implements Closeable {
      */
     List<Message> get(long offset, int count, long maxBytes) {
         List<Message> messages = new ArrayList<>(Math.min(count < 1 ? 0 : count, 16));
-        get(offset, count, maxBytes, new Sink() {
+        get(offset, count, maxBytes, new RecordSink() {
             @Override
             public byte[] room(int length) {
                 return new byte[length];
@@ -113,7 +114,7 @@ final class Browser implements Closeable {
      * @throws CorruptException when the first one is damaged
      */
     int get(long offset, int count, long maxBytes, MessageHandler handler) {
-        return get(offset, count, maxBytes, new Sink() {
+        return get(offset, count, maxBytes, new RecordSink() {
             @Override
             public byte[] room(int length) {
                 if (scratch.length < length) {
@@ -202,6 +203,57 @@ final class Browser implements Closeable {
         });
     }
 
+    /**
+     * Returns when a record is retained, or is the one to come.
+     *
+     * @throws OutOfRangeException when it is not
+     */
+    void checkRetained(long offset) {
+        call(() -> {
+            if (offset < log.first() || offset > log.next()) {
+                throw log.outOfRange(offset);
+            }
+            return null;
+        });
+    }
+
+    /**
+     * How much of the log records take, framing included. Exact for records that begin a segment, and by their share of
+     * the segment's records for others.
+     *
+     * @param from the first one's number
+     * @param to the number behind the last one
+     * @throws OutOfRangeException when one of them is not retained any more, or not there yet
+     */
+    long bytes(long from, long to) {
+        return call(() -> log.estimate(to) - log.estimate(from));
+    }
+
+    /**
+     * Cuts a range into parts of about the same size, at segments' beginnings where parts are larger than segments.
+     *
+     * @param from the first record's number
+     * @param to the number behind the last one
+     * @param bytes the size of a part, framing included, at least 1
+     * @return the numbers of the parts' first records, and at last {@code to}
+     * @throws OutOfRangeException when one of them is not retained any more, or not there yet
+     */
+    long[] split(long from, long to, long bytes) {
+        return call(() -> {
+            LongStream.Builder bounds = LongStream.builder().add(from);
+            long last = from;
+            long end = log.estimate(to);
+            for (long at = log.estimate(from) + bytes; at < end; at += bytes) {
+                long bound = log.numberNear(at, bytes < geometry.segmentSize());
+                if (bound > last && bound < to) {
+                    bounds.add(bound);
+                    last = bound;
+                }
+            }
+            return bounds.add(to).build().toArray();
+        });
+    }
+
     /** Waits for the call that is under way and lets no other one begin. */
     @Override
     public void close() {
@@ -215,13 +267,7 @@ final class Browser implements Closeable {
 
     // ---- one attempt, between the bounds that it has begun with
 
-    private interface Sink {
-        byte[] room(int length);
-
-        void take(long number, long timestamp, byte[] data, int length);
-    }
-
-    private int get(long offset, int count, long maxBytes, Sink sink) {
+    private int get(long offset, int count, long maxBytes, RecordSink sink) {
         if (count < 1 || maxBytes < 1) {
             throw new IllegalArgumentException("count = " + count + ", maxBytes = " + maxBytes
                     + "; both must be at least 1");
@@ -245,7 +291,7 @@ final class Browser implements Closeable {
     }
 
     // The next record, if it is there and not too large. What comes behind damage is left to the next call.
-    private byte[] read(long room, Sink sink) throws IOException {
+    private byte[] read(long room, RecordSink sink) throws IOException {
         try {
             if (reader.position() >= log.end() || !reader.next() || handed > 0 && reader.length > room) {
                 return null;

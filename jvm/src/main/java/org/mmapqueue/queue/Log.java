@@ -2,6 +2,9 @@ package org.mmapqueue.queue;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.BooleanSupplier;
 
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
@@ -19,6 +22,7 @@ final class Log implements Browser.Source, Closeable {
     private final Swapper swapper;
     private final Retained retained;
     private final Browser browser;
+    private final Set<RecordReader> readers = ConcurrentHashMap.newKeySet();
     /** In version 1, the number of the record at which the consumer stood when it was closed. */
     private volatile long version1Offset;
 
@@ -36,6 +40,14 @@ final class Log implements Browser.Source, Closeable {
         return geometry.version() == 1
                 ? new LogReaderV1(swapper, geometry, settings.maxEventSize(), meta::writing)
                 : new LogReaderV2(swapper, geometry, readableFields(), meta::writing);
+    }
+
+    /** A new reader of a range, until {@code gone} says that the handle which gives it has been closed. */
+    RecordReader reader(long from, long to, BooleanSupplier gone) {
+        RecordReader reader = new RecordReader((LogReaderV2) reader(), browser(), gone, readers::remove,
+                from, to);
+        readers.add(reader);
+        return reader;
     }
 
     // The process that writes may have been started anew with a larger max_event_size: only the ring is a bound then.
@@ -114,6 +126,7 @@ final class Log implements Browser.Source, Closeable {
 
     @Override
     public void close() throws IOException {
+        readers.forEach(RecordReader::close);
         if (browser != null) {
             browser.close();
         }

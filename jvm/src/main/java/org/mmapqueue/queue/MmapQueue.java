@@ -1,10 +1,12 @@
 package org.mmapqueue.queue;
 
 import java.nio.ByteBuffer;
+import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
 import java.util.OptionalLong;
+import java.util.UUID;
 import java.util.function.BooleanSupplier;
 
 import org.mmapqueue.errors.ClosedException;
@@ -29,12 +31,14 @@ import org.mmapqueue.errors.MmapQueueException;
  */
 public final class MmapQueue implements AutoCloseable {
     private final QueueCore core;
+    private final boolean readOnly;
     private volatile Consumer defaultConsumer;
     private volatile boolean closed;
     private final BooleanSupplier gone = () -> closed;
 
-    private MmapQueue(QueueCore core) {
+    private MmapQueue(QueueCore core, boolean readOnly) {
         this.core = core;
+        this.readOnly = readOnly;
     }
 
     /**
@@ -48,7 +52,30 @@ public final class MmapQueue implements AutoCloseable {
      * @throws MmapQueueException when a file can not be opened
      */
     public static MmapQueue open(QueueConfig config) {
-        return new MmapQueue(OpenQueues.acquire(config));
+        return new MmapQueue(OpenQueues.acquire(config), false);
+    }
+
+    /**
+     * Opens a queue that is there, to read it. When this process has the queue open already, the handle shares it, with
+     * its configuration; when not, the queue is opened with read_only = true, so that any process may write it, this
+     * one included.
+     *
+     * @param directory where it lies
+     * @return a handle that pushes nothing, to be closed
+     * @throws org.mmapqueue.errors.ConfigException when its format version is 1 and this process does not write it
+     * @throws org.mmapqueue.errors.CorruptException when it is damaged; it is left as it is
+     * @throws MmapQueueException when there is none, or a file can not be opened
+     */
+    public static MmapQueue openToRead(Path directory) {
+        return new MmapQueue(OpenQueues.acquireToRead(Objects.requireNonNull(directory, "directory")), true);
+    }
+
+    private Writer writer() {
+        QueueCore open = core();
+        if (readOnly) {
+            throw new MmapQueueException("the queue in " + open.directory() + " was opened to be read only");
+        }
+        return open.writer();
     }
 
     private QueueCore core() {
@@ -68,7 +95,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.PoisonedException when an earlier failure made the writer unsafe
      */
     public long push(byte[] data) {
-        return core().writer().push(data, 0, data.length);
+        return writer().push(data, 0, data.length);
     }
 
     /**
@@ -84,7 +111,7 @@ public final class MmapQueue implements AutoCloseable {
      */
     public long push(byte[] data, int from, int length) {
         Objects.checkFromIndexSize(from, length, data.length);
-        return core().writer().push(data, from, length);
+        return writer().push(data, from, length);
     }
 
     /**
@@ -98,10 +125,10 @@ public final class MmapQueue implements AutoCloseable {
     public long push(ByteBuffer data) {
         long offset;
         if (data.hasArray()) {
-            offset = core().writer().push(data.array(), data.arrayOffset() + data.position(), data.remaining());
+            offset = writer().push(data.array(), data.arrayOffset() + data.position(), data.remaining());
         } else {
             byte[] copy = copyOf(data);
-            offset = core().writer().push(copy, 0, copy.length);
+            offset = writer().push(copy, 0, copy.length);
         }
         data.position(data.limit());
         return offset;
@@ -118,7 +145,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.TooLargeException when it is larger than max_event_size
      */
     public long push(byte[] data, Duration timeout) throws InterruptedException {
-        return core().writer().push(data, 0, data.length, nanos(timeout), gone);
+        return writer().push(data, 0, data.length, nanos(timeout), gone);
     }
 
     /**
@@ -133,7 +160,7 @@ public final class MmapQueue implements AutoCloseable {
      */
     public long push(ByteBuffer data, Duration timeout) throws InterruptedException {
         byte[] copy = copyOf(data);
-        long offset = core().writer().push(copy, 0, copy.length, nanos(timeout), gone);
+        long offset = writer().push(copy, 0, copy.length, nanos(timeout), gone);
         data.position(data.limit());
         return offset;
     }
@@ -149,7 +176,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.PoisonedException when the force fails: whether the record is on the disk is open
      */
     public long pushSync(byte[] data, Duration timeout) throws InterruptedException {
-        long offset = core().writer().push(data, 0, data.length, nanos(timeout), gone);
+        long offset = writer().push(data, 0, data.length, nanos(timeout), gone);
         core.writer().awaitDurable();
         return offset;
     }
@@ -163,7 +190,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.TooLargeException when one is larger than max_event_size, or all than the ring
      */
     public long pushBatch(List<byte[]> batch) {
-        return core().writer().push(Batch.of(batch));
+        return writer().push(Batch.of(batch));
     }
 
     /**
@@ -177,7 +204,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.TooLargeException when one is larger than max_event_size, or all than the ring
      */
     public long pushBatch(List<byte[]> batch, Duration timeout) throws InterruptedException {
-        return core().writer().push(Batch.of(batch), nanos(timeout), gone);
+        return writer().push(Batch.of(batch), nanos(timeout), gone);
     }
 
     /**
@@ -195,7 +222,7 @@ public final class MmapQueue implements AutoCloseable {
      */
     public long pushBatch(byte[] buffer, int from, int[] lengths, int count, Duration timeout)
             throws InterruptedException {
-        return core().writer().push(Batch.packed(buffer, from, lengths, count), nanos(timeout), gone);
+        return writer().push(Batch.packed(buffer, from, lengths, count), nanos(timeout), gone);
     }
 
     private static byte[] copyOf(ByteBuffer data) {
@@ -405,6 +432,61 @@ public final class MmapQueue implements AutoCloseable {
     }
 
     /**
+     * A reader of a range of records, with a place of its own. Many may read at once.
+     *
+     * @param from the first record's offset
+     * @param to the offset behind the last one; {@code Long.MAX_VALUE} for all that there will be
+     * @return the reader, to be closed; it reads while this handle is open
+     * @throws org.mmapqueue.errors.OutOfRangeException when the first one is not retained any more, or not there yet
+     *     and not the next to come
+     * @throws org.mmapqueue.errors.ConfigException in format version 1, which stores no numbers
+     */
+    public RecordReader reader(long from, long to) {
+        return core().log().reader(from, to, gone);
+    }
+
+    /**
+     * Cuts a range of records into parts of about the same size, to be read by a {@link #reader} each. Looks at the
+     * headers of segments only; parts that are larger than a segment begin with one.
+     *
+     * @param from the first record's offset
+     * @param to the offset behind the last one
+     * @param bytes the size of a part in bytes of the log, at least 1
+     * @return the offsets of the parts' first records, rising, and at last {@code to}
+     * @throws org.mmapqueue.errors.OutOfRangeException when one of the range is not retained any more, or not there yet
+     */
+    public long[] split(long from, long to, long bytes) {
+        if (bytes < 1 || to < from) {
+            throw new IllegalArgumentException("from = " + from + ", to = " + to + ", bytes = " + bytes
+                    + "; expected from <= to and bytes >= 1");
+        }
+        return core().log().browser().split(from, to, bytes);
+    }
+
+    /**
+     * How many bytes of the log a range of records takes, framing included. Looks at the headers of segments only: a
+     * record that does not begin a segment is placed by its share of the segment's records.
+     *
+     * @param from the first record's offset
+     * @param to the offset behind the last one
+     * @return bytes
+     * @throws org.mmapqueue.errors.OutOfRangeException when one of the range is not retained any more, or not there yet
+     */
+    public long bytes(long from, long to) {
+        return core().log().browser().bytes(from, to);
+    }
+
+    /**
+     * What tells this queue from all others.
+     *
+     * @return made with the queue, and never changed
+     * @throws org.mmapqueue.errors.ConfigException in format version 1, which has none
+     */
+    public UUID id() {
+        return core().id();
+    }
+
+    /**
      * Finds a record by the time at which it was pushed.
      *
      * @param micros the time, µs since 1970
@@ -439,7 +521,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.PoisonedException when a force fails
      */
     public void flush() {
-        core().writer().flush();
+        writer().flush();
     }
 
     /**
@@ -448,7 +530,7 @@ public final class MmapQueue implements AutoCloseable {
      * @return bytes that the disk has got back
      */
     public long gc() {
-        return core().writer().gc();
+        return writer().gc();
     }
 
     /**

@@ -3,6 +3,7 @@ package org.mmapqueue.queue;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.UUID;
 import java.util.concurrent.Callable;
 
 import org.slf4j.Logger;
@@ -238,6 +239,12 @@ final class QueueCore {
     /** The records, for whoever reads them. */
     Log log() {
         return log;
+    }
+
+    /** The queue's identity. */
+    UUID id() {
+        log.browser(); // version 1 has none
+        return new UUID(meta.fields().uuidHigh(), meta.fields().uuidLow());
     }
 
     long endOffset() {

@@ -107,6 +107,49 @@ final class RetainedLog {
         return search.number();
     }
 
+    /**
+     * About where a record begins that is retained, or is the one to come: exact at the beginning of a segment.
+     *
+     * @throws OutOfRangeException when it is neither
+     */
+    long estimate(long offset) throws IOException {
+        long next = next();
+        if (offset == next) {
+            return end;
+        }
+        if (offset > next || offset < first()) {
+            throw outOfRange(offset);
+        }
+        long high = geometry.segmentOfEnd(end);
+        long id = search.segmentOfNumber(offset, geometry.segmentOf(head), high);
+        long low = search.baseIndex(id);
+        long records = (id < high ? search.baseIndex(id + 1) : next) - low;
+        return beginOf(id) + (long) ((double) (offset - low) / records * (endOf(id) - beginOf(id)));
+    }
+
+    /**
+     * About which record begins at a position between the bounds.
+     *
+     * @param inside whether it may be one inside of a segment; else it is the first one of the position's segment
+     */
+    long numberNear(long position, boolean inside) throws IOException {
+        long id = geometry.segmentOfEnd(position);
+        long low = search.baseIndex(id);
+        if (!inside) {
+            return low;
+        }
+        long records = (id < geometry.segmentOfEnd(end) ? search.baseIndex(id + 1) : next()) - low;
+        return low + (long) ((double) (position - beginOf(id)) / (endOf(id) - beginOf(id)) * records);
+    }
+
+    private long beginOf(long id) {
+        return geometry.position(id, 0);
+    }
+
+    private long endOf(long id) {
+        return geometry.position(id, endIn(id));
+    }
+
     private int endIn(long id) {
         return id == geometry.segmentOfEnd(end) ? geometry.offsetOfEnd(end) : geometry.segmentSize();
     }

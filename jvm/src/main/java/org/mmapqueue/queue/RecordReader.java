@@ -1,0 +1,120 @@
+package org.mmapqueue.queue;
+
+import java.io.IOException;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.OutOfRangeException;
+
+/**
+ * Reads the records of a range in order, from a place of its own, and moves no consumer. A queue may have any number of
+ * readers, and they do not wait for one another; each is for one thread at a time.
+ *
+ * <p>It holds no record: what no consumer needs may be overwritten before it is read. That is told then by an {@link
+ * OutOfRangeException}; no call gives anything else than the records of the range. Between calls nothing is pinned, so
+ * a reader that rests is in nobody's way.
+ */
+public final class RecordReader implements AutoCloseable {
+    private final LogReaderV2 reader;
+    private final Browser browser;
+    private final BooleanSupplier gone;
+    private final Consumer<RecordReader> forget;
+    private final long to;
+    private long offset;
+    private boolean closed;
+
+    /**
+     * A reader that stands before the first record of its range.
+     *
+     * @param gone whether the handle is closed that gives it
+     * @param forget is told when it is closed
+     */
+    RecordReader(LogReaderV2 reader, Browser browser, BooleanSupplier gone, Consumer<RecordReader> forget, long from,
+            long to) {
+        if (from < 0 || to < from) {
+            throw new IllegalArgumentException("from = " + from + ", to = " + to + "; expected 0 <= from <= to");
+        }
+        this.reader = reader;
+        this.browser = browser;
+        this.gone = gone;
+        this.forget = forget;
+        this.offset = from;
+        this.to = to;
+        reader.moveTo(browser.locate(from).position());
+    }
+
+    /**
+     * The next record.
+     *
+     * @return the offset of the record that is read next; the range's end when all have been read
+     */
+    public synchronized long offset() {
+        return offset;
+    }
+
+    /**
+     * Reads records.
+     *
+     * @param maxRecords the most records, at least 1
+     * @param maxBytes the most bytes of payload, at least 1; a first record that is larger is read all the same
+     * @param sink gets them, in order; must not call this reader
+     * @return how many there were; 0 at the end of the range, or when the next one has not been pushed yet
+     * @throws OutOfRangeException when the next one is not retained any more
+     * @throws CorruptException when the next one is damaged
+     * @throws ClosedException when it, or the queue's handle, is closed
+     */
+    public synchronized int read(int maxRecords, long maxBytes, RecordSink sink) {
+        if (maxRecords < 1 || maxBytes < 1) {
+            throw new IllegalArgumentException("maxRecords = " + maxRecords + ", maxBytes = " + maxBytes
+                    + "; both must be at least 1");
+        }
+        if (closed || gone.getAsBoolean()) {
+            throw new ClosedException("the reader, or the handle of the queue that gave it, is closed");
+        }
+        int count = 0;
+        try {
+            long left = maxBytes;
+            while (count < maxRecords && offset < to && reader.next() && (count == 0 || reader.length <= left)) {
+                int length = reader.length;
+                byte[] data = sink.room(length);
+                reader.read(data);
+                long number = offset;
+                reader.advance();
+                offset++;
+                count++;
+                left -= length;
+                sink.take(number, reader.timestamp, data, length);
+            }
+            return count;
+        } catch (CorruptException e) {
+            if (count > 0) {
+                return count; // the next call meets it again
+            }
+            throw lostOr(e);
+        } catch (IOException e) {
+            throw new MmapQueueException("record " + offset + " could not be read: " + e, e);
+        } finally {
+            reader.leave();
+        }
+    }
+
+    // What was overwritten while it was read looks like damage.
+    private RuntimeException lostOr(CorruptException damage) {
+        try {
+            browser.checkRetained(offset);
+        } catch (OutOfRangeException e) {
+            return e;
+        }
+        return damage;
+    }
+
+    /** Waits for the call that is under way; every later one raises ClosedException. A second close does nothing. */
+    @Override
+    public synchronized void close() {
+        closed = true;
+        forget.accept(this);
+    }
+}
