@@ -1,0 +1,78 @@
+package org.mmapqueue.spark;
+
+import java.nio.file.Path;
+import java.util.EnumSet;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+
+import org.apache.spark.sql.connector.catalog.SupportsRead;
+import org.apache.spark.sql.connector.catalog.SupportsWrite;
+import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+import org.mmapqueue.spark.common.Options;
+import org.mmapqueue.spark.common.RecordSchema;
+import org.mmapqueue.spark.read.QueueScanBuilder;
+import org.mmapqueue.spark.write.QueueWriteBuilder;
+
+/** A queue as a table. Immutable. */
+final class QueueTable implements SupportsRead, SupportsWrite {
+    private static final Set<TableCapability> CAPABILITIES = EnumSet.of(TableCapability.BATCH_READ,
+            TableCapability.MICRO_BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.STREAMING_WRITE,
+            TableCapability.TRUNCATE, TableCapability.ACCEPT_ANY_SCHEMA);
+
+    private final Options properties;
+    private final Path path;
+
+    /**
+     * A table that need not be there yet.
+     *
+     * @param properties its options, the path among them
+     * @throws IllegalArgumentException when the path is missing or not a local one
+     */
+    QueueTable(Options properties) {
+        this.properties = properties;
+        this.path = properties.path();
+    }
+
+    @Override
+    public String name() {
+        return MmapQueueProvider.NAME + " " + path;
+    }
+
+    @Override
+    @SuppressWarnings("deprecation") // abstract before Spark 4.1
+    public StructType schema() {
+        return RecordSchema.READ;
+    }
+
+    @Override
+    public Set<TableCapability> capabilities() {
+        return CAPABILITIES;
+    }
+
+    @Override
+    public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
+        return new QueueScanBuilder(path, merged(options));
+    }
+
+    @Override
+    public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
+        return new QueueWriteBuilder(path, merged(info.options()), info);
+    }
+
+    // What is said of one query counts before what is said of the table.
+    private Options merged(CaseInsensitiveStringMap options) {
+        Map<String, String> all = new HashMap<>(properties.all().asCaseSensitiveMap());
+        options.asCaseSensitiveMap().forEach((name, value) -> {
+            all.keySet().removeIf(name::equalsIgnoreCase);
+            all.put(name, value);
+        });
+        return new Options(new CaseInsensitiveStringMap(all));
+    }
+}

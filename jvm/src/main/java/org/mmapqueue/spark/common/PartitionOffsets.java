@@ -1,0 +1,76 @@
+package org.mmapqueue.spark.common;
+
+import java.io.IOException;
+import java.io.Serializable;
+import java.util.Collections;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.stream.Collectors;
+
+import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.ObjectMapper;
+
+/**
+ * One offset for each partition, as text {@code {"0":12,"1":40}}. Immutable.
+ *
+ * @param map offsets by partition
+ */
+public record PartitionOffsets(SortedMap<Integer, Long> map) implements Serializable {
+    private static final ObjectMapper JSON = new ObjectMapper();
+
+    /**
+     * Offsets by partition.
+     *
+     * @param map is copied
+     */
+    public PartitionOffsets(SortedMap<Integer, Long> map) {
+        this.map = Collections.unmodifiableSortedMap(new TreeMap<>(map));
+    }
+
+    /**
+     * Reads them from their text.
+     *
+     * @param json an object of offsets by partition
+     * @return the offsets
+     * @throws IllegalArgumentException when it is something else
+     */
+    public static PartitionOffsets parse(String json) {
+        try {
+            Map<String, Long> byName = JSON.readValue(json, new TypeReference<Map<String, Long>>() { });
+            TreeMap<Integer, Long> map = new TreeMap<>();
+            for (Map.Entry<String, Long> each : byName.entrySet()) {
+                int partition = Integer.parseInt(each.getKey());
+                if (partition < 0 || each.getValue() == null) {
+                    throw new NumberFormatException(each.getKey());
+                }
+                map.put(partition, each.getValue());
+            }
+            return new PartitionOffsets(map);
+        } catch (IOException | NumberFormatException e) {
+            throw new IllegalArgumentException("offsets " + json + "; expected an offset for each partition, such as"
+                    + " {\"0\":12,\"1\":40}", e);
+        }
+    }
+
+    /**
+     * The offset of a partition.
+     *
+     * @param partition its number
+     * @param missing what counts when there is none
+     * @return the offset
+     */
+    public long of(int partition, long missing) {
+        return map.getOrDefault(partition, missing);
+    }
+
+    /**
+     * Their text.
+     *
+     * @return an object of offsets by partition
+     */
+    public String json() {
+        return map.entrySet().stream().map(each -> "\"" + each.getKey() + "\":" + each.getValue())
+                .collect(Collectors.joining(",", "{", "}"));
+    }
+}

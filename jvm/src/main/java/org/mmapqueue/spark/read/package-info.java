@@ -1,0 +1,2 @@
+/** Batch and streaming scans. */
+package org.mmapqueue.spark.read;

@@ -1,0 +1,2 @@
+/** Batch and streaming sinks. */
+package org.mmapqueue.spark.write;
