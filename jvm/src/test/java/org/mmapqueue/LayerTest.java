@@ -3,6 +3,7 @@ package org.mmapqueue;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAPackage;
 import static com.tngtech.archunit.core.domain.JavaClass.Predicates.resideInAnyPackage;
 import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.classes;
+import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 
 import com.tngtech.archunit.core.domain.JavaClasses;
 import com.tngtech.archunit.core.importer.ClassFileImporter;
@@ -34,7 +35,8 @@ class LayerTest {
     private static final List<String> PLATFORM = List.of("java..", "javax..", "jdk..", "sun.misc..", "org.slf4j..");
 
     /** What Spark's own interfaces are made of. */
-    private static final List<String> SPARK = List.of("org.apache.spark..", "scala..", "com.fasterxml.jackson..");
+    private static final List<String> SPARK = List.of("org.apache.spark..", "scala..", "com.fasterxml.jackson..",
+            "com.codahale.metrics..");
 
     private static final JavaClasses PRODUCT = new ClassFileImporter()
             .withImportOption(new ImportOption.DoNotIncludeTests())
@@ -54,6 +56,18 @@ class LayerTest {
                 // A layer that is not there breaks no rule.
                 .allowEmptyShould(true)
                 .check(PRODUCT);
+    }
+
+    @Test
+    void readingAndWritingOfTheDataSourceKnowOnlyWhatTheyShare() {
+        String common = packages("spark.common");
+        String read = packages("spark.read");
+        String write = packages("spark.write");
+        for (List<String> arrow : List.of(List.of(common, read), List.of(common, write), List.of(read, write),
+                List.of(write, read))) {
+            noClasses().that(resideInAPackage(arrow.get(0)))
+                    .should().dependOnClassesThat(resideInAPackage(arrow.get(1))).check(PRODUCT);
+        }
     }
 
     @Test

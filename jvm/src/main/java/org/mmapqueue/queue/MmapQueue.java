@@ -70,6 +70,24 @@ public final class MmapQueue implements AutoCloseable {
         return new MmapQueue(OpenQueues.acquireToRead(Objects.requireNonNull(directory, "directory")), true);
     }
 
+    /**
+     * Tells a listener which queues this process has open, and from now on which it opens and closes.
+     *
+     * @param listener is kept until it is removed
+     */
+    public static void addListener(QueueListener listener) {
+        OpenQueues.add(Objects.requireNonNull(listener, "listener"));
+    }
+
+    /**
+     * Tells a listener no more.
+     *
+     * @param listener one that was added
+     */
+    public static void removeListener(QueueListener listener) {
+        OpenQueues.remove(listener);
+    }
+
     private Writer writer() {
         QueueCore open = core();
         if (readOnly) {

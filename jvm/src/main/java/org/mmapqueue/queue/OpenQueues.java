@@ -3,14 +3,23 @@ package org.mmapqueue.queue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.function.Supplier;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 
 /** The queues that this process has open, so that opening a directory twice shares one. Any number of threads. */
 final class OpenQueues {
+    private static final Logger LOG = LoggerFactory.getLogger(OpenQueues.class);
+
     /** Two for a directory at most: one that reads only does not keep another one from being opened to write. */
     private static final Map<Key, Shared> OPEN = new HashMap<>();
 
@@ -25,12 +34,31 @@ final class OpenQueues {
         }
     }
 
-    private static final class Shared {
+    private static final List<QueueListener> LISTENERS = new ArrayList<>();
+
+    private static final class Shared implements QueueListener.Figures {
         private final QueueCore core;
         private int handles = 1;
 
         Shared(QueueCore core) {
             this.core = core;
+        }
+
+        @Override
+        public Optional<QueueStats> stats() {
+            return ask(core::stats);
+        }
+
+        @Override
+        public Optional<List<ConsumerStats>> consumerStats() {
+            return ask(core::consumerStats);
+        }
+
+        // Under the lock: nobody closes it meanwhile.
+        private <T> Optional<T> ask(Supplier<T> figure) {
+            synchronized (OPEN) {
+                return handles > 0 ? Optional.of(figure.get()) : Optional.empty();
+            }
         }
     }
 
@@ -71,6 +99,7 @@ final class OpenQueues {
     private static QueueCore open(QueueConfig config, boolean readOnly) {
         Shared shared = new Shared(QueueCore.open(config));
         OPEN.put(Key.of(config.queueDir(), readOnly), shared); // the key of a directory that is there by now
+        LISTENERS.forEach(each -> tell(() -> each.opened(shared.core.directory(), shared)));
         return shared.core;
     }
 
@@ -82,8 +111,32 @@ final class OpenQueues {
             shared.handles--;
             if (shared.handles == 0) {
                 OPEN.values().remove(shared);
+                LISTENERS.forEach(each -> tell(() -> each.closed(core.directory())));
                 core.close();
             }
+        }
+    }
+
+    /** Tells a listener what is open, and from now on what is opened and closed. */
+    static void add(QueueListener listener) {
+        synchronized (OPEN) {
+            LISTENERS.add(listener);
+            OPEN.values().forEach(each -> tell(() -> listener.opened(each.core.directory(), each)));
+        }
+    }
+
+    /** Tells it no more. */
+    static void remove(QueueListener listener) {
+        synchronized (OPEN) {
+            LISTENERS.remove(listener);
+        }
+    }
+
+    private static void tell(Runnable call) {
+        try {
+            call.run();
+        } catch (RuntimeException e) {
+            LOG.warn("a listener failed", e);
         }
     }
 

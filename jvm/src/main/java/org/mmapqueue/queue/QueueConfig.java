@@ -61,6 +61,19 @@ public final class QueueConfig {
     }
 
     /**
+     * The keys that there are besides queue_dir.
+     *
+     * @return what each counts as when it is not set, by key
+     */
+    public static Map<String, String> defaults() {
+        Map<String, String> defaults = new LinkedHashMap<>();
+        for (ConfigKey key : ConfigKey.values()) {
+            defaults.put(key.keyName(), key.defaultText());
+        }
+        return defaults;
+    }
+
+    /**
      * Where the queue lies.
      *
      * @return the directory

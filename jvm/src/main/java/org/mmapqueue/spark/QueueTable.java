@@ -5,10 +5,12 @@ import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
+import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.read.ScanBuilder;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
@@ -16,6 +18,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 import org.mmapqueue.spark.common.Options;
+import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.common.RecordSchema;
 import org.mmapqueue.spark.read.QueueScanBuilder;
 import org.mmapqueue.spark.write.QueueWriteBuilder;
@@ -40,9 +43,32 @@ final class QueueTable implements SupportsRead, SupportsWrite {
         this.path = properties.path();
     }
 
+    /** Where it lies. */
+    Path path() {
+        return path;
+    }
+
+    /** What is said of it. */
+    Options options() {
+        return properties;
+    }
+
+    /** Its options, and its state now: what DESCRIBE TABLE EXTENDED shows. */
+    @Override
+    public Map<String, String> properties() {
+        Map<String, String> all = new TreeMap<>();
+        properties.all().asCaseSensitiveMap().forEach((name, value) -> all.put(TableCatalog.OPTION_PREFIX + name, value));
+        all.put(TableCatalog.PROP_PROVIDER, MmapQueueProvider.NAME);
+        all.put(TableCatalog.PROP_LOCATION, path.toUri().toString());
+        if (PartitionDirectory.isQueue(path)) {
+            all.putAll(QueueState.of(path));
+        }
+        return all;
+    }
+
     @Override
     public String name() {
-        return MmapQueueProvider.NAME + " " + path;
+        return MmapQueueProvider.NAME + "." + path;
     }
 
     @Override

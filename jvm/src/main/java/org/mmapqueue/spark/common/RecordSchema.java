@@ -1,5 +1,7 @@
 package org.mmapqueue.spark.common;
 
+import java.util.Arrays;
+
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
@@ -22,5 +24,16 @@ public final class RecordSchema {
             .add(TIMESTAMP, DataTypes.TimestampType, true);
 
     private RecordSchema() {
+    }
+
+    /**
+     * Whether columns are some of those that are read.
+     *
+     * @param schema the columns
+     * @return whether the names and types of all of them are among {@link #READ}'s
+     */
+    public static boolean hasColumnsOf(StructType schema) {
+        return Arrays.stream(schema.fields()).allMatch(field -> Arrays.stream(READ.fields())
+                .anyMatch(own -> own.name().equalsIgnoreCase(field.name()) && own.dataType().equals(field.dataType())));
     }
 }
