@@ -49,6 +49,7 @@ from mmapqueue._errors import (
     TooLarge,
     UnackedLimit,
 )
+from mmapqueue._frames import Offsets, read, read_stream, write, write_stream
 from mmapqueue._jars import configure, jar_path
 from mmapqueue._message import Message
 from mmapqueue._queue import Queue
@@ -69,6 +70,7 @@ __all__ = [
     "Locked",
     "Message",
     "MmapQueueError",
+    "Offsets",
     "OutOfRange",
     "Poisoned",
     "Queue",
@@ -78,6 +80,10 @@ __all__ = [
     "__version__",
     "configure",
     "jar_path",
+    "read",
+    "read_stream",
+    "write",
+    "write_stream",
 ]
 
 # A library's log is silent until the program asks for it.
