@@ -252,13 +252,16 @@ final class QueueCore {
     }
 
     QueueStats stats() {
-        long writing = meta.writing();
+        // Behind before ahead: both only grow.
+        long watermark = meta.watermark();
         long slowest = onConsumer("*", () -> {
             registry.refresh();
             return registry.slowest();
         });
+        // The last record may be acked before the writer has stored where it ends.
+        long writing = Math.max(meta.writing(), slowest);
         int inUse = writing == slowest ? 0 : (int) (geometry.segmentOfEnd(writing) - geometry.segmentOf(slowest) + 1);
-        return new QueueStats(log.firstOffset(), endOffset(), writing, meta.watermark(),
+        return new QueueStats(log.firstOffset(), endOffset(), writing, watermark,
                 slowest, inUse, geometry.capacity(), geometry.segmentSize(), swapper.live(),
                 (long) swapper.mapped() * geometry.segmentSize() + META_BYTES, swapper.peak(),
                 meta.fields().epoch());
