@@ -10,7 +10,7 @@ public final class LockedException extends MmapQueueException {
      * Makes the exception.
      *
      * @param message what is held, and by whom
-     * @param pid the holder's process id, or -1 where it could not be read
+     * @param pid the holder's process id, or -1 where it is not known
      */
     public LockedException(String message, long pid) {
         super(message);
@@ -20,7 +20,7 @@ public final class LockedException extends MmapQueueException {
     /**
      * The holder.
      *
-     * @return the holder's process id, or -1 where it could not be read
+     * @return the holder's process id, or -1 where it is not known
      */
     public long pid() {
         return pid;

@@ -11,6 +11,7 @@ import java.util.function.Supplier;
 
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.PoisonedException;
+import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.io.Threads;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
@@ -70,6 +71,7 @@ public final class Flusher implements Closeable {
 
     /** Asks the thread for a flush and does not wait for it. */
     public void request() {
+        StackRoom.ensure();
         waiting.lock();
         try {
             requested = true;
@@ -88,6 +90,7 @@ public final class Flusher implements Closeable {
         if (failure == null && meta.watermark() >= position) {
             return;
         }
+        StackRoom.ensure();
         flushing.lock();
         try {
             checkUsable();
@@ -105,6 +108,7 @@ public final class Flusher implements Closeable {
      * @throws PoisonedException when a force fails, or one has failed before
      */
     public void flush() {
+        StackRoom.ensure();
         flushing.lock();
         try {
             checkUsable();
@@ -143,6 +147,7 @@ public final class Flusher implements Closeable {
      * it, until the next flush.
      */
     public void durableAtMost(long committed) {
+        StackRoom.ensure();
         flushing.lock();
         try {
             durableCommitted = Math.min(durableCommitted, committed);
@@ -153,6 +158,7 @@ public final class Flusher implements Closeable {
 
     /** Does something while nothing is being forced. */
     public void exclusively(Forcing work) throws IOException {
+        StackRoom.ensure();
         flushing.lock();
         try {
             checkUsable();
@@ -179,6 +185,7 @@ public final class Flusher implements Closeable {
     /** Stops the thread; does not flush. Calls after {@link #end} raise ClosedException. */
     @Override
     public void close() {
+        StackRoom.ensure();
         waiting.lock();
         try {
             stopped = true;
@@ -191,6 +198,7 @@ public final class Flusher implements Closeable {
 
     /** Forces everything for the last time, as {@link #flush} does; every later call raises ClosedException. */
     public void end() {
+        StackRoom.ensure();
         flushing.lock();
         try {
             flush();

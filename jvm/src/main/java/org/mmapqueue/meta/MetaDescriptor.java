@@ -52,6 +52,8 @@ final class MetaDescriptor {
     static final int EPOCH = 136;
     static final int CHECKSUM = 144;
     static final int CLEAN_MARK = 256;
+    static final int CLOSED_AT = 264;
+    static final int CLOSED_AT_CHECKSUM = 272;
     static final int WRITING = 512;
     static final int WATERMARK = 576;
     static final int COMMITTED = 640;

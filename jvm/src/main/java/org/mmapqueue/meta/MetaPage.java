@@ -68,6 +68,18 @@ public interface MetaPage extends ConsumerCursors, Closeable {
     /** Whether the readable table has the writing position and the watermark that the live cursors have. */
     boolean isMirrored();
 
+    /**
+     * The number that the next record gets, as the writer that has closed the queue knew it; -1 when none has said so
+     * for the writing position as it is. Version 1 has no place for it.
+     */
+    default long closedAt() {
+        return -1;
+    }
+
+    /** Says which number the record behind the writing position gets; for a queue that is about to be closed. */
+    default void closedAt(long nextOffset) {
+    }
+
     /** Whether the last writer closed the queue. */
     boolean clean();
 

@@ -265,6 +265,26 @@ public final class MetaPageV2 implements MetaPage {
     }
 
     @Override
+    public long closedAt() {
+        long number = (long) Mapped.LONG.getOpaque(page, MetaDescriptor.CLOSED_AT);
+        long checksum = (long) Mapped.LONG.getOpaque(page, MetaDescriptor.CLOSED_AT_CHECKSUM);
+        return number >= 0 && checksum == closedAtChecksum(number) ? number : -1;
+    }
+
+    @Override
+    public void closedAt(long nextOffset) {
+        Mapped.LONG.setOpaque(page, MetaDescriptor.CLOSED_AT, nextOffset);
+        Mapped.LONG.setOpaque(page, MetaDescriptor.CLOSED_AT_CHECKSUM, closedAtChecksum(nextOffset));
+    }
+
+    private long closedAtChecksum(long number) {
+        CRC32C crc = new CRC32C();
+        crc.update(ByteBuffer.allocate(2 * Long.BYTES).order(ByteOrder.LITTLE_ENDIAN).putLong(writing()).putLong(number)
+                .flip());
+        return crc.getValue();
+    }
+
+    @Override
     public boolean clean() {
         return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.CLEAN_MARK) == MetaDescriptor.CLEAN;
     }

@@ -8,6 +8,7 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.PoisonedException;
 import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.flush.Flusher;
+import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;

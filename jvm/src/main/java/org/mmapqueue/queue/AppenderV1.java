@@ -4,6 +4,7 @@ import java.io.IOException;
 
 import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.flush.Flusher;
+import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.swap.Swapper;
 

@@ -5,6 +5,7 @@ import java.util.zip.CRC32C;
 
 import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.flush.Flusher;
+import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.RecordChecksum;

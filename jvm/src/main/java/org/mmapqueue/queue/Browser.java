@@ -13,6 +13,7 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.segment.Geometry;
 
 /**
@@ -257,6 +258,7 @@ final class Browser implements Closeable {
     /** Waits for the call that is under way and lets no other one begin. */
     @Override
     public void close() {
+        StackRoom.ensure();
         lock.lock();
         try {
             closed = true;
@@ -324,6 +326,7 @@ final class Browser implements Closeable {
         if (lock.isHeldByCurrentThread()) {
             throw new IllegalStateException("a message handler must not read in the queue that called it");
         }
+        StackRoom.ensure();
         lock.lock();
         try {
             handed = 0;

@@ -57,7 +57,7 @@ final class ConsumerCore implements Closeable {
         this.inFlightFile = inFlightFile;
         this.ownership = ownership;
         this.window = new Window(delivery.maxUnacked());
-        this.redelivery = new Redelivery(window, bookmarks, log.reader(), delivery);
+        this.redelivery = new Redelivery(window, bookmarks, log.reader(), delivery, Redelivery.clock());
         LogReader reader = log.reader();
         this.geometry = reader.geometry;
         this.popping = new Popping(reader, cursors, window, bookmarks, remembered, redelivery);
@@ -129,7 +129,7 @@ final class ConsumerCore implements Closeable {
         } catch (Exception e) {
             throw failed(e);
         } finally {
-            claim.exit();
+            claim.owner = null;
         }
     }
 
@@ -157,7 +157,7 @@ final class ConsumerCore implements Closeable {
      * @return how many, or {@link Popping#LIMIT}
      */
     int poll(int maxRecords, long maxBytes, MessageHandler handler) {
-        claim.enter();
+        Thread self = claim.enter();
         try {
             checkUsable();
             return popping.poll(maxRecords, maxBytes, handler);
@@ -166,10 +166,14 @@ final class ConsumerCore implements Closeable {
         } catch (IOException e) {
             throw failed(e);
         } finally {
+            // At the end of its stack a thread can store to a field, but may not have the room for a call.
             try {
                 popping.rest();
-            } finally {
                 claim.exit();
+            } finally {
+                if (claim.owner == self) {
+                    claim.owner = null;
+                }
             }
         }
     }
@@ -182,7 +186,7 @@ final class ConsumerCore implements Closeable {
         } catch (IOException | RuntimeException e) {
             return true; // the pop that follows raises it
         } finally {
-            claim.exit();
+            claim.owner = null;
         }
     }
 
@@ -200,7 +204,7 @@ final class ConsumerCore implements Closeable {
 
     /** Everything up to {@code offset} has been dealt with. True when somebody may wait for that. */
     boolean ack(long offset) {
-        claim.enter();
+        Thread self = claim.enter();
         try {
             checkUsable();
             checkPopped(offset, "ack");
@@ -210,13 +214,19 @@ final class ConsumerCore implements Closeable {
         } catch (IOException e) {
             throw failed(e);
         } finally {
-            claim.exit();
+            try {
+                claim.exit();
+            } finally {
+                if (claim.owner == self) {
+                    claim.owner = null;
+                }
+            }
         }
     }
 
     /** These have been dealt with, whatever becomes of the others. True when somebody may wait for that. */
     boolean ackSingle(long... offsets) {
-        claim.enter();
+        Thread self = claim.enter();
         try {
             checkUsable();
             for (long offset : offsets) {
@@ -236,7 +246,13 @@ final class ConsumerCore implements Closeable {
         } catch (IOException e) {
             throw failed(e);
         } finally {
-            claim.exit();
+            try {
+                claim.exit();
+            } finally {
+                if (claim.owner == self) {
+                    claim.owner = null;
+                }
+            }
         }
     }
 
@@ -370,7 +386,7 @@ final class ConsumerCore implements Closeable {
                 Closing.all(this::writeInFlight, this::leave, ownership);
             }
         } finally {
-            claim.exit();
+            claim.owner = null;
         }
     }
 

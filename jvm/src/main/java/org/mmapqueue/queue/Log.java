@@ -2,6 +2,7 @@ package org.mmapqueue.queue;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.time.InstantSource;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
@@ -31,7 +32,7 @@ final class Log implements Browser.Source, Closeable {
         this.geometry = settings.geometry();
         this.meta = meta;
         this.swapper = swapper;
-        this.retained = new Retained(geometry, meta, swapper, registry);
+        this.retained = new Retained(geometry, meta, swapper, registry, InstantSource.system());
         this.browser = geometry.version() == 1 ? null : new Browser((LogReaderV2) reader(), this);
     }
 

@@ -3,6 +3,7 @@ package org.mmapqueue.queue;
 import java.io.IOException;
 
 import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.swap.Swapper;
@@ -79,6 +80,16 @@ abstract class LogReader {
     /** Finds the end of the record that {@link #next} has found, and does not look at its payload. */
     abstract void skip() throws IOException;
 
+    /**
+     * As {@link #skip}, for a record that nobody has read yet: a length that is damaged may lead beyond others, and all
+     * that come behind would be taken for what they are not. One whose payload alone is damaged is skipped.
+     *
+     * @param end a position at which a record is known to end
+     * @return whether the record is whole
+     * @throws CorruptException when it is not, and where it ends can not be told
+     */
+    abstract boolean skipChecked(long end) throws IOException;
+
     /** Goes behind the record that was read or skipped last. */
     final void advance() {
         if (endSegment != null && endSegment != segment) {
@@ -103,6 +114,7 @@ abstract class LogReader {
 
     /** Goes into the next segment, which must be there. */
     final void enterNext(int start) throws IOException {
+        StackRoom.ensure();
         leave();
         segmentId++;
         offset = start;

@@ -5,6 +5,7 @@ import java.util.function.LongSupplier;
 import java.util.zip.CRC32C;
 
 import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordChecksum;
@@ -18,6 +19,8 @@ import org.mmapqueue.swap.Swapper;
  */
 final class LogReaderV2 extends LogReader {
     private static final int EPOCH_BITS = 27;
+    /** How many bytes are looked at to tell where a damaged record ends; some 0.1 s. */
+    private static final int MOST_LOOKED_AT = 256 << 20;
 
     private final LongSupplier published;
     private final RecordChecksum checksum;
@@ -28,6 +31,7 @@ final class LogReaderV2 extends LogReader {
     private long lowestEpoch;
     private int header;
     private int expected;
+    private byte[] scratch = new byte[0];
 
     /**
      * A reader at position 0.
@@ -65,6 +69,7 @@ final class LogReaderV2 extends LogReader {
                 continue;
             }
             if (segment == null) {
+                StackRoom.ensure();
                 epochOf();
             }
             long word = segment.headerAcquire(offset);
@@ -189,6 +194,7 @@ final class LogReaderV2 extends LogReader {
     }
 
     private void readSpanning(byte[] target, int body) throws IOException {
+        StackRoom.ensure();
         Segment at = segment;
         long id = segmentId;
         int from = offset + RecordDescriptor.HEADER;
@@ -242,6 +248,115 @@ final class LogReaderV2 extends LogReader {
             throw new CorruptException(next.path().toString(), 0, fault);
         }
         return next;
+    }
+
+    @Override
+    boolean skipChecked(long end) throws IOException {
+        try {
+            check();
+            return true;
+        } catch (CorruptException e) {
+            skip();
+            if (!endsWhereItSays(end)) {
+                throw e.file().equals(swapper.path(segmentId).toString()) ? e
+                        : corrupt(offset, "the record's length is " + length + ", but where it goes on: "
+                                + e.getMessage());
+            }
+            return false;
+        }
+    }
+
+    /** Reads the record that {@link #next} has found, and keeps nothing of it. */
+    void check() throws IOException {
+        read(room(length));
+    }
+
+    private byte[] room(int bytes) {
+        if (scratch.length < bytes) {
+            scratch = new byte[Math.max(bytes, 2 * scratch.length)];
+        }
+        return scratch;
+    }
+
+    // Of a record that fails its check, and is not behind its end yet: no whole record begins inside of it, and one
+    // does where it ends, or the log ends there. So what is damaged is not its length, unless that is not all.
+    private boolean endsWhereItSays(long end) throws IOException {
+        boolean leaves = endId != segmentId || endOffset == segmentSize;
+        long left = MOST_LOOKED_AT;
+        for (int at = offset + RecordDescriptor.HEADER; at < (leaves ? segmentSize : endOffset); at += 8) {
+            int bytes = RecordDescriptor.length(RecordDescriptor.lengthAndFlags(segment.headerAcquire(at)));
+            left -= bytes > maxLength ? RecordDescriptor.HEADER : RecordDescriptor.HEADER + bytes;
+            if (left < 0 || isWhole(at)) {
+                return false;
+            }
+        }
+        long behind = geometry.position(endId, endOffset);
+        if (behind == end || behind == published.getAsLong()) {
+            return true;
+        }
+        return leaves ? isFirstBehind() : isWhole(endOffset);
+    }
+
+    // The segment in which the next record would begin says where its first one does.
+    private boolean isFirstBehind() throws IOException {
+        boolean begins = endId == segmentId;
+        int first = begins ? geometry.dataStart() : endOffset == segmentSize ? 0 : endOffset;
+        Segment last = swapper.pinIfThere(begins ? endId + 1 : endId, fields.uuidLow());
+        if (last == null) {
+            return false;
+        }
+        try {
+            return last.firstRecord() == first;
+        } finally {
+            swapper.unpin(last);
+        }
+    }
+
+    // Whether a record, or a pad, begins here that passes its check. The place stays.
+    private boolean isWhole(int at) throws IOException {
+        long word = segment.headerAcquire(at);
+        int flags = RecordDescriptor.lengthAndFlags(word);
+        if (word == 0 || (flags & (RecordDescriptor.CONTROL | RecordDescriptor.CLAIMED)) != 0) {
+            return false;
+        }
+        CRC32C crc = new CRC32C();
+        long in = epoch;
+        long stamp = 0;
+        if ((flags & RecordDescriptor.PAD) != 0) {
+            in = padEpoch(epoch, flags);
+        } else {
+            int bytes = RecordDescriptor.length(flags);
+            if (bytes > maxLength) {
+                return false;
+            }
+            int start = at + RecordDescriptor.HEADER;
+            if (RecordDescriptor.bodyBytes(flags) > segmentSize - start) {
+                return isWholeSpanning(at);
+            }
+            if ((flags & RecordDescriptor.TIMESTAMPED) != 0) {
+                stamp = segment.getLong(start);
+                start += 8;
+            }
+            segment.get(start, room(bytes), 0, bytes);
+            crc.update(scratch, 0, bytes);
+        }
+        return checksum.finish(crc, segmentId, in, at, flags, stamp) == RecordDescriptor.checksum(word);
+    }
+
+    private boolean isWholeSpanning(int at) throws IOException {
+        LogReaderV2 other = new LogReaderV2(swapper, geometry, fields, published);
+        try {
+            other.moveTo(geometry.position(segmentId, at));
+            if (!other.nextHere()) {
+                return false;
+            }
+            other.check();
+            return true;
+        } catch (CorruptException e) {
+            return false;
+        } finally {
+            other.leave();
+        }
     }
 
     @Override

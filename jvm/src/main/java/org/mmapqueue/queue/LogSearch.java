@@ -7,8 +7,12 @@ import org.mmapqueue.segment.Segment;
 
 /**
  * Finds records by number, time or place in version 2: a binary search over the segments' headers, then a walk over the
- * headers of the records of one segment, from the nearest place of its index on. Moves the reader that it is given, and
- * leaves it before the record that was found.
+ * records of one segment, from the nearest place of its index on. Moves the reader that it is given, and leaves it
+ * before the record that was found.
+ *
+ * <p>A record is checked when it is walked over for the first time, and where the walk leaves the segment the next one
+ * must begin with the number that it has come to: one damaged length, and all behind it would be found under the
+ * numbers of others. From then on the index vouches for what was checked, and headers do.
  *
  * <p>Nothing holds a segment that is looked at: its slot may be filled for a later one at any time. So what a call has
  * found counts only when the segment is still retained behind it; if not, or if the segment is damaged, it raises
@@ -23,7 +27,10 @@ final class LogSearch {
 
     private long segment;
     private SegmentIndex index;
+    /** Where the log ends, in this segment or behind it; or the place that is looked for. */
+    private long end;
     private int limit;
+    private int lastOffset;
     private long number;
     private long timestamp;
     /** The newest timestamp behind the record that {@link #look} has found. */
@@ -112,16 +119,19 @@ final class LogSearch {
      * Goes to a record of this segment.
      *
      * @param wanted its number, not below the segment's base index
-     * @param end where in the segment the log ends; the segment's size when it goes on behind
+     * @param logEnd the position at which the log ends, in this segment or behind it
      * @return false when no such record starts here before the end
      */
-    boolean toNumber(long id, long wanted, int end) throws IOException {
-        enter(id, end);
+    boolean toNumber(long id, long wanted, long logEnd) throws IOException {
+        enter(id, logEnd);
         start(index.floorOfNumber(wanted));
         while (number < wanted && look()) {
             pass();
         }
         boolean found = number == wanted && look();
+        if (!found) {
+            checkCount();
+        }
         retained.check(id);
         return found;
     }
@@ -130,22 +140,43 @@ final class LogSearch {
      * Goes to the first record of this segment that was pushed at this time or later. One without a timestamp counts as
      * pushed at the time of the last one before it that has one: it was not pushed before that.
      *
-     * @param end where in the segment the log ends; the segment's size when it goes on behind
+     * @param logEnd the position at which the log ends, in this segment or behind it
      * @return false when there is none before the end
      */
-    boolean toTime(long id, long micros, int end) throws IOException {
-        enter(id, end);
+    boolean toTime(long id, long micros, long logEnd) throws IOException {
+        enter(id, logEnd);
         start(index.floorOfTime(micros));
         boolean found = false;
+        int before = 0;
         while (!found && look()) {
             timestampBehind = Math.max(timestamp, reader.timestampOfFound());
             found = timestampBehind >= micros;
             if (!found) {
                 pass();
+                before = lastOffset;
             }
+        }
+        if (found) {
+            checkTimes(before);
+        } else {
+            checkCount();
         }
         retained.check(id);
         return found;
+    }
+
+    // What was found, and what comes before it, decide together: the time of a damaged one may be any.
+    private void checkTimes(int before) throws IOException {
+        int found = reader.offset;
+        if (before > 0) {
+            reader.offset = before;
+            reader.nextHere();
+            reader.check();
+        }
+        reader.offset = found;
+        reader.nextHere();
+        reader.check();
+        reader.forgetEnd();
     }
 
     /**
@@ -155,7 +186,7 @@ final class LogSearch {
      * @throws org.mmapqueue.errors.CorruptException also when none ends there
      */
     void toOffset(long id, int offset) throws IOException {
-        enter(id, offset);
+        enter(id, geometry.position(id, offset));
         start(index.floorOfOffset(offset));
         while (look()) {
             pass();
@@ -169,9 +200,10 @@ final class LogSearch {
         }
     }
 
-    private void enter(long id, int end) throws IOException {
+    private void enter(long id, long logEnd) throws IOException {
         segment = id;
-        limit = end;
+        end = logEnd;
+        limit = id == geometry.segmentOfEnd(end) ? geometry.offsetOfEnd(end) : geometry.segmentSize();
         index = indexes.get(id);
         if (index == null) {
             reader.moveTo(geometry.position(id, geometry.dataStart()));
@@ -186,6 +218,7 @@ final class LogSearch {
 
     private void start(int place) {
         reader.moveTo(geometry.position(index.id, index.offset(place)));
+        lastOffset = index.offset(place);
         number = index.number(place);
         timestamp = index.timestamp(place);
     }
@@ -206,12 +239,36 @@ final class LogSearch {
     }
 
     private void pass() throws IOException {
+        lastOffset = reader.offset;
+        boolean isNew = number >= index.number(index.last());
         reader.skip();
+        // Of one that goes on in the next segment the length is checked by the number there.
+        if (isNew && (reader.endId == index.id || !goesOnBehind()) && !reader.skipChecked(end)) {
+            timestampBehind = timestamp;
+        }
         reader.advance();
         number++;
         timestamp = timestampBehind;
         if (number > index.number(index.last()) && reader.segmentId == index.id) {
             index.add(number, reader.offset, timestamp);
+        }
+    }
+
+    private boolean goesOnBehind() {
+        return geometry.segmentOfEnd(end) > index.id;
+    }
+
+    // To be called at the end of a walk; may move the reader.
+    private void checkCount() throws IOException {
+        boolean isThrough = reader.segmentId != index.id || reader.offset == reader.segmentSize;
+        if (!isThrough || !goesOnBehind()) {
+            return;
+        }
+        long next = bases.index(index.id + 1);
+        if (next != number) {
+            reader.moveTo(geometry.position(index.id, lastOffset));
+            throw reader.corrupt(lastOffset, "the records up to the one that begins here are counted to " + number
+                    + ", but the next segment begins with number " + next);
         }
     }
 }

@@ -129,7 +129,7 @@ final class Popping {
             if (timesBefore == 0 || timesBefore > 0 && !redelivery.isSpent(timesBefore)) {
                 return true;
             }
-            reader.skip();
+            reader.skipChecked(0);
             if (timesBefore == Remembered.ACKED) {
                 step(Window.ACKED, 0);
             } else {
@@ -152,7 +152,7 @@ final class Popping {
     /** Passes what was acked before the queue was closed and comes next; the first record that is not acked then. */
     long passAcked() throws IOException {
         while (remembered.times(window.next()) == Remembered.ACKED && reader.next()) {
-            reader.skip();
+            reader.skipChecked(0);
             step(Window.ACKED, 0);
         }
         return window.advance(window.first());

@@ -101,7 +101,7 @@ final class QueueOpener {
         if (meta.clean()) {
             LogReaderV2 reader = new LogReaderV2(swapper, settings.geometry(), meta.fields(), meta::writing);
             try {
-                Locator.Place place = Locator.find(reader, meta.writing(), meta.writing());
+                Locator.Place place = Locator.findEnd(reader, meta.writing(), meta.closedAt());
                 tail = new Tail(meta.writing(), place.offset(), place.lastTimestamp());
             } finally {
                 reader.leave();

@@ -2,6 +2,7 @@ package org.mmapqueue.queue;
 
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
+import java.util.function.LongSupplier;
 
 /**
  * What a consumer pops again: records that were given back, and those whose time is over. Not thread-safe: the
@@ -19,18 +20,20 @@ final class Redelivery {
     private final Leases leases;
     private final Schedule returned = new Schedule();
     private final Schedule dying = new Schedule();
-    private final long origin = System.nanoTime();
+    private final LongSupplier clock;
     private volatile boolean anyDying;
 
     /**
      * Nothing to pop again.
      *
      * @param reader a second one: it goes to and fro
+     * @param clock ms since any moment; never goes back
      */
-    Redelivery(Window window, Bookmarks bookmarks, LogReader reader, Settings.Delivery delivery) {
+    Redelivery(Window window, Bookmarks bookmarks, LogReader reader, Settings.Delivery delivery, LongSupplier clock) {
         this.window = window;
         this.bookmarks = bookmarks;
         this.reader = reader;
+        this.clock = clock;
         this.maxAttempts = delivery.maxAttempts() == 0 ? Integer.MAX_VALUE : delivery.maxAttempts();
         this.leases = new Leases(delivery.visibilityMillis());
     }
@@ -42,8 +45,14 @@ final class Redelivery {
         anyDying = false;
     }
 
+    /** A clock that begins at 0 and that nobody can set. */
+    static LongSupplier clock() {
+        long origin = System.nanoTime();
+        return () -> TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - origin);
+    }
+
     private long now() {
-        return TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - origin);
+        return clock.getAsLong();
     }
 
     /** Whether there may be records to pop again, now or later. */

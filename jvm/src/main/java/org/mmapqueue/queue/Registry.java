@@ -20,7 +20,6 @@ import org.slf4j.LoggerFactory;
 
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.CorruptException;
-import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.FileMode;
@@ -296,16 +295,11 @@ final class Registry implements Closeable {
     }
 
     private void endWhatADeadWriterBegan() throws IOException {
-        try {
-            Closeable lock = ProcessLock.acquire(directory.resolveSibling(QueueDirectory.LOCK_FILE), "the queue",
-                    FileMode.PRIVATE);
-            try {
+        try (ProcessLock lock = ProcessLock.tryForAMoment(directory.resolveSibling(QueueDirectory.LOCK_FILE),
+                FileMode.PRIVATE)) {
+            if (lock != null) { // otherwise it lives
                 meta.reclaiming(meta.reclaimed());
-            } finally {
-                lock.close();
             }
-        } catch (LockedException e) {
-            // It lives.
         }
     }
 

@@ -1,6 +1,7 @@
 package org.mmapqueue.queue;
 
 import java.io.IOException;
+import java.time.InstantSource;
 
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Geometry;
@@ -17,12 +18,14 @@ final class Retained {
     private final MetaPage meta;
     private final Swapper swapper;
     private final Registry registry;
+    private final InstantSource clock;
 
-    Retained(Geometry geometry, MetaPage meta, Swapper swapper, Registry registry) {
+    Retained(Geometry geometry, MetaPage meta, Swapper swapper, Registry registry, InstantSource clock) {
         this.geometry = geometry;
         this.meta = meta;
         this.swapper = swapper;
         this.registry = registry;
+        this.clock = clock;
     }
 
     /** The end of a record, or the beginning of a segment, behind which all records are retained. */
@@ -40,7 +43,7 @@ final class Retained {
             first = Math.max(first, geometry.segmentOf(Math.max(0, end - bytes)));
         }
         if (millis > 0) {
-            first = firstSince((System.currentTimeMillis() - millis) * 1000, first, geometry.segmentOfEnd(end));
+            first = firstSince((clock.millis() - millis) * 1000, first, geometry.segmentOfEnd(end));
         }
         return Math.min(slowest, geometry.position(first, 0));
     }

@@ -54,7 +54,7 @@ final class RetainedLog {
         }
         long low = geometry.segmentOf(head);
         long id = search.segmentOfNumber(offset, low, geometry.segmentOfEnd(end));
-        return id >= low && search.toNumber(id, offset, endIn(id)) && reader.position() >= head;
+        return id >= low && search.toNumber(id, offset, end) && reader.position() >= head;
     }
 
     /** Goes to the first record that was pushed at this time or later, not below 0. False when there is none. */
@@ -66,7 +66,7 @@ final class RetainedLog {
         long high = geometry.segmentOfEnd(end);
         long id = search.segmentOfTime(micros, low, high);
         if (id >= low) {
-            if (!search.toTime(id, micros, endIn(id))) {
+            if (!search.toTime(id, micros, end)) {
                 // The next segment may begin with a later time than the last record before it has.
                 return id < high && goTo(search.baseIndex(id + 1));
             }
@@ -147,11 +147,7 @@ final class RetainedLog {
     }
 
     private long endOf(long id) {
-        return geometry.position(id, endIn(id));
-    }
-
-    private int endIn(long id) {
-        return id == geometry.segmentOfEnd(end) ? geometry.offsetOfEnd(end) : geometry.segmentSize();
+        return Math.min(end, geometry.position(id, geometry.segmentSize()));
     }
 
     /** What to say of a record that is not there. */

@@ -8,6 +8,8 @@ import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 
+import org.mmapqueue.io.StackRoom;
+
 /**
  * Wakes threads that wait for something that another thread publishes without a lock.
  *
@@ -64,6 +66,7 @@ final class Signal {
 
     private void wake() {
         Waiter[] group;
+        StackRoom.ensure();
         lock.lock();
         try {
             group = waiting.toArray(new Waiter[0]);
@@ -130,6 +133,7 @@ final class Signal {
     }
 
     private void sleep(long deadline, BooleanSupplier ready) throws InterruptedException {
+        StackRoom.ensure();
         Waiter self = new Waiter(Thread.currentThread());
         enter(self);
         try {

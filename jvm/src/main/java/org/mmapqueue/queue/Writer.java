@@ -203,6 +203,7 @@ final class Writer implements Closeable {
         flusher.close();
         if (flusher.failure() == null) {
             flusher.end();
+            meta.closedAt(appender.endOffset());
             meta.clean(true);
         }
     }

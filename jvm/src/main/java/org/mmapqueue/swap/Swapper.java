@@ -12,6 +12,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
+import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentForcer;
@@ -316,6 +317,7 @@ public final class Swapper implements SegmentForcer, Closeable {
      * @throws IOException when it can not be deleted; the slot is as good as before
      */
     public long discard(int number, long firstNeeded) throws IOException {
+        StackRoom.ensure();
         if (!writable) {
             throw new IllegalStateException("a process that only reads deletes no segment files");
         }
@@ -452,6 +454,7 @@ public final class Swapper implements SegmentForcer, Closeable {
 
     /** Displaces when the limit is reached, so that the next segment finds a free place. */
     public void displaceWhenFull() throws IOException {
+        StackRoom.ensure();
         lock.lock();
         try {
             if (isLimitReached()) {
@@ -465,6 +468,7 @@ public final class Swapper implements SegmentForcer, Closeable {
 
     /** Segments mapped that hold, or have held, records. */
     public int live() {
+        StackRoom.ensure();
         lock.lock();
         try {
             return slots.live();
@@ -475,6 +479,7 @@ public final class Swapper implements SegmentForcer, Closeable {
 
     /** All segments mapped, the ones ahead of the writer included. */
     public int mapped() {
+        StackRoom.ensure();
         lock.lock();
         try {
             return slots.mapped();
@@ -485,6 +490,7 @@ public final class Swapper implements SegmentForcer, Closeable {
 
     /** The most segments that were mapped at once since the queue was opened. */
     public int peak() {
+        StackRoom.ensure();
         lock.lock();
         try {
             return slots.peak();
@@ -496,6 +502,7 @@ public final class Swapper implements SegmentForcer, Closeable {
     /** Unmaps everything. Nobody may use any segment any more. */
     @Override
     public void close() throws IOException {
+        StackRoom.ensure();
         lock.lock();
         try {
             List<Closeable> all = slots.detachAll();

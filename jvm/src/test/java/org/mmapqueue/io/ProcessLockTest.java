@@ -1,6 +1,7 @@
 package org.mmapqueue.io;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -92,6 +93,45 @@ class ProcessLockTest {
         locking.join();
         if (failure.get() != null) {
             throw new AssertionError(failure.get());
+        }
+    }
+
+    /** One that looks after what a dead holder has left refuses nobody who wants to stay. */
+    @Test
+    void whoHasItForAMomentIsWaitedFor() throws Exception {
+        for (int i = 0; i < 20; i++) {
+            ProcessLock passing = ProcessLock.tryForAMoment(file(), FileMode.PRIVATE);
+            AtomicReference<Throwable> failure = new AtomicReference<>();
+            Thread taking = new Thread(() -> {
+                try (ProcessLock lock = ProcessLock.acquire(file(), "the thing", FileMode.PRIVATE)) {
+                    assertTrue(lock != null);
+                    assertEquals(Long.toString(ProcessHandle.current().pid()), Files.readString(file()).trim());
+                } catch (IOException | RuntimeException | AssertionError e) {
+                    failure.set(e);
+                }
+            });
+            taking.start();
+            while (taking.isAlive() && taking.getState() != Thread.State.TIMED_WAITING) {
+                Thread.onSpinWait();
+            }
+            assertTrue(passing != null);
+            passing.close();
+            taking.join();
+            if (failure.get() != null) {
+                throw new AssertionError(failure.get());
+            }
+        }
+    }
+
+    @Test
+    void aMomentIsNotHadWhileSomebodyHasIt() throws IOException {
+        try (ProcessLock lock = ProcessLock.acquire(file(), "the thing", FileMode.PRIVATE)) {
+            assertTrue(lock != null);
+            assertNull(ProcessLock.tryForAMoment(file(), FileMode.PRIVATE));
+            assertEquals(Long.toString(ProcessHandle.current().pid()), Files.readString(file()).trim());
+        }
+        try (ProcessLock lock = ProcessLock.tryForAMoment(file(), FileMode.PRIVATE)) {
+            assertTrue(lock != null);
         }
     }
 }

@@ -149,6 +149,27 @@ class LockTest {
         }
     }
 
+    /** The pid is written behind the lock: between the two that of the former holder stands there. */
+    @Test
+    void aPidOfAProcessThatHasDiedIsNotTold() throws Exception {
+        long dead;
+        try (ChildJvm child = new ChildJvm(HolderChild.class, temp.resolve("other"))) {
+            child.expect("holding");
+            dead = child.pid();
+            child.kill();
+        }
+        try (ChildJvm child = new ChildJvm(HolderChild.class, directory())) {
+            child.expect("holding");
+            Path file = directory().resolve("lock");
+            Files.writeString(file, String.format("%-19d%n", dead));
+            LockedException locked = assertThrows(LockedException.class, () -> MmapQueue.open(config(directory())));
+            assertEquals(-1, locked.pid());
+            assertTrue(locked.getMessage().contains("(unknown pid)"), locked.getMessage());
+            Files.writeString(file, String.format("%-19d%n", child.pid()));
+            assertLocked(child.pid());
+        }
+    }
+
     @Test
     void aConsumerIsOwnedByOneProcess() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config(directory()))) {

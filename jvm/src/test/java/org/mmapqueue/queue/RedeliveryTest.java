@@ -1,0 +1,85 @@
+package org.mmapqueue.queue;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+
+/** When what was popped is popped again, to the millisecond. */
+class RedeliveryTest {
+    private static final long NEVER = Long.MAX_VALUE;
+
+    private final Window window = new Window(1000);
+    private long now = 5000;
+
+    private Redelivery redelivery(long visibilityMillis) {
+        return new Redelivery(window, new Bookmarks(), null, new Settings.Delivery(1000, visibilityMillis, 0, null),
+                () -> now);
+    }
+
+    private void pop(Redelivery redelivery) {
+        window.add(Window.OUT, 1);
+        redelivery.lease(window.next() - 1);
+    }
+
+    @Test
+    void aDelayEndsNotBeforeItsTime() {
+        Redelivery redelivery = redelivery(0);
+        pop(redelivery);
+        pop(redelivery);
+        assertEquals(NEVER, redelivery.quietMillis());
+        redelivery.giveBack(0, 100);
+        redelivery.giveBack(1, 30);
+        assertEquals(30, redelivery.quietMillis());
+        now += 29;
+        assertEquals(-1, redelivery.due());
+        assertEquals(1, redelivery.quietMillis());
+        now += 1;
+        assertEquals(1, redelivery.due());
+        assertEquals(0, redelivery.quietMillis());
+        redelivery.popped(1);
+        assertEquals(-1, redelivery.due());
+        now += 69;
+        assertEquals(-1, redelivery.due());
+        now += 1;
+        assertEquals(0, redelivery.due());
+    }
+
+    @Test
+    void withoutADelayItIsDueAtOnce() {
+        Redelivery redelivery = redelivery(0);
+        pop(redelivery);
+        redelivery.giveBack(0, 0);
+        assertEquals(0, redelivery.due());
+        assertEquals(0, redelivery.quietMillis());
+    }
+
+    /** Up to a 64th of the timeout later: records that were popped at about the same time are one run. */
+    @Test
+    void aTimeoutEndsNotBeforeItsTimeAndNotMuchLater() {
+        Redelivery redelivery = redelivery(6400);
+        pop(redelivery);
+        now += 100;
+        pop(redelivery);
+        now += 1;
+        pop(redelivery);
+        assertEquals(6399, redelivery.quietMillis());
+        now += 6398;
+        redelivery.expire();
+        assertFalse(redelivery.hasExpired());
+        assertEquals(Window.OUT, window.state(0));
+        now += 1;
+        assertTrue(redelivery.hasExpired());
+        redelivery.expire();
+        assertEquals(Window.RETURNED, window.state(0));
+        assertEquals(Window.RETURNED, window.state(1));
+        assertEquals(Window.OUT, window.state(2));
+        assertEquals(0, redelivery.due());
+        now += 100;
+        assertFalse(redelivery.hasExpired());
+        now += 1;
+        redelivery.expire();
+        assertEquals(Window.RETURNED, window.state(2));
+    }
+}
