@@ -13,6 +13,7 @@ JAR     := python/src/mmapqueue/jars/mmapqueue-$(VERSION).jar
 WHEEL   := dist/mmapqueue-$(VERSION)-py3-none-any.whl
 TEST_CP := jvm/build/test.classpath
 JMH_CP  := jmh/build/bench.classpath
+JCS_CP  := jcstress/build/stress.classpath
 
 VENV_READY    := $(VENV)/.requirements
 PACKAGE_READY := $(VENV)/.package
@@ -23,12 +24,13 @@ JVM_BUILD   := $(BUILD_FILES) jvm/build.gradle jvm/libraries.lock LICENSE
 JVM_MAIN    := $(shell find jvm/src/main 2>/dev/null)
 JVM_TEST    := $(shell find jvm/src/test 2>/dev/null)
 JMH_MAIN    := $(shell find jmh/src 2>/dev/null) jmh/build.gradle jmh/libraries.lock
+JCS_MAIN    := $(shell find jcstress/src 2>/dev/null) jcstress/build.gradle jcstress/libraries.lock
 PY_BUILD    := gradle.properties $(addprefix python/,pyproject.toml hatch_build.py README.md LICENSE)
 PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars*' -prune -o -print 2>/dev/null)
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python soak consumer-race crash wakeups fanout gets lint format bench demo demo-clean lock clean distclean
+.PHONY: help setup build test test-java test-python soak soak-long consumer-race crash jcstress jcstress-short wakeups fanout gets lint format bench demo demo-clean lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -51,6 +53,12 @@ test-python: $(PACKAGE_READY) $(JAR) ## Run the Python tests (PYTEST="tests/…"
 soak: $(TEST_CP) ## Count every message of 4 producers and 4 consumers (N=10000000 of 1 KiB)
 	java -Xmx64m @$(TEST_CP) org.mmapqueue.soak.ManyThreads $(N)
 soak: N ?= 10000000
+
+soak-long: $(TEST_CP) ## Stop and continue processes at work for MINUTES=30, count everything (SEED=… to do it again)
+	java -Xmx64m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	    @$(TEST_CP) org.mmapqueue.soak.LongSoak $(MINUTES) "$(SEED)" $(DIR)
+soak-long: MINUTES ?= 30
+soak-long: DIR ?= $(or $(TMPDIR),/tmp)
 
 wakeups: $(TEST_CP) ## Measure how soon waiting consumers wake, and what waiting costs (N=2000 wakes each)
 	java -Xmx64m @$(TEST_CP) org.mmapqueue.soak.WakeUps $(N)
@@ -76,6 +84,21 @@ crash: $(TEST_CP) ## Kill processes at work N=1000 times and check what they lea
 crash: N ?= 1000
 crash: FIRST ?= 0
 crash: DIR ?= $(if $(wildcard /dev/shm),/dev/shm,/tmp)
+
+jcstress: $(JCS_CP) ## Try races of two threads with all compilers (MODE=default; TESTS=regex; JAVA=… for another JDK)
+	$(JCS_RUN) -m $(MODE) -t "$(TESTS)"
+jcstress: MODE ?= default
+
+jcstress-short: $(JCS_CP) ## Try each of these races for a moment
+	$(JCS_RUN) -m quick -sc false -iters 1 -time 100 -jvmArgs "$(JCS_FORK)" -t "$(TESTS)"
+
+jcstress jcstress-short: TESTS ?= org.mmapqueue
+jcstress jcstress-short: JAVA ?= java
+jcstress jcstress-short: DIR ?= $(if $(wildcard /dev/shm),/dev/shm,/tmp)
+# The directory holds what the forked JVMs map; they may be killed, so it is removed from here.
+JCS_FORK = -Dstress.dir=$$dir
+JCS_RUN  = dir=$$(mktemp -d "$(DIR)/mmapqueue-jcstress-XXXXXX") && trap 'rm -rf "$$dir"' EXIT && \
+	cd $(dir $(JCS_CP)) && "$(JAVA)" @stress.classpath org.openjdk.jcstress.Main -r results -jvmArgsPrepend "$(JCS_FORK)"
 
 lint: $(PACKAGE_READY) ## Check the Python sources: ruff, mypy (javac checks the Java ones in every build)
 	$(PY) -m ruff check .
@@ -104,7 +127,7 @@ lock: ## Lock the libraries and requirements anew (needs uv)
 	done
 
 clean: ## Remove what was built
-	rm -rf build dist jvm/build jmh/build python/src/mmapqueue/jars $(PACKAGE_READY)
+	rm -rf build dist jvm/build jmh/build jcstress/build python/src/mmapqueue/jars $(PACKAGE_READY)
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find python examples tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -123,6 +146,10 @@ $(TEST_CP): $(JVM_BUILD) $(JVM_MAIN) $(JVM_TEST) | $(JAR)
 
 $(JMH_CP): $(JVM_BUILD) $(JVM_MAIN) $(JMH_MAIN) | $(JAR)
 	$(GRADLE) :mmapqueue-jmh:benchClasspath
+	@touch $@
+
+$(JCS_CP): $(JVM_BUILD) $(JVM_MAIN) $(JCS_MAIN) | $(JAR)
+	$(GRADLE) :mmapqueue-jcstress:stressClasspath
 	@touch $@
 
 # In two steps, as the first holds what the second is built with.

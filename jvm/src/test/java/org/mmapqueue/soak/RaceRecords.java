@@ -40,6 +40,15 @@ final class RaceRecords {
         return record;
     }
 
+    /** What {@link #of} was given to make these bytes, which must be whole and unchanged. */
+    static long key(byte[] buffer, int from, int length) {
+        require(length >= Long.BYTES, "a record of " + length + " bytes, which nobody has pushed");
+        long key = ByteBuffer.wrap(buffer).getLong(from);
+        byte[] pushed = key < 0 ? NOISE : of(key);
+        require(Arrays.equals(pushed, 0, pushed.length, buffer, from, from + length), "wrong bytes of record " + key);
+        return key;
+    }
+
     static void check(Message message, long offset) {
         require(message.offset() == offset, "record " + message.offset() + " in place of " + offset);
         require(Arrays.equals(message.data(), of(offset)), "wrong bytes at offset " + offset);

@@ -1,0 +1,138 @@
+package org.mmapqueue.soak;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.SplittableRandom;
+
+import org.mmapqueue.queue.Consumer;
+import org.mmapqueue.queue.MmapQueue;
+
+/** What the threads of a {@link SoakProcess} do, with pauses in which the others go on. */
+final class SoakActors {
+    private static final Duration PATIENCE = Duration.ofSeconds(120);
+    private static final Duration SLICE = Duration.ofMillis(50);
+    private static final int MOST = 300;
+
+    private SoakActors() {
+    }
+
+    /** One producer: its records are numbered without a gap. */
+    static final class Producer {
+        private final MmapQueue queue;
+        private final int number;
+        private final SplittableRandom random;
+        private volatile long pushed;
+        private volatile boolean stopped;
+
+        Producer(MmapQueue queue, int number, SplittableRandom random) {
+            this.queue = queue;
+            this.number = number;
+            this.random = random;
+        }
+
+        long pushed() {
+            return pushed;
+        }
+
+        void stop() {
+            stopped = true;
+        }
+
+        void run() throws InterruptedException {
+            long next = 0;
+            while (!stopped) {
+                for (int left = 1 + random.nextInt(MOST); left > 0 && !stopped; left--) {
+                    next = random.nextInt(8) == 0 ? pushBatch(next) : push(next);
+                    pushed = next;
+                }
+                Thread.sleep(1 + random.nextInt(15));
+                pause(random, 200);
+            }
+        }
+
+        private long push(long next) throws InterruptedException {
+            byte[] record = RaceRecords.of(SoakCounter.key(number, next));
+            if (random.nextInt(2000) == 0) {
+                queue.pushSync(record, PATIENCE);
+            } else {
+                queue.push(record, PATIENCE);
+            }
+            return next + 1;
+        }
+
+        private long pushBatch(long next) throws InterruptedException {
+            List<byte[]> batch = new ArrayList<>();
+            int count = 1 + random.nextInt(20);
+            for (int i = 0; i < count; i++) {
+                batch.add(RaceRecords.of(SoakCounter.key(number, next + i)));
+            }
+            queue.pushBatch(batch, PATIENCE);
+            return next + count;
+        }
+    }
+
+    /** One thread of a consumer: pops, counts, acks at times its own part out of order, and what all have counted. */
+    static final class Reader {
+        private final Consumer consumer;
+        private final SoakCounter counter;
+        private final SplittableRandom random;
+        private final long[] keys = new long[MOST];
+        private long first;
+        private int count;
+
+        Reader(Consumer consumer, SoakCounter counter, SplittableRandom random) {
+            this.consumer = consumer;
+            this.counter = counter;
+            this.random = random;
+        }
+
+        /** Returns when nothing is to come. */
+        void run(SoakProcess.Goal goal) throws InterruptedException {
+            while (counter.counted() < goal.offset()) {
+                count = 0;
+                consumer.popBatch(1 + random.nextInt(MOST), 1 << 20, SLICE, this::take);
+                if (count > 0) {
+                    pause(random, 1000);
+                    deal();
+                }
+            }
+        }
+
+        private void take(long offset, long micros, byte[] buffer, int from, int length, int attempts) {
+            if (count == 0) {
+                first = offset;
+            }
+            RaceRecords.require(offset == first + count && attempts == 1,
+                    "offset " + offset + ", attempt " + attempts + ", comes behind " + (first + count - 1));
+            keys[count] = RaceRecords.key(buffer, from, length);
+            count++;
+            try {
+                pause(random, 50_000); // with the consumer's claim
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
+            }
+        }
+
+        private void deal() {
+            long counted = counter.count(first, Arrays.copyOf(keys, count));
+            if (random.nextInt(3) == 0) {
+                long[] own = new long[count];
+                Arrays.setAll(own, i -> first + i);
+                consumer.ackSingle(own);
+            }
+            // Always: with everything popped, nobody else would ack what another thread has counted ahead of this one.
+            if (counted > 0) {
+                consumer.ack(counted - 1);
+            }
+        }
+    }
+
+    // Once in so many times, up to a fifth of a second: the ring goes round in about that time.
+    private static void pause(SplittableRandom random, int each) throws InterruptedException {
+        if (random.nextInt(each) == 0) {
+            Thread.sleep(1 + random.nextInt(200));
+        }
+    }
+}
