@@ -188,17 +188,18 @@ final class Browser implements Closeable {
     }
 
     /**
-     * The number of the record that begins behind a position.
+     * The number of the record that begins behind a position. That may lie behind {@link Source#end}: a record can be
+     * popped and acked before its writer has said where it ends.
      *
      * @throws CorruptException when no record ends there
-     * @throws MmapQueueException when it is not retained any more, or not there yet
+     * @throws MmapQueueException when it is not retained any more
      */
     long offsetAt(long position) {
         return call(() -> {
             long oldest = geometry.position(Math.max(0, log.firstRetained()), 0);
-            if (position < oldest && position != 0 || position > log.end()) {
-                throw new MmapQueueException("position " + position + " is out of range; available: " + oldest + ".."
-                        + log.end());
+            if (position < oldest && position != 0) {
+                throw new MmapQueueException("position " + position + " is not retained any more; the oldest is "
+                        + oldest);
             }
             return log.numberAt(position);
         });

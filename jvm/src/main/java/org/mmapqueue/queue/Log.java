@@ -45,8 +45,8 @@ final class Log implements Browser.Source, Closeable {
 
     /** A new reader of a range, until {@code gone} says that the handle which gives it has been closed. */
     RecordReader reader(long from, long to, BooleanSupplier gone) {
-        RecordReader reader = new RecordReader((LogReaderV2) reader(), browser(), gone, readers::remove,
-                from, to);
+        Browser numbers = browser(); // version 1 has none
+        RecordReader reader = new RecordReader((LogReaderV2) reader(), numbers, gone, readers::remove, from, to);
         readers.add(reader);
         return reader;
     }

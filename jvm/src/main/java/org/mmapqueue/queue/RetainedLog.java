@@ -93,7 +93,7 @@ final class RetainedLog {
         return numberAt(end);
     }
 
-    /** The number of the record that begins behind a position, which lies between the bounds. */
+    /** The number of the record that begins behind a position; a record ends there, or the head is there. */
     long numberAt(long position) throws IOException {
         if (position == 0) {
             return 0;

@@ -46,6 +46,39 @@ class BrowserTest {
     }
 
     @Test
+    void aRecordCountsBeforeItsWriterHasSaidWhereItEnds() {
+        try (BrowsedQueue queue = BrowsedQueue.open(temp, 60, true)) {
+            queue.pushMixed(40, 3);
+            long behind = queue.begins.get(39);
+            Browser.Source late = new Browser.Source() {
+                @Override
+                public long head() {
+                    return 0;
+                }
+
+                @Override
+                public long reclaimed() {
+                    return 0;
+                }
+
+                @Override
+                public long end() {
+                    return behind;
+                }
+
+                @Override
+                public boolean timestamps() {
+                    return true;
+                }
+            };
+            try (Browser browser = new Browser((LogReaderV2) queue.core().log().reader(), late)) {
+                assertEquals(40, browser.offsetAt(queue.end()));
+                assertThrows(CorruptException.class, () -> browser.offsetAt(queue.end() + 8));
+            }
+        }
+    }
+
+    @Test
     void oneInManyHundredSegmentsIsFound() {
         try (BrowsedQueue queue = BrowsedQueue.open(temp, 3000, true)) {
             while (queue.end() < 2500 * SEGMENT) {

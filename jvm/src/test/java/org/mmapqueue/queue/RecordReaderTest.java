@@ -321,7 +321,7 @@ class RecordReaderTest {
     void everyQueueHasItsOwnId() {
         open();
         try (MmapQueue other = MmapQueue.open(QueueConfig.builder(temp.resolve("other")).segmentSize(SEGMENT)
-                .queueCapacitySegments(4).maxInMemSegments(4).build())) {
+                .queueCapacitySegments(16).maxInMemSegments(4).build())) {
             assertNotEquals(queue.id(), other.id());
         }
         try (MmapQueue old = MmapQueue.open(QueueConfig.builder(temp.resolve("old")).formatVersion(1)
