@@ -55,6 +55,19 @@ class Directory:
         )
         self.mirror = struct.unpack_from("<8Q", meta, 8)
 
+    def producer(self, name: str) -> dict[int, int]:
+        """The slots that are not empty: sequence → end offset."""
+        page = (self.path / "producers" / f"{name}.dat").read_bytes()
+        magic, high, low, _, checksum = struct.unpack_from("<8sQQQI", page)
+        assert (len(page), magic, (high, low), checksum) == (4096, b"MMAPQPR2", self.uuid, crc32c(page[:32]))
+        slots = {}
+        for at in (512, 1024, 1536, 2048):
+            sequence, end, checksum = struct.unpack_from("<QQI", page, at)
+            if checksum:
+                assert checksum == (crc32c(page[:32] + page[at : at + 16]) or 0xFFFFFFFF)
+                slots[sequence] = end
+        return slots
+
     def consumer(self, name: str) -> tuple[int, int]:
         page = (self.path / "consumers" / f"{name}.dat").read_bytes()
         magic, high, low, _, checksum = struct.unpack_from("<8sQQQI", page)
@@ -141,6 +154,23 @@ def test_a_closed_queue(open_queue: Open, timestamps: bool) -> None:
     assert [r.offset for r in records if r.goes_on] == [40, 41]
     assert [r.timestamp for r in records] == sorted(r.timestamp for r in records)
     assert all(bool(r.timestamp) == timestamps for r in records)
+
+
+def test_what_was_pushed_once(open_queue: Open, tmp_path: Path) -> None:
+    queue = open_queue(**SMALL)
+    for sequence in range(0, 20, 2):
+        queue.push_once("sink", sequence, [b"x" * 100] * 2)
+        if sequence == 8:
+            queue.flush()
+    left = Directory(shutil.copytree(queue.path, tmp_path / "left")).producer("sink")
+    assert left[18] == 20
+    assert left[8] == 10  # what was flushed is kept until there is a newer one
+    assert all(end == sequence + 2 for sequence, end in left.items())
+    path = Path(queue.path)
+    queue.close()
+    found = Directory(path)
+    assert max(found.producer("sink").items()) == (18, 20)
+    assert len(list(found.records())) == 20
 
 
 def test_a_ring_that_has_gone_round(open_queue: Open) -> None:

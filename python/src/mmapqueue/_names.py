@@ -49,6 +49,9 @@ HANDLE_CALLS = {
     "deleteConsumer": "s",
     "consumers": "",
     "consumerStats": "",
+    "lastSequence": "s",
+    "producers": "",
+    "forgetProducer": "s",
     "find": "L",
     "firstOffset": "",
     "endOffset": "",
@@ -71,6 +74,7 @@ STAGE_CALLS = {
     "pushMany": "iiiii",
     "load": "iiii",
     "pushLoaded": "iii",
+    "pushLoadedOnce": "iiisL",
     "pop": "iiiii",
     "peek": "i",
     "fetch": "i",
@@ -86,6 +90,7 @@ STAGE_CALLS = {
 FULL = -1
 EMPTY = -2
 CLOSED = -3
+DONE = -4
 
 # StageLayout.java
 #: Offset, timestamp in µs (0 = none), number of records, flags, bytes of payload, attempts.
@@ -100,6 +105,9 @@ SEPARATOR = "\0"
 
 #: Most that an int parameter takes.
 INT_MAX = 2**31 - 1
+
+#: Most that a long parameter takes.
+LONG_MAX = 2**63 - 1
 
 
 def aligned(position: int) -> int:

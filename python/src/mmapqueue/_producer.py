@@ -4,6 +4,7 @@ import threading
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from os import getpid
+from typing import NamedTuple
 
 from mmapqueue import _names
 from mmapqueue._errors import Full, MmapQueueError, TooLarge
@@ -44,6 +45,18 @@ class _Hand:
         """The thread has ended, maybe in the middle of a call. No lock may be taken here."""
         if not self.busy:
             self._opened.pool.give(self.stage)
+
+
+class Once(NamedTuple):
+    """What makes a batch one that is pushed once.
+
+    Attributes:
+        producer: Who pushes it.
+        sequence: Its number.
+    """
+
+    producer: str
+    sequence: int
 
 
 class Producer:
@@ -109,6 +122,13 @@ class Producer:
         hand.busy = False
         return pushed
 
+    def push_once(self, once: Once, items: Iterable[Record], timeout: float | None, sync: bool) -> int | None:
+        """As `Queue.push_once`."""
+        waiting = Waiting(True, timeout)
+        records = _normal(list(items))
+        offset = self._push_as_one(self._begin(), records, waiting, sync, once)
+        return None if offset == _names.DONE else offset
+
     def _begin(self) -> _Hand:
         """What this thread pushes with, in nobody's use."""
         opened = self._opened
@@ -145,28 +165,36 @@ class Producer:
             else:
                 self._check_refused(hand, answer, waiting)
 
-    def _push_as_one(self, hand: _Hand, records: list[bytes], waiting: Waiting, sync: bool) -> int:
-        """Pushes records together, or one that is larger than the stage; the first one's offset."""
+    def _push_as_one(
+        self, hand: _Hand, records: list[bytes], waiting: Waiting, sync: bool, once: Once | None = None
+    ) -> int:
+        """Pushes records together, or one that is larger than the stage; the first one's offset, or DONE."""
         payload = records[0] if len(records) == 1 else b"".join(records)
         lengths = list(map(len, records))
-        self._check_sizes(hand, len(payload), max(lengths))
+        self._check_sizes(hand, len(payload), max(lengths, default=0))
         if len(payload) > hand.stage.payload_limit:
             self._grow(hand)
         stage = hand.stage
         sent = counted = 0
-        while counted < len(lengths) or sent < len(payload):
+        begin = True  # once, also for a batch of nothing: what was loaded before is forgotten
+        while begin or counted < len(lengths) or sent < len(payload):
             piece = payload[sent : sent + stage.payload_limit]
             part = lengths[counted : counted + stage.record_limit]
             with Shield():
                 stage.write(piece, part)
-                stage.load(stage.next_call(), sent == counted == 0, len(piece), len(part))
+                stage.load(stage.next_call(), begin, len(piece), len(part))
+            begin = False
             sent += len(piece)
             counted += len(part)
         while True:
             with Shield():
-                offset: int = stage.push_loaded(stage.next_call(), waiting.millis(), sync)
-                hand.busy = offset < 0
-            if offset >= 0:
+                offset: int = (
+                    stage.push_loaded(stage.next_call(), waiting.millis(), sync)
+                    if once is None
+                    else stage.push_loaded_once(stage.next_call(), waiting.millis(), sync, once.producer, once.sequence)
+                )
+                hand.busy = offset < 0 and offset != _names.DONE
+            if not hand.busy:
                 return offset
             self._check_refused(hand, offset, waiting)
 

@@ -48,6 +48,7 @@ class Stage:
         "pop",
         "push",
         "push_loaded",
+        "push_loaded_once",
         "push_many",
         "record_limit",
         "size",
@@ -64,6 +65,7 @@ class Stage:
         self.push_many = call("pushMany").within
         self.load = call("load").within
         self.push_loaded = call("pushLoaded").within
+        self.push_loaded_once = call("pushLoadedOnce").within
         self.pop = call("pop").within
         self.peek = call("peek").within
         self.fetch = call("fetch").within

@@ -325,6 +325,36 @@ public final class QueueHandle {
         return record + (record / (segmentSize - SEGMENT_OVERHEAD) + 2) * SEGMENT_OVERHEAD;
     }
 
+    /**
+     * What a producer has pushed last.
+     *
+     * @param producer its name
+     * @return the sequence, or {@link Status#EMPTY} when nothing of it is known
+     * @throws MmapQueueException as {@link MmapQueue#lastSequence} does
+     */
+    public long lastSequence(String producer) {
+        return queue.lastSequence(producer).orElse(Status.EMPTY);
+    }
+
+    /**
+     * The producers that have pushed batches once.
+     *
+     * @return their names, one a line
+     */
+    public String producers() {
+        return String.join("\n", queue.producers());
+    }
+
+    /**
+     * Forgets what a producer has pushed.
+     *
+     * @param producer its name
+     * @throws MmapQueueException as {@link MmapQueue#forgetProducer} does
+     */
+    public void forgetProducer(String producer) {
+        queue.forgetProducer(producer);
+    }
+
     /** Forces all that was pushed so far to the disk. */
     public void flush() {
         queue.flush();

@@ -10,6 +10,7 @@ import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.queue.Records;
 
 /**
  * A piece of memory that records go through, and the calls that move them from there into the queue and back. Who calls
@@ -157,6 +158,36 @@ public final class Stage {
         }
         if (answer >= 0) {
             unload();
+        }
+        return answered(call, answer);
+    }
+
+    /**
+     * Pushes what was loaded, all or nothing, unless its producer has pushed it before. It stays loaded until it is
+     * pushed, or known to have been.
+     *
+     * @param call the number of this call
+     * @param waitMillis how long to wait for room
+     * @param sync 1 to return only when it is on the disk
+     * @param producer who pushes
+     * @param sequence the batch's number
+     * @return the first record's offset, or {@link Status#DONE}, {@link Status#FULL} or {@link Status#CLOSED}
+     * @throws MmapQueueException as {@link MmapQueue#pushOnce(String, long, Records, Duration, boolean)} does
+     */
+    public synchronized long pushLoadedOnce(int call, int waitMillis, int sync, String producer, long sequence) {
+        if (call == lastCall) {
+            return lastAnswer;
+        }
+        long answer;
+        try {
+            long offset = queue.pushOnce(producer, sequence, Records.packed(payload, 0, lengths, loadedCount),
+                    Duration.ofMillis(waitMillis), sync != 0);
+            answer = offset < 0 ? Status.DONE : offset;
+            unload();
+        } catch (FullException | InterruptedException e) {
+            answer = Status.FULL;
+        } catch (ClosedException e) {
+            answer = Status.CLOSED;
         }
         return answered(call, answer);
     }

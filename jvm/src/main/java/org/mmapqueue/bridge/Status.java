@@ -8,6 +8,8 @@ public final class Status {
     public static final int EMPTY = -2;
     /** The queue is closed. */
     public static final int CLOSED = -3;
+    /** The batch is in the queue already, or a later one of its producer. */
+    public static final int DONE = -4;
 
     private Status() {
     }

@@ -2,11 +2,13 @@ package org.mmapqueue.flush;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
 import org.mmapqueue.errors.ClosedException;
@@ -15,13 +17,14 @@ import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.io.Threads;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.ProducerPage;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentForcer;
 
 /**
- * Forces data segments, then the consumers' cursors, then the watermark; by period, by count, and on request. Requests
- * group themselves: whoever holds the lock forces everything published by then, and those who waited for it meanwhile
- * find their records covered. Safe for any number of threads.
+ * Forces the producers' slots, data segments, the consumers' cursors, then the watermark; by period, by count, and on
+ * request. Requests group themselves: whoever holds the lock forces everything published by then, and those who waited
+ * for it meanwhile find their records covered. Safe for any number of threads.
  *
  * <p>The watermark is the writing position as it was BEFORE the force, so it never passes a byte that has not been
  * forced, but for those that every consumer had acked by then: they are never needed again. The acks that say so reach
@@ -33,6 +36,7 @@ public final class Flusher implements Closeable {
     private final SegmentForcer segments;
     private final Geometry geometry;
     private final Supplier<List<? extends ConsumerCursors>> consumers;
+    private final Supplier<List<ProducerPage>> producers;
     private final long periodNanos;
     private final ReentrantLock flushing = new ReentrantLock();
     private final ReentrantLock waiting = new ReentrantLock();
@@ -51,14 +55,17 @@ public final class Flusher implements Closeable {
      *
      * @param name the thread's name
      * @param consumers the cursors of all consumers, as they are at the time of the call
+     * @param producers the pages of all producers, as they are at the time of the call
      * @param periodMillis the longest that a published record stays unforced, in ms
      */
     public Flusher(String name, MetaPage meta, Geometry geometry, SegmentForcer segments,
-            Supplier<List<? extends ConsumerCursors>> consumers, long periodMillis) {
+            Supplier<List<? extends ConsumerCursors>> consumers, Supplier<List<ProducerPage>> producers,
+            long periodMillis) {
         this.meta = meta;
         this.geometry = geometry;
         this.segments = segments;
         this.consumers = consumers;
+        this.producers = producers;
         this.periodNanos = TimeUnit.MILLISECONDS.toNanos(periodMillis);
         this.thread = new Thread(this::run, name);
         this.thread.setDaemon(true);
@@ -87,15 +94,29 @@ public final class Flusher implements Closeable {
      * @throws PoisonedException when a force fails, or one has failed before
      */
     public void awaitDurable(long position) {
-        if (failure == null && meta.watermark() >= position) {
+        awaitDurable(() -> meta.watermark() >= position);
+    }
+
+    /**
+     * Returns when every record that ends at or before {@code position}, and what a producer has pushed up to a
+     * sequence, are on the disk.
+     *
+     * @throws PoisonedException when a force fails, or one has failed before
+     */
+    public void awaitDurable(long position, ProducerPage producer, long sequence) {
+        awaitDurable(() -> meta.watermark() >= position && producer.isDurable(sequence));
+    }
+
+    private void awaitDurable(BooleanSupplier done) {
+        if (failure == null && done.getAsBoolean()) {
             return;
         }
         StackRoom.ensure();
         flushing.lock();
         try {
             checkUsable();
-            if (meta.watermark() < position) {
-                guarded(() -> meta.watermark(forceData(durableCommitted)));
+            if (!done.getAsBoolean()) {
+                guarded(this::forceRecords);
             }
         } finally {
             flushing.unlock();
@@ -261,16 +282,15 @@ public final class Flusher implements Closeable {
     }
 
     /**
-     * Forces what has been published since the last time; returns up to where. Without retention, segments before
+     * Forces what has been published since the last time, up to {@code target}. Without retention, segments before
      * {@code needed} are left out: nobody will read them again, once the cursors that say so are on the disk. The
      * segment that holds {@code needed} is forced from its beginning, because finding the number of a record begins
      * there; so is the last one, for the number of the next record, even when all of it has been acked.
      */
-    private long forceData(long needed) throws IOException {
-        long target = meta.writing();
+    private void forceData(long target, long needed) throws IOException {
         long from = meta.watermark();
         if (target <= from) {
-            return from;
+            return;
         }
         long last = geometry.segmentOfEnd(target);
         if (meta.retainMillis() > 0 || meta.retainBytes() > 0) {
@@ -286,7 +306,36 @@ public final class Flusher implements Closeable {
             int end = id == last ? geometry.offsetOfEnd(target) : geometry.segmentSize();
             segments.force(id, start, end);
         }
-        return target;
+    }
+
+    private void forceRecords() throws IOException {
+        long target = meta.writing();
+        List<ProducerPage> slots = forceSlots();
+        forceData(slots.isEmpty() ? target : meta.writing(), durableCommitted);
+        meta.watermark(Math.max(target, meta.watermark()));
+        slots.forEach(ProducerPage::endForce);
+    }
+
+    /**
+     * Forces the slots of all batches that end before the writing position as it was before the call, at least: the
+     * watermark is not to pass a batch whose slot could get lost. A slot that is forced counts nothing without its
+     * batch, so these come first; and the log is to be forced up to where it ends by then.
+     *
+     * @return what has been forced, to be told when all else is, too
+     */
+    private List<ProducerPage> forceSlots() throws IOException {
+        List<ProducerPage> all = producers.get();
+        if (all.isEmpty()) {
+            return all;
+        }
+        List<ProducerPage> forced = new ArrayList<>();
+        for (ProducerPage page : all) {
+            if (page.beginForce(meta::writing)) {
+                page.force();
+                forced.add(page);
+            }
+        }
+        return forced;
     }
 
     private void forceAll() throws IOException {
@@ -302,19 +351,22 @@ public final class Flusher implements Closeable {
             slowest = Math.min(slowest, needed[i]);
         }
         if (Arrays.equals(moving, forcedMoving) && Arrays.equals(needed, forcedNeeded)
-                && durableCommitted == slowest) {
+                && durableCommitted == slowest && producers.get().stream().noneMatch(ProducerPage::isDirty)) {
             return;
         }
-        long forced = forceData(slowest);
+        long target = meta.writing();
+        List<ProducerPage> slots = forceSlots();
+        forceData(slots.isEmpty() ? target : meta.writing(), slowest);
         for (ConsumerCursors consumer : all) {
             if (consumer != meta) {
                 consumer.force();
             }
         }
         // Not before: the kernel may write this word to the disk at any time.
-        meta.watermark(forced);
+        meta.watermark(Math.max(target, meta.watermark()));
         meta.mirror();
         meta.force();
+        slots.forEach(ProducerPage::endForce);
         forcedMoving = moving;
         forcedNeeded = needed;
         durableCommitted = meta.consumerChanges() == changes ? slowest : Math.min(slowest, meta.reclaimed());

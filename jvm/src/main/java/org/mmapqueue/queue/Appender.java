@@ -10,6 +10,7 @@ import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.flush.Flusher;
 import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.ProducerPage;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.swap.Swapper;
@@ -21,6 +22,10 @@ import org.mmapqueue.swap.Swapper;
 abstract class Appender {
     /** What append returns when there is no room: nothing was stored. */
     static final long FULL = -1;
+    /** What append returns when the producer's batch, or a later one, is in the queue already. */
+    static final long DONE = -2;
+    /** What append returns when the producer has been forgotten meanwhile: nothing was stored. */
+    static final long RETIRED = -3;
     /** A {@link #pendingEnd}: segments were entered, or parts of the tail were moved, that can not be taken back. */
     static final int BEYOND_REPAIR = -1;
 
@@ -100,7 +105,14 @@ abstract class Appender {
      *
      * @return the first one's offset, or {@link #FULL}
      */
-    abstract long append(Batch batch);
+    abstract long append(Records batch);
+
+    /**
+     * Appends records that become visible together, unless the producer has pushed them, or later ones.
+     *
+     * @return the first one's offset, {@link #FULL}, {@link #DONE} or {@link #RETIRED}
+     */
+    abstract long append(Records batch, Once once);
 
     /** The offset that the next record gets. */
     final long endOffset() {
@@ -206,6 +218,21 @@ abstract class Appender {
                     e);
         }
         return true;
+    }
+
+    /** Lets no append use a producer's page any more. */
+    final void retire(ProducerPage page) {
+        Thread self = claim.enter();
+        try {
+            checkUsable();
+            page.retire();
+            claim.exit();
+        } catch (Throwable e) {
+            if (claim.owner == self) {
+                claim.owner = null;
+            }
+            throw e;
+        }
     }
 
     /** A failure with a record half written: what is there can not be told from the tail any more. */

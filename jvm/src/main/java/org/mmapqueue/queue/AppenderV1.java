@@ -32,11 +32,11 @@ final class AppenderV1 extends Appender {
 
     @Override
     long append(byte[] source, int from, int length) {
-        return append(Batch.single(source, from, length));
+        return append(Records.single(source, from, length));
     }
 
     @Override
-    long append(Batch batch) {
+    long append(Records batch) {
         long size = 0;
         for (int i = 0; i < batch.count(); i++) {
             checkSize(batch.length(i));
@@ -64,7 +64,12 @@ final class AppenderV1 extends Appender {
         }
     }
 
-    private long appendWhole(Batch batch) {
+    @Override
+    long append(Records batch, Once once) {
+        throw new IllegalStateException("version 1 has no place for what a producer has pushed");
+    }
+
+    private long appendWhole(Records batch) {
         long end = LogReaderV1.normal(geometry, geometry.position(segmentId, offset));
         long lastStart = end;
         for (int i = 0; i < batch.count(); i++) {

@@ -23,6 +23,8 @@ final class AppenderV2 extends Appender {
     private final int stampFlag;
     private long lastTimestamp;
     private long epoch;
+    /** The slot that is stored for the append under way; null when none is. */
+    private Once pendingOnce;
 
     AppenderV2(MetaPage meta, Swapper swapper, Flusher flusher, Ring ring, Settings settings, long lastTimestamp) {
         super(meta, swapper, flusher, ring, settings);
@@ -50,7 +52,7 @@ final class AppenderV2 extends Appender {
             int at = offset;
             long first;
             if (size > segmentSize - at) {
-                first = appendSpanning(Batch.single(source, from, length));
+                first = appendSpanning(Records.single(source, from, length), null);
             } else {
                 begin(at + size, 1);
                 segment.publish(at, put(at, flags, source, from, length, crc));
@@ -71,7 +73,12 @@ final class AppenderV2 extends Appender {
     }
 
     @Override
-    long append(Batch batch) {
+    long append(Records batch) {
+        return append(batch, null);
+    }
+
+    @Override
+    long append(Records batch, Once once) {
         int count = batch.count();
         long size = 0;
         for (int i = 0; i < count; i++) {
@@ -86,13 +93,18 @@ final class AppenderV2 extends Appender {
         try {
             checkUsable();
             long firstOffset;
-            if (count == 0) {
+            if (once != null) {
+                StackRoom.ensure(); // the page is changed under a lock
+            }
+            if (once != null && once.isRefused()) {
+                firstOffset = once.refusal();
+            } else if (count == 0 && once == null) {
                 firstOffset = endOffset();
             } else if (size > segmentSize - offset) {
-                firstOffset = appendSpanning(batch);
+                firstOffset = appendSpanning(batch, once);
             } else {
                 begin(offset + (int) size, count);
-                putAll(batch);
+                putAll(batch, once);
                 firstOffset = published(count);
             }
             claim.exit();
@@ -110,7 +122,7 @@ final class AppenderV2 extends Appender {
     }
 
     // A batch that fits into the tail's segment.
-    private void putAll(Batch batch) {
+    private void putAll(Records batch, Once once) {
         int count = batch.count();
         int at = offset;
         long first = 0;
@@ -127,7 +139,31 @@ final class AppenderV2 extends Appender {
             }
             at += RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags);
         }
-        segment.publish(offset, first);
+        if (once != null) {
+            mark(once, geometry.position(segmentId, at));
+        }
+        if (count > 0) { // a producer may say that it had nothing to push
+            segment.publish(offset, first);
+        }
+        accept();
+    }
+
+    // What the batch is known by when it is published, and not before: the log tells whether it is.
+    private void mark(Once once, long position) {
+        pendingOnce = once;
+        try {
+            once.store(pendingNext, position);
+        } catch (IOException e) {
+            throw poisoned(e);
+        }
+    }
+
+    // Can be repeated.
+    private void accept() {
+        if (pendingOnce != null) {
+            pendingOnce.page().accept();
+            pendingOnce = null;
+        }
     }
 
     // All of a record but its header, which it returns.
@@ -161,8 +197,13 @@ final class AppenderV2 extends Appender {
     @Override
     void undo() throws IOException {
         if (offset < segmentSize && segment.headerAcquire(offset) != 0) {
+            accept();
             published(0);
             return;
+        }
+        if (pendingOnce != null) {
+            pendingOnce.takeBack();
+            pendingOnce = null;
         }
         if (offset < pendingEnd) {
             segment.zero(offset, pendingEnd);
@@ -181,7 +222,7 @@ final class AppenderV2 extends Appender {
         return lastTimestamp;
     }
 
-    private long appendSpanning(Batch batch) {
+    private long appendSpanning(Records batch, Once once) {
         StackRoom.ensure();
         long last = new SpanWriter(batch).lastSegment();
         if (!reserve(last)) {
@@ -189,7 +230,7 @@ final class AppenderV2 extends Appender {
         }
         begin(segmentSize, batch.count());
         try {
-            new SpanWriter(batch).write();
+            new SpanWriter(batch).write(once);
         } catch (IOException e) {
             throw poisoned(e);
         }
@@ -199,12 +240,12 @@ final class AppenderV2 extends Appender {
 
     /** Writes records that do not fit into the tail's segment: over as many segments as they need. */
     private final class SpanWriter {
-        private final Batch batch;
+        private final Records batch;
         private Segment current = segment;
         private long id = segmentId;
         private int at = offset;
 
-        SpanWriter(Batch batch) {
+        SpanWriter(Records batch) {
             this.batch = batch;
         }
 
@@ -229,7 +270,7 @@ final class AppenderV2 extends Appender {
             return lastId;
         }
 
-        void write() throws IOException {
+        void write(Once once) throws IOException {
             long index = endOffset();
             Segment headSegment = null;
             int headAt = 0;
@@ -254,7 +295,11 @@ final class AppenderV2 extends Appender {
                 at += RecordDescriptor.HEADER;
                 writeBody(batch.array(i), batch.from(i), length, timestamp, index + i + 1, headSegment);
             }
+            if (once != null) {
+                mark(once, geometry.position(id, at));
+            }
             headSegment.publish(headAt, head);
+            accept();
             endOffset(index + batch.count());
             meta.writing(geometry.position(id, at));
             if (headSegment != current) {

@@ -9,7 +9,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
-import java.util.regex.Pattern;
 
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
@@ -28,7 +27,6 @@ import org.mmapqueue.meta.MetaPage;
  * another process. The OS lock consumers/&lt;name&gt;.lock says who.
  */
 final class Consumers implements Closeable {
-    private static final Pattern NAME = Pattern.compile("[A-Za-z0-9_][A-Za-z0-9._-]{0,99}");
     private static final String LOCK_SUFFIX = ".lock";
     /** No consumer has this name. */
     private static final String DELETE_LOCK = ".delete.lock";
@@ -97,10 +95,7 @@ final class Consumers implements Closeable {
     }
 
     private void check(String name) {
-        if (!NAME.matcher(name).matches()) {
-            throw new ConfigException("consumer", name, "1 to 100 letters, digits, '_', '-' or '.', no '.' or"
-                    + " '-' first");
-        }
+        Names.check("consumer", name);
         if (isVersion1() && !name.equals(Registry.DEFAULT)) {
             throw new ConfigException("consumer", name,
                     Registry.DEFAULT + " alone, in a directory of format version 1");

@@ -208,7 +208,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.TooLargeException when one is larger than max_event_size, or all than the ring
      */
     public long pushBatch(List<byte[]> batch) {
-        return writer().push(Batch.of(batch));
+        return writer().push(Records.of(batch));
     }
 
     /**
@@ -222,7 +222,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.TooLargeException when one is larger than max_event_size, or all than the ring
      */
     public long pushBatch(List<byte[]> batch, Duration timeout) throws InterruptedException {
-        return writer().push(Batch.of(batch), nanos(timeout), gone);
+        return writer().push(Records.of(batch), nanos(timeout), gone);
     }
 
     /**
@@ -240,7 +240,114 @@ public final class MmapQueue implements AutoCloseable {
      */
     public long pushBatch(byte[] buffer, int from, int[] lengths, int count, Duration timeout)
             throws InterruptedException {
-        return writer().push(Batch.packed(buffer, from, lengths, count), nanos(timeout), gone);
+        return writer().push(Records.packed(buffer, from, lengths, count), nanos(timeout), gone);
+    }
+
+    /**
+     * Appends records that need not be in memory at once; they become visible together, or not at all.
+     *
+     * @param batch gives the records, one after the other
+     * @param timeout the longest to wait for room
+     * @return the first one's offset; the others follow it
+     * @throws InterruptedException when interrupted; nothing was stored
+     * @throws org.mmapqueue.errors.FullException when there was no room for all of them in time
+     * @throws org.mmapqueue.errors.TooLargeException when one is larger than max_event_size, or all than the ring
+     * @throws IllegalArgumentException when a length is below 0
+     */
+    public long pushBatch(Records batch, Duration timeout) throws InterruptedException {
+        return writer().push(new FixedLengths(batch), nanos(timeout), gone);
+    }
+
+    /**
+     * Appends a batch unless the producer has pushed it before, so that what is tried again is there once; see
+     * {@link #pushOnce(String, long, Records, Duration, boolean)}, without sync.
+     *
+     * @param producer 1 to 100 letters, digits, '_', '-' or '.'
+     * @param sequence the batch's number, 0 or more, higher than those before
+     * @param batch the records' bytes
+     * @param timeout the longest to wait for room
+     * @return the first one's offset; -1 when the producer's batch of this or a higher sequence is in the queue already
+     * @throws InterruptedException when interrupted; nothing was stored
+     * @throws org.mmapqueue.errors.FullException when there was no room for all of them in time
+     * @throws org.mmapqueue.errors.TooLargeException when one is larger than max_event_size, or all than the ring
+     */
+    public long pushOnce(String producer, long sequence, List<byte[]> batch, Duration timeout)
+            throws InterruptedException {
+        return pushOnce(producer, sequence, Records.of(batch), timeout, false);
+    }
+
+    /**
+     * Appends a batch unless the producer has pushed it before; see
+     * {@link #pushOnce(String, long, Records, Duration, boolean)}, without sync.
+     *
+     * @param producer 1 to 100 letters, digits, '_', '-' or '.'
+     * @param sequence the batch's number, 0 or more, higher than those before
+     * @param batch gives the records, one after the other
+     * @param timeout the longest to wait for room
+     * @return the first one's offset; -1 when the producer's batch of this or a higher sequence is in the queue already
+     * @throws InterruptedException when interrupted; nothing was stored
+     */
+    public long pushOnce(String producer, long sequence, Records batch, Duration timeout)
+            throws InterruptedException {
+        return pushOnce(producer, sequence, batch, timeout, false);
+    }
+
+    /**
+     * Appends a batch unless the producer has pushed it before. When the process dies at any moment, the batch is in
+     * the queue and its sequence known, or neither; so whoever tries again what has not returned has it there once. A
+     * producer pushes its batches one after the other; gaps are allowed. A batch without records counts, too.
+     *
+     * <p>A loss of power may take a batch that no {@link #flush} covers, and then its sequence with it. It may leave
+     * such a batch and take its sequence, so that it comes twice; not with sync.
+     *
+     * @param producer 1 to 100 letters, digits, '_', '-' or '.', and not one of the last two first
+     * @param sequence the batch's number, 0 or more, higher than those before
+     * @param batch gives the records, one after the other
+     * @param timeout the longest to wait for room
+     * @param sync whether to return when batch and sequence are on the disk. All pushes wait while the sequence is
+     *     forced, before the batch becomes visible; then the caller waits for a second force
+     * @return the first one's offset; -1 when the producer's batch of this or a higher sequence is in the queue already
+     * @throws InterruptedException when interrupted; nothing was stored
+     * @throws org.mmapqueue.errors.FullException when there was no room for all of them in time
+     * @throws org.mmapqueue.errors.TooLargeException when one is larger than max_event_size, or all than the ring
+     * @throws org.mmapqueue.errors.ConfigException when the name is not allowed, there are 1000 producers, or the
+     *     directory is one of format version 1
+     * @throws org.mmapqueue.errors.PoisonedException when a force fails: whether the batch is on the disk is open
+     * @throws IllegalArgumentException when the sequence or a length is below 0
+     */
+    public long pushOnce(String producer, long sequence, Records batch, Duration timeout, boolean sync)
+            throws InterruptedException {
+        return writer().pushOnce(producer, sequence, new FixedLengths(batch), nanos(timeout), sync, gone);
+    }
+
+    /**
+     * What a producer has pushed last with {@link #pushOnce(String, long, List, Duration) pushOnce}.
+     *
+     * @param producer its name
+     * @return the sequence; empty when nothing of it is known
+     * @throws org.mmapqueue.errors.ConfigException when the name is not allowed
+     */
+    public OptionalLong lastSequence(String producer) {
+        return writer().lastSequence(producer);
+    }
+
+    /**
+     * The producers that have pushed with {@link #pushOnce(String, long, List, Duration) pushOnce}, or tried to.
+     *
+     * @return their names, in alphabetical order
+     */
+    public List<String> producers() {
+        return writer().producers();
+    }
+
+    /**
+     * Forgets what a producer has pushed, for good: its sequences begin anew. Its records stay.
+     *
+     * @param producer its name
+     * @throws org.mmapqueue.errors.ConfigException when there is none of this name
+     */
+    public void forgetProducer(String producer) {
+        writer().forgetProducer(producer);
     }
 
     private static byte[] copyOf(ByteBuffer data) {

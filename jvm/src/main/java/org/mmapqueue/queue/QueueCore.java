@@ -36,6 +36,7 @@ final class QueueCore {
     private final Swapper swapper;
     private final Registry registry;
     private final Consumers consumers;
+    private final Producers producers;
     private final Log log;
     private final DeadLetters deadLetters;
     private final Signal arrived;
@@ -46,10 +47,11 @@ final class QueueCore {
     /**
      * Puts an opened queue to work.
      *
+     * @param producers what has been pushed once; null in version 1, and when another process writes
      * @param tail the end of the log, or null when another process writes
      */
     QueueCore(Path directory, Settings settings, ProcessLock lock, MetaPage meta, SegmentRing ring, Swapper swapper,
-            Registry registry, Consumers consumers, Tail tail) throws IOException {
+            Registry registry, Consumers consumers, Producers producers, Tail tail) throws IOException {
         this.directory = directory;
         this.settings = settings;
         this.geometry = settings.geometry();
@@ -58,12 +60,13 @@ final class QueueCore {
         this.swapper = swapper;
         this.registry = registry;
         this.consumers = consumers;
+        this.producers = producers;
         this.log = new Log(settings, meta, swapper, registry);
         this.deadLetters = new DeadLetters(settings);
         this.arrived = tail == null ? Signal.forProcesses(settings.waiting()) : Signal.forThreads(settings.waiting());
         this.freed = Signal.forThreads(settings.waiting());
-        this.writer = tail == null ? null : new Writer(directory, settings, meta, ring, swapper, registry, log, tail,
-                arrived, freed);
+        this.writer = tail == null ? null : new Writer(directory, settings, meta, ring, swapper, registry, producers,
+                log, tail, arrived, freed);
     }
 
     /** Opens a queue and starts its threads. */
@@ -297,7 +300,7 @@ final class QueueCore {
 
     private void release() {
         try {
-            Closing.all(deadLetters, consumers, log, swapper, meta, lock);
+            Closing.all(deadLetters, consumers, producers, log, swapper, meta, lock);
         } catch (IOException e) {
             throw new MmapQueueException("the queue in " + directory + " could not be closed: " + e, e);
         }

@@ -31,6 +31,7 @@ final class QueueOpener {
     private MetaPage meta;
     private Swapper swapper;
     private Registry registry;
+    private Producers producers;
 
     QueueOpener(QueueConfig config, Storage storage) {
         this.config = config;
@@ -85,8 +86,11 @@ final class QueueOpener {
         Consumers consumers = new Consumers(storage, settings, meta, registry);
         swapper = new Swapper(ring, settings.maxInMemSegments(), !settings.readOnly(),
                 new Places(geometry, meta, consumers));
+        if (!settings.readOnly() && geometry.version() == 2) {
+            producers = new Producers(storage, path, found);
+        }
         Tail tail = settings.readOnly() ? null : takeUp(settings, ring);
-        return new QueueCore(path, settings, lock, meta, ring, swapper, registry, consumers, tail);
+        return new QueueCore(path, settings, lock, meta, ring, swapper, registry, consumers, producers, tail);
     }
 
     private Tail takeUp(Settings settings, SegmentRing ring) throws IOException {
@@ -112,8 +116,10 @@ final class QueueOpener {
             }
             meta.clean(false);
         } else {
+            producers.force(); // before the records that it makes durable
             tail = new Recovery(swapper, ring, meta, registry.cursors()).run();
         }
+        producers.start(tail.nextOffset());
         MetaFields stored = meta.fields();
         MetaFields wanted = stored.withSettings(settings.timestamps(),
                 Math.max(stored.maxEventSize(), settings.maxEventSize()));
@@ -168,7 +174,7 @@ final class QueueOpener {
 
     private void undo() {
         try {
-            Closing.all(registry, swapper, meta, lock);
+            Closing.all(producers, registry, swapper, meta, lock);
         } catch (IOException e) {
             throw new MmapQueueException("the queue in " + path + " could not be closed: " + e, e);
         }

@@ -3,13 +3,17 @@ package org.mmapqueue.queue;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.OptionalLong;
 import java.util.function.BooleanSupplier;
 
 import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.flush.Flusher;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.ProducerPage;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.swap.Swapper;
@@ -31,6 +35,7 @@ final class Writer implements Closeable {
     private final Space space;
     private final Housekeeper housekeeper;
     private final Appender appender;
+    private final Producers producers;
     private final Signal arrived;
     private final Signal freed;
     private volatile long flushAt;
@@ -38,12 +43,13 @@ final class Writer implements Closeable {
     /**
      * Puts a writer to work; its threads are not running yet.
      *
+     * @param producers what has been pushed once; null in version 1, which has no place for it
      * @param tail the end of the log
      * @param arrived wakes who waits for records
      * @param freed wakes who waits for room
      */
     Writer(Path directory, Settings settings, MetaPage meta, SegmentRing ring, Swapper swapper, Registry registry,
-            Log log, Tail tail, Signal arrived, Signal freed) throws IOException {
+            Producers producers, Log log, Tail tail, Signal arrived, Signal freed) throws IOException {
         this.directory = directory;
         this.settings = settings;
         this.geometry = settings.geometry();
@@ -51,12 +57,13 @@ final class Writer implements Closeable {
         this.ring = ring;
         this.swapper = swapper;
         this.registry = registry;
+        this.producers = producers;
         this.log = log;
         this.arrived = arrived;
         this.freed = freed;
         String name = "mmapqueue-" + directory.getFileName();
         this.flusher = new Flusher(name + "-flusher", meta, geometry, swapper, registry::cursors,
-                settings.flushPeriodMillis());
+                producers == null ? List::of : producers::pages, settings.flushPeriodMillis());
         this.space = new Space(settings, meta, swapper, registry, flusher);
         meta.retain(settings.retention().millis(), settings.retention().bytes());
         space.start();
@@ -112,17 +119,80 @@ final class Writer implements Closeable {
         return push(() -> appender.append(source, from, length), 1, timeoutNanos, gone);
     }
 
-    long push(Batch batch, long timeoutNanos, BooleanSupplier gone) throws InterruptedException {
+    long push(Records batch, long timeoutNanos, BooleanSupplier gone) throws InterruptedException {
         return push(() -> appender.append(batch), batch.count(), timeoutNanos, gone);
     }
 
-    long push(Batch batch) {
+    long push(Records batch) {
         long offset = appender.append(batch);
         if (offset == Appender.FULL) {
             throw full();
         }
         pushed(offset + batch.count() - 1);
         return offset;
+    }
+
+    /** Returns -1 when the producer's batch of that sequence, or a later one, is in the queue already. */
+    long pushOnce(String producer, long sequence, Records batch, long timeoutNanos, boolean sync,
+            BooleanSupplier gone) throws InterruptedException {
+        checkProducers();
+        Names.check("producer", producer);
+        if (sequence < 0) {
+            throw new IllegalArgumentException("sequence " + sequence + " of producer " + producer
+                    + ", expected 0 or more");
+        }
+        long offset = push(() -> appendOnce(producer, sequence, batch, sync), batch.count(), timeoutNanos, gone);
+        if (sync) {
+            flusher.awaitDurable(meta.writing(), page(producer), sequence);
+        }
+        return offset == Appender.DONE ? -1 : offset;
+    }
+
+    private long appendOnce(String producer, long sequence, Records batch, boolean sync) {
+        while (true) {
+            long offset = appender.append(batch, new Once(page(producer), sequence, sync));
+            if (offset != Appender.RETIRED) {
+                return offset;
+            }
+        }
+    }
+
+    private ProducerPage page(String producer) {
+        try {
+            return producers.page(producer);
+        } catch (IOException e) {
+            throw new MmapQueueException("the page of producer " + producer + " in " + directory
+                    + " could not be made, nothing was stored: " + e, e);
+        }
+    }
+
+    private void checkProducers() {
+        if (producers == null) {
+            throw new ConfigException("format_version", "1", "2 for producers: version 1 has no place for what they"
+                    + " have pushed");
+        }
+    }
+
+    /** The sequence that a producer has pushed last. */
+    OptionalLong lastSequence(String producer) {
+        checkProducers();
+        return producers.last(producer);
+    }
+
+    /** The producers' names, in alphabetical order. */
+    List<String> producers() {
+        checkProducers();
+        return producers.names();
+    }
+
+    void forgetProducer(String producer) {
+        checkProducers();
+        try {
+            producers.forget(producer, appender::retire, flusher::exclusively);
+        } catch (IOException e) {
+            throw new MmapQueueException("producer " + producer + " of " + directory + " could not be forgotten: " + e,
+                    e);
+        }
     }
 
     private interface Append {
@@ -141,7 +211,9 @@ final class Writer implements Closeable {
             long seen = registry.slowest();
             long offset = append.run();
             if (offset != Appender.FULL) {
-                pushed(offset + count - 1);
+                if (offset >= 0) {
+                    pushed(offset + count - 1);
+                }
                 return offset;
             }
             if (deadline - System.nanoTime() <= 0) {

@@ -25,6 +25,13 @@ record Event(Kind kind, Phase phase, int actor, long... values) {
         CLOSE,
         /** A record or a batch: [key of the first, count], [offset of the first]. */
         PUSH,
+        /**
+         * A record or a batch of a producer that pushes it once: [key of the first, count, producer, sequence], [offset
+         * of the first, or -1 when it is there already].
+         */
+        PUSH_ONCE,
+        /** Forgetting what a producer has pushed: [producer], []. */
+        FORGET,
         /** Taking a consumer up, or making it: [consumer], [consumer, committed offset]. */
         TAKE,
         /** Giving it up: [consumer], [consumer]. */

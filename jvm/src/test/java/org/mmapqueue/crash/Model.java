@@ -5,6 +5,8 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
+import java.util.function.LongFunction;
 
 /**
  * What one directory must hold, and may hold, after all that the processes said that worked on it. Offsets are counted
@@ -20,6 +22,7 @@ final class Model {
     private long end;
     /** Of each process and thread the push that has not returned. */
     private final Map<Long, Event> pushing = new HashMap<>();
+    private final OnceModel once = new OnceModel();
     /** In version 1 the record that is number 0 since the last open. */
     private long base;
     private final int version;
@@ -65,6 +68,8 @@ final class Model {
                 }
             }
             case PUSH -> push(thread, event);
+            case PUSH_ONCE -> pushOnce(thread, event);
+            case FORGET -> once.forget(event);
             case CLOSE -> {
                 if (event.phase() == Event.Phase.DONE) {
                     closed |= writes;
@@ -153,6 +158,43 @@ final class Model {
                 learn(event.value(0) + base + i, begun.value(0) + i);
             }
         }
+    }
+
+    private void pushOnce(long thread, Event event) {
+        Event begun = event.phase() == Event.Phase.BEGIN ? event : pushing.get(thread);
+        once.apply(begun, event);
+        if (event.phase() == Event.Phase.DONE && event.value(0) < 0) {
+            pushing.remove(thread); // it was there, with another key
+        } else {
+            push(thread, event);
+        }
+    }
+
+    /**
+     * Compares what is known of the producers with what must be there; after {@link #checkLog}, which has found the
+     * records.
+     *
+     * @param from the first record of that
+     */
+    void checkProducers(long from, LongFunction<OptionalLong> known) {
+        once.check(known, key -> {
+            for (long offset = 0; offset < end; offset++) {
+                if (keyAt(offset) == key) {
+                    return OnceModel.Found.THERE;
+                }
+            }
+            for (long offset = 0; offset < from; offset++) {
+                if (keyAt(offset) == UNKNOWN) {
+                    return OnceModel.Found.UNKNOWN; // a consumer was moved over it, and its space used again
+                }
+            }
+            return OnceModel.Found.NOT_THERE;
+        });
+    }
+
+    /** The producers that have pushed something once, and the last sequence of each. */
+    Map<Long, Long> sequences() {
+        return once.sequences();
     }
 
     long keyAt(long offset) {

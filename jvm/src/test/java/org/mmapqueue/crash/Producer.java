@@ -7,14 +7,16 @@ import java.util.SplittableRandom;
 
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.queue.Records;
 
-/** Pushes records and batches, some of them synced. */
+/** Pushes records and batches, some of them synced, some of them once. */
 final class Producer extends Actor {
     private static final Duration PATIENCE = Duration.ofMillis(20);
 
     private final Plan plan;
     private final int round;
     private long next;
+    private long sequence = -1;
 
     Producer(int number, Journal journal, SplittableRandom random, Plan plan, int round) {
         super(number, journal, random);
@@ -25,6 +27,15 @@ final class Producer extends Actor {
     @Override
     void step(MmapQueue queue) throws InterruptedException {
         List<byte[]> batch = batch();
+        if (plan.version() == 2 && oneIn(4)) {
+            pushOnce(queue, batch);
+        } else {
+            push(queue, batch);
+        }
+        pause(plan.pauseMicros());
+    }
+
+    private void push(MmapQueue queue, List<byte[]> batch) throws InterruptedException {
         long key = Numbered.key(round, number, next);
         journal.begin(Event.Kind.PUSH, number, key, batch.size());
         try {
@@ -35,7 +46,24 @@ final class Producer extends Actor {
         } catch (FullException e) {
             journal.refused(Event.Kind.PUSH, number);
         }
-        pause(plan.pauseMicros());
+    }
+
+    // What the process before has left is taken for done, and tried again.
+    private void pushOnce(MmapQueue queue, List<byte[]> batch) throws InterruptedException {
+        String name = OnceModel.name(number);
+        if (sequence < 0) {
+            sequence = queue.lastSequence(name).orElse(0);
+        } else if (!oneIn(3)) {
+            sequence += 1 + random.nextInt(3);
+        }
+        journal.begin(Event.Kind.PUSH_ONCE, number, Numbered.key(round, number, next), batch.size(), number, sequence);
+        try {
+            long offset = queue.pushOnce(name, sequence, Records.of(batch), PATIENCE, oneIn(5));
+            journal.done(Event.Kind.PUSH_ONCE, number, offset);
+            next += offset < 0 ? 0 : batch.size();
+        } catch (FullException e) {
+            journal.refused(Event.Kind.PUSH_ONCE, number);
+        }
     }
 
     private List<byte[]> batch() {

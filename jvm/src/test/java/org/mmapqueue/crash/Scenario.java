@@ -73,12 +73,14 @@ final class Scenario {
         flush();
         gc();
         round(4);
+        pushAllOnce();
         create(SHORT_LIVED);
         take(SHORT_LIVED);
         pop(SHORT_LIVED, 2);
         release(SHORT_LIVED);
         round(4);
         push(100, 100, 100);
+        pushOnce(1, 3, false, 200);
         ack(NAMED, pop(NAMED, 3).get(1));
         seek(NAMED, StartAt.LATEST, Event.ANYWHERE);
         seek(NAMED, StartAt.EARLIEST, Event.ANYWHERE);
@@ -88,6 +90,24 @@ final class Scenario {
         round(4);
         round(4);
         reopenWithRecordsInFlight();
+    }
+
+    private void pushAllOnce() {
+        pushOnce(0, 0, false, 300);
+        pushOnce(0, 2, true, 100, 100);
+        pushOnce(0, 2, true, 100);
+        pushOnce(0, 3, true, 4000, 50);
+        pushOnce(0, 4, false, 16);
+        flush();
+        pushOnce(0, 5, false, 16, 16);
+        pushOnce(0, 6, false, 5000);
+        pushOnce(0, 7, false, 16);
+        queue.awaitDurable();
+        pushOnce(0, 8, true, 16);
+        catchUp(DEFAULT);
+        catchUp(NAMED);
+        forget(0);
+        pushOnce(0, 1, true, 16);
     }
 
     // What is acked out of order is written down by a clean close, and known after it.
@@ -115,6 +135,7 @@ final class Scenario {
         catchUp(DEFAULT);
         catchUp(NAMED);
         push(3000);
+        retry();
         push(20, 6000);
         round(4);
         close();
@@ -162,15 +183,43 @@ final class Scenario {
         journal.done(Event.Kind.CLOSE, 0);
     }
 
-    private void push(int... lengths) {
+    private List<byte[]> records(int... lengths) {
         List<byte[]> records = new ArrayList<>();
         for (int i = 0; i < lengths.length; i++) {
             Numbered record = new Numbered(Numbered.key(part, PRODUCER, next + i), lengths.length, i);
             records.add(record.bytes(lengths[i]));
         }
+        return records;
+    }
+
+    private void push(int... lengths) {
+        List<byte[]> records = records(lengths);
         journal.begin(Event.Kind.PUSH, 0, Numbered.key(part, PRODUCER, next), lengths.length);
         journal.done(Event.Kind.PUSH, 0, queue.push(records));
         next += lengths.length;
+    }
+
+    private void pushOnce(int producer, long sequence, boolean sync, int... lengths) {
+        List<byte[]> records = records(lengths);
+        journal.begin(Event.Kind.PUSH_ONCE, 0, Numbered.key(part, PRODUCER, next), lengths.length, producer, sequence);
+        long offset = queue.pushOnce(OnceModel.name(producer), sequence, records, sync);
+        journal.done(Event.Kind.PUSH_ONCE, 0, offset);
+        next += offset < 0 ? 0 : lengths.length;
+    }
+
+    // Whoever was killed tries the last one again, and goes on.
+    private void retry() {
+        for (int producer = 0; producer < 2; producer++) {
+            long last = queue.lastSequence(OnceModel.name(producer)).orElse(0);
+            pushOnce(producer, last, true, 100, 16);
+            pushOnce(producer, last + 1, true, 3000);
+        }
+    }
+
+    private void forget(int producer) {
+        journal.begin(Event.Kind.FORGET, 0, producer);
+        queue.forgetProducer(OnceModel.name(producer));
+        journal.done(Event.Kind.FORGET, 0, producer);
     }
 
     private void take(int consumer) {

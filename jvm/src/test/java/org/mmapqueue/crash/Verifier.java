@@ -5,6 +5,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.SplittableRandom;
 
 import org.mmapqueue.errors.FullException;
@@ -46,7 +47,17 @@ final class Verifier {
                     }
                 }
             }
+            checkAgain(queue);
             goesOn(queue);
+        }
+    }
+
+    // What was pushed once can be tried again.
+    private void checkAgain(MmapQueue queue) throws InterruptedException {
+        for (Map.Entry<Long, Long> each : model.sequences().entrySet()) {
+            byte[] data = new Numbered(0, 1, 0).bytes(16);
+            expect(-1, queue.pushOnce(OnceModel.name(each.getKey()), each.getValue(), List.of(data), Duration.ZERO),
+                    "the offset of sequence " + each.getValue() + " of " + OnceModel.name(each.getKey()));
         }
     }
 
@@ -98,6 +109,7 @@ final class Verifier {
             }
         }
         model.checkLog(first, records);
+        model.checkProducers(first, producer -> queue.lastSequence(OnceModel.name(producer)));
     }
 
     private List<Long> checkConsumers(MmapQueue queue, SplittableRandom random) throws InterruptedException {

@@ -223,7 +223,7 @@ class FlusherTest {
 
     private Flusher make(long periodMillis) {
         return new Flusher("test-flusher", meta, new Geometry(2, SIZE, 10),
-                (id, from, to) -> call("segment " + id + " " + from + "-" + to), () -> List.of(meta, named),
+                (id, from, to) -> call("segment " + id + " " + from + "-" + to), () -> List.of(meta, named), List::of,
                 periodMillis);
     }
 

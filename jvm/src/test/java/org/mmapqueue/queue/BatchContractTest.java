@@ -143,7 +143,7 @@ class BatchContractTest extends ContractTest {
     }
 
     /** A batch whose payloads, while they are being stored, look whether a reader finds something. */
-    private static final class Looking implements Batch {
+    private static final class Looking implements Records {
         private final List<byte[]> payloads;
         private final ConsumerCore consumer;
         private int looks;

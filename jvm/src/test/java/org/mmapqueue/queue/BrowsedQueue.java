@@ -115,7 +115,7 @@ final class BrowsedQueue implements Browser.Source, AutoCloseable {
         for (int length : lengths) {
             batch.add(Payload.of(log.size() + batch.size(), length));
         }
-        core.writer().push(Batch.of(batch));
+        core.writer().push(Records.of(batch));
         pushed();
     }
 

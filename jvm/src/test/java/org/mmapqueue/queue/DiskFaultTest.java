@@ -83,7 +83,7 @@ class DiskFaultTest {
         assertTrue(errors.size() >= 4, "errors " + errors);
         assertEquals(List.of(MmapQueueException.class), errors.stream().distinct().toList());
         assertThrows(MmapQueueException.class,
-                () -> core.writer().push(Batch.of(List.of(new byte[3000], new byte[6000]))));
+                () -> core.writer().push(Records.of(List.of(new byte[3000], new byte[6000]))));
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
         for (int i = 0; i < expected.size(); i++) {
             Payload.assertMessages(i, expected.subList(i, i + 1), List.of(consumer.poll()));
@@ -155,7 +155,7 @@ class DiskFaultTest {
             PoisonedException later = assertThrows(PoisonedException.class, () -> core.writer().flush());
             assertSame(first.getCause(), later.getCause());
             assertThrows(PoisonedException.class, () -> push(5, 10));
-            assertThrows(PoisonedException.class, () -> core.writer().push(Batch.of(List.of(new byte[1]))));
+            assertThrows(PoisonedException.class, () -> core.writer().push(Records.of(List.of(new byte[1]))));
             assertThrows(PoisonedException.class, () -> core.writer().push(new byte[1], 0, 1, 1_000_000, () -> false));
         }
         assertFalse(core.stats().watermarkPosition() == core.stats().writingPosition() && failing

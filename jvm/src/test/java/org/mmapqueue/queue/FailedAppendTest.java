@@ -56,13 +56,13 @@ class FailedAppendTest {
     }
 
     /** Payloads of which one can not be had when it is asked for the n-th time. */
-    private static final class FailingBatch implements Batch {
-        private final Batch whole;
+    private static final class FailingBatch implements Records {
+        private final Records whole;
         private final Throwable failure;
         private int left;
 
         FailingBatch(List<byte[]> payloads, int calls, Throwable failure) {
-            this.whole = Batch.of(payloads);
+            this.whole = Records.of(payloads);
             this.left = calls;
             this.failure = failure;
         }
@@ -222,7 +222,7 @@ class FailedAppendTest {
     void anArrayThatTheHeapHasNoRoomForIsAnErrorOfThisPushAlone(int version) throws Exception {
         open(version);
         push(100);
-        Batch greedy = new Batch() {
+        Records greedy = new Records() {
             @Override
             public int count() {
                 return 1;
@@ -284,7 +284,7 @@ class FailedAppendTest {
             int number = expected.size();
             byte[] payload = Payload.of(number, 600);
             try {
-                long offset = batched ? core.writer().push(Batch.of(List.of(payload, payload)))
+                long offset = batched ? core.writer().push(Records.of(List.of(payload, payload)))
                         : core.writer().push(payload, 0, payload.length);
                 assertEquals(number, offset);
                 succeeded++;

@@ -15,9 +15,17 @@ final class FaultyStorage implements Storage {
     /** What is done to a file. */
     enum Call { OPEN, SIZE, READ, WRITE, ZERO_FILL, MAP, FORCE, CREATE_DIRECTORIES, FORCE_DIRECTORY, RENAME, DELETE }
 
-    private final Storage disk = DiskStorage.INSTANCE;
+    private final Storage disk;
     private volatile BiPredicate<Call, Path> fails = (call, path) -> false;
     private int calls;
+
+    FaultyStorage() {
+        this(DiskStorage.INSTANCE);
+    }
+
+    FaultyStorage(Storage disk) {
+        this.disk = disk;
+    }
 
     /** Calls for which this says so raise an IOException from now on. */
     void failWhen(BiPredicate<Call, Path> condition) {

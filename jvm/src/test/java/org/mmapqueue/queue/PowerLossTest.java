@@ -97,7 +97,7 @@ class PowerLossTest {
             batch.add(Payload.numbered(pushed + i, random.nextInt(3000)));
         }
         try {
-            assertEquals(pushed, core.writer().push(Batch.of(batch)));
+            assertEquals(pushed, core.writer().push(Records.of(batch)));
             pushed += batch.size();
         } catch (FullException e) {
             assertTrue(pushed > 0);

@@ -3,6 +3,7 @@ package org.mmapqueue.queue;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalLong;
 
 /**
  * A queue without threads of its own: all that it does to files, it does in the caller's thread, one operation after
@@ -39,8 +40,25 @@ public final class SteppedQueue implements AutoCloseable {
 
     /** Pushes one record, or several as a batch. */
     public long push(List<byte[]> records) {
-        return records.size() > 1 ? core.writer().push(Batch.of(records))
+        return records.size() > 1 ? core.writer().push(Records.of(records))
                 : core.writer().push(records.get(0), 0, records.get(0).length);
+    }
+
+    /** Pushes a batch once; -1 when it is there already. */
+    public long pushOnce(String producer, long sequence, List<byte[]> records, boolean sync) {
+        try {
+            return core.writer().pushOnce(producer, sequence, Records.of(records), 0, sync, () -> false);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    public OptionalLong lastSequence(String producer) {
+        return core.writer().lastSequence(producer);
+    }
+
+    public void forgetProducer(String producer) {
+        core.writer().forgetProducer(producer);
     }
 
     public void awaitDurable() {
