@@ -12,6 +12,7 @@ GRADLE := scripts/gradle --console=plain --quiet $(if $(CI),--no-daemon)
 JAR     := python/src/mmapqueue/jars/mmapqueue-$(VERSION).jar
 WHEEL   := dist/mmapqueue-$(VERSION)-py3-none-any.whl
 TEST_CP := jvm/build/test.classpath
+FUZZ_CP := jvm/build/fuzz.classpath
 JMH_CP  := jmh/build/bench.classpath
 JCS_CP  := jcstress/build/stress.classpath
 
@@ -30,7 +31,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python soak soak-long consumer-race crash jcstress jcstress-short wakeups fanout gets lint format bench demo demo-clean lock clean distclean
+.PHONY: help setup build test test-java test-python soak soak-long consumer-race crash jcstress jcstress-short wakeups fanout gets damage fuzz lint format bench demo demo-clean lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -100,6 +101,21 @@ JCS_FORK = -Dstress.dir=$$dir
 JCS_RUN  = dir=$$(mktemp -d "$(DIR)/mmapqueue-jcstress-XXXXXX") && trap 'rm -rf "$$dir"' EXIT && \
 	cd $(dir $(JCS_CP)) && "$(JAVA)" @stress.classpath org.openjdk.jcstress.Main -r results -jvmArgsPrepend "$(JCS_FORK)"
 
+damage: $(TEST_CP) ## Damage queues in every way and look what comes of it (SEED=1; KIND="file" for some ways)
+	java -ea -Xmx48m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	    @$(TEST_CP) org.mmapqueue.queue.DamageSweep full $(SEED) $(if $(KIND),"$(KIND)")
+damage: SEED ?= 1
+
+# Inputs that reach new code are kept; a finding is written beside them, and DamageFuzz runs its file again.
+fuzz: $(FUZZ_CP) ## Let Jazzer damage queues' files for MINUTES=10, with forged checksums (SEED=1)
+	@mkdir -p build/fuzz/corpus
+	java -ea -Xmx256m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	    @$(FUZZ_CP) com.code_intelligence.jazzer.Jazzer --target_class=org.mmapqueue.queue.DamageFuzz \
+	    '--instrumentation_includes=org.mmapqueue.**' -max_len=98 -timeout=60 -seed=$(SEED) \
+	    -max_total_time=$$(($(MINUTES) * 60)) -artifact_prefix=build/fuzz/ build/fuzz/corpus
+fuzz: MINUTES ?= 10
+fuzz: SEED ?= 1
+
 lint: $(PACKAGE_READY) ## Check the Python sources: ruff, mypy (javac checks the Java ones in every build)
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
@@ -142,6 +158,10 @@ $(JAR): $(JVM_BUILD) $(JVM_MAIN)
 # After the jar, as it compiles the same classes.
 $(TEST_CP): $(JVM_BUILD) $(JVM_MAIN) $(JVM_TEST) | $(JAR)
 	$(GRADLE) :mmapqueue:testClasspath
+	@touch $@
+
+$(FUZZ_CP): $(TEST_CP)
+	$(GRADLE) :mmapqueue:fuzzClasspath
 	@touch $@
 
 $(JMH_CP): $(JVM_BUILD) $(JVM_MAIN) $(JMH_MAIN) | $(JAR)

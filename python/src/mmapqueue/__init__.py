@@ -54,6 +54,7 @@ from mmapqueue._jars import configure, jar_path
 from mmapqueue._message import Message
 from mmapqueue._queue import Queue
 from mmapqueue._stats import ConsumerStats, Stats
+from mmapqueue._tools import ConsumerState, Finding, FindingKind, RepairReport, VerifyReport, repair, verify
 from mmapqueue._version import __version__
 
 __all__ = [
@@ -61,10 +62,13 @@ __all__ = [
     "ConfigError",
     "Configuration",
     "Consumer",
+    "ConsumerState",
     "ConsumerStats",
     "Corrupt",
     "Dropped",
     "Empty",
+    "Finding",
+    "FindingKind",
     "Full",
     "JarNotFound",
     "Locked",
@@ -74,14 +78,18 @@ __all__ = [
     "OutOfRange",
     "Poisoned",
     "Queue",
+    "RepairReport",
     "Stats",
     "TooLarge",
     "UnackedLimit",
+    "VerifyReport",
     "__version__",
     "configure",
     "jar_path",
     "read",
     "read_stream",
+    "repair",
+    "verify",
     "write",
     "write_stream",
 ]

@@ -30,6 +30,16 @@ def open_queue(spark: object, options: str) -> JavaObject:
     return _call(_bridge_in(_standalone.jvm() if spark is None else _jvm_of(spark)), "open")(options)
 
 
+def class_of(spark: object, name: str) -> JavaClass:
+    """A class of the jar, in the JVM of a Spark session, or in the JVM of our own for None; raises as `open_queue`."""
+    jvm = _standalone.jvm() if spark is None else _jvm_of(spark)
+    _bridge_in(jvm)
+    found = jvm
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
 def _call(bridge: JavaClass, name: str) -> Call:
     return Call(bridge, name, _names.BRIDGE_CALLS[name])
 

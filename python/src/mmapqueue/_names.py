@@ -10,6 +10,9 @@ from mmapqueue import _errors
 #: The one class that is looked up by name; all else comes from it.
 BRIDGE = "org.mmapqueue.bridge.Bridge"
 
+#: The one that verifies and repairs.
+JOB = "org.mmapqueue.tool.Job"
+
 #: Java exception → exception of this package, and what is read from the one into the other.
 ERRORS: dict[str, tuple[type[_errors.MmapQueueError], tuple[str, ...]]] = {
     "org.mmapqueue.errors.MmapQueueException": (_errors.MmapQueueError, ()),

@@ -29,7 +29,7 @@ class LayerTest {
             "flush", List.of("segment", "meta", "io", "errors"),
             "queue", List.of("flush", "swap", "segment", "meta", "io", "errors"),
             "bridge", List.of("queue", "errors"),
-            "tool", List.of("queue", "errors"),
+            "tool", List.of("segment", "meta", "io", "errors"),
             "spark", List.of("queue", "errors"));
 
     private static final List<String> PLATFORM = List.of("java..", "javax..", "jdk..", "sun.misc..", "org.slf4j..");

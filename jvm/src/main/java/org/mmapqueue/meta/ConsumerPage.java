@@ -36,16 +36,16 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     public static final String SUFFIX = ".dat";
 
     /** "MMAPQCO2" in ASCII, first byte lowest. */
-    private static final long MAGIC = 0x324F_4351_5041_4D4DL;
+    static final long MAGIC = 0x324F_4351_5041_4D4DL;
     private static final int CREATED_AT = 24;
-    private static final int CHECKSUM = 32;
-    private static final int COMMITTED = 128;
-    private static final int READING = 192;
-    private static final int DROPPED = 256;
+    static final int CHECKSUM = 32;
+    static final int COMMITTED = 128;
+    static final int READING = 192;
+    static final int DROPPED = 256;
     private static final int DROPPED_FIRST = 264;
-    private static final int LENGTH = 4096;
+    static final int LENGTH = 4096;
     /** What committed is when the consumer has been deleted: no position. */
-    private static final long DELETED = -1;
+    static final long DELETED = -1;
 
     private final DataFile file;
     private final ByteBuffer page;

@@ -11,6 +11,7 @@ import java.util.zip.CRC32C;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mapped;
+import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
 
 /** meta.dat of version 2: a mapped page whose cursors are single words. Thread-safe as {@link MetaPage} says. */
@@ -27,80 +28,30 @@ public final class MetaPageV2 implements MetaPage {
 
     /** Makes the page of a new, empty, cleanly closed queue; it appears whole or not at all. */
     public static void create(Storage storage, Path directory, MetaFields fields) throws IOException {
-        ByteBuffer image = ByteBuffer.allocate(MetaDescriptor.LENGTH).order(ByteOrder.LITTLE_ENDIAN);
-        image.putLong(MetaDescriptor.VERSION, 2);
-        ByteBuffer fixed = encode(fields);
-        image.put(MetaDescriptor.CAPACITY, fixed, 0, fixed.limit());
-        image.putLong(MetaDescriptor.CLEAN_MARK, MetaDescriptor.CLEAN);
-        NewFile.write(storage, directory.resolve(FILE_NAME), image);
+        MetaImage image = MetaImage.of(fields);
+        image.clean(true);
+        image.write(storage, directory);
     }
 
     /**
      * Opens the page.
      *
-     * @throws CorruptException when its fixed facts are not whole
+     * @throws CorruptException when its fixed facts are not whole, or out of range
      */
     public static MetaPageV2 open(Storage storage, Path directory) throws IOException {
         Path path = directory.resolve(FILE_NAME);
         DataFile file = storage.open(path, Storage.Mode.WRITE);
         try {
-            ByteBuffer image = ByteBuffer.allocate(MetaDescriptor.LENGTH).order(ByteOrder.LITTLE_ENDIAN);
-            int length = file.read(image, 0);
-            if (length != MetaDescriptor.LENGTH || file.size() != length) {
-                throw new CorruptException(path.toString(), file.size(), file.size() == MetaDescriptor.V1_LENGTH
-                        ? "the meta page of version 2 was cut to 80 bytes, as Satellite does to a directory that is not"
-                                + " its own; the segments are untouched, but their cursors have to be rebuilt"
-                        : "the file has " + file.size() + " bytes, expected " + MetaDescriptor.LENGTH);
+            MetaImage image = MetaImage.read(file);
+            Mismatch wrong = image.check();
+            if (wrong != null) {
+                throw new CorruptException(path.toString(), wrong.at(), wrong.toString());
             }
-            MetaFields fields = decode(path, image);
-            return new MetaPageV2(file, file.map(MetaDescriptor.LENGTH, true), fields);
+            return new MetaPageV2(file, file.map(MetaDescriptor.LENGTH, true), image.fields());
         } catch (IOException | RuntimeException e) {
             file.close();
             throw e;
         }
-    }
-
-    private static ByteBuffer encode(MetaFields fields) {
-        int start = MetaDescriptor.CAPACITY;
-        ByteBuffer bytes = ByteBuffer.allocate(MetaDescriptor.CHECKSUM + 4 - start).order(ByteOrder.LITTLE_ENDIAN);
-        bytes.putLong(0, fields.capacity());
-        bytes.putLong(MetaDescriptor.MAGIC - start, MetaDescriptor.MAGIC_VALUE);
-        bytes.putLong(MetaDescriptor.UUID_HIGH - start, fields.uuidHigh());
-        bytes.putLong(MetaDescriptor.UUID_LOW - start, fields.uuidLow());
-        bytes.putLong(MetaDescriptor.SEGMENT_SIZE - start, fields.segmentSize());
-        bytes.putInt(MetaDescriptor.FLAGS - start, fields.timestamps() ? MetaDescriptor.FLAG_TIMESTAMPS : 0);
-        bytes.putLong(MetaDescriptor.MAX_EVENT_SIZE - start, fields.maxEventSize());
-        bytes.putLong(MetaDescriptor.CREATED_AT - start, fields.createdAtMicros());
-        bytes.putLong(MetaDescriptor.EPOCH - start, fields.epoch());
-        bytes.putInt(MetaDescriptor.CHECKSUM - start, checksum(bytes.array(), 0));
-        return bytes;
-    }
-
-    private static int checksum(byte[] bytes, int start) {
-        CRC32C crc = new CRC32C();
-        crc.update(bytes, start, MetaDescriptor.CHECKSUM - MetaDescriptor.CAPACITY);
-        return (int) crc.getValue();
-    }
-
-    private static MetaFields decode(Path path, ByteBuffer image) {
-        long magic = image.getLong(MetaDescriptor.MAGIC);
-        if (magic != MetaDescriptor.MAGIC_VALUE) {
-            throw new CorruptException(path.toString(), MetaDescriptor.MAGIC, "magic is 0x" + Long.toHexString(magic)
-                    + ", expected 0x" + Long.toHexString(MetaDescriptor.MAGIC_VALUE));
-        }
-        int found = image.getInt(MetaDescriptor.CHECKSUM);
-        int expected = checksum(image.array(), MetaDescriptor.CAPACITY);
-        if (found != expected) {
-            throw new CorruptException(path.toString(), MetaDescriptor.CHECKSUM,
-                    "the checksum of the fixed fields is 0x" + Integer.toHexString(found) + ", expected 0x"
-                            + Integer.toHexString(expected));
-        }
-        return new MetaFields(2, (int) image.getLong(MetaDescriptor.CAPACITY),
-                (int) image.getLong(MetaDescriptor.SEGMENT_SIZE), image.getLong(MetaDescriptor.UUID_HIGH),
-                image.getLong(MetaDescriptor.UUID_LOW),
-                (image.getInt(MetaDescriptor.FLAGS) & MetaDescriptor.FLAG_TIMESTAMPS) != 0,
-                (int) image.getLong(MetaDescriptor.MAX_EVENT_SIZE), image.getLong(MetaDescriptor.CREATED_AT),
-                image.getLong(MetaDescriptor.EPOCH));
     }
 
     @Override
@@ -110,7 +61,7 @@ public final class MetaPageV2 implements MetaPage {
 
     @Override
     public void fields(MetaFields next) throws IOException {
-        file.write(encode(next), MetaDescriptor.CAPACITY);
+        file.write(MetaImage.of(next).fixed(), MetaDescriptor.CAPACITY);
         file.force();
         fields = next;
     }

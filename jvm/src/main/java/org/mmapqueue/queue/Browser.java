@@ -299,6 +299,13 @@ final class Browser implements Closeable {
             if (reader.position() >= log.end() || !reader.next() || handed > 0 && reader.length > room) {
                 return null;
             }
+            if (reader.lost) {
+                if (handed > 0) {
+                    return null;
+                }
+                throw new OutOfRangeException("a record that was lost, and marked so by a repair", log.number(),
+                        log.first(), log.next() - 1);
+            }
             byte[] data = sink.room(reader.length);
             reader.read(data);
             return data;

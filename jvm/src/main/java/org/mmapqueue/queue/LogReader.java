@@ -29,6 +29,8 @@ abstract class LogReader {
     int length;
     /** Its timestamp in µs, 0 for none. */
     long timestamp;
+    /** Whether it is a mark in the place of a record that was lost: it has a number, and no payload. */
+    boolean lost;
     /** Whether its batch goes on with the next record. */
     boolean batchGoesOn;
 

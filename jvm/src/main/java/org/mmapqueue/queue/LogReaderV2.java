@@ -83,7 +83,7 @@ final class LogReaderV2 extends LogReader {
             }
             header = RecordDescriptor.lengthAndFlags(word);
             expected = RecordDescriptor.checksum(word);
-            if ((header & (RecordDescriptor.PAD | RecordDescriptor.CONTROL | RecordDescriptor.CLAIMED)) == 0) {
+            if ((header & (RecordDescriptor.PAD | RecordDescriptor.CLAIMED)) == 0) {
                 return found();
             }
             pass();
@@ -95,7 +95,7 @@ final class LogReaderV2 extends LogReader {
         long word = checkedSegment().headerAcquire(offset);
         header = RecordDescriptor.lengthAndFlags(word);
         expected = RecordDescriptor.checksum(word);
-        if (word != 0 && (header & (RecordDescriptor.PAD | RecordDescriptor.CONTROL | RecordDescriptor.CLAIMED)) != 0) {
+        if (word != 0 && (header & (RecordDescriptor.PAD | RecordDescriptor.CLAIMED)) != 0) {
             pass();
             return false;
         }
@@ -103,6 +103,10 @@ final class LogReaderV2 extends LogReader {
     }
 
     private boolean found() {
+        lost = (header & RecordDescriptor.CONTROL) != 0;
+        if (lost) {
+            return foundMark();
+        }
         length = RecordDescriptor.length(header);
         if (length > maxLength) {
             throw corrupt(offset, "the record's length is " + length + ", but max_event_size is " + maxLength);
@@ -111,6 +115,18 @@ final class LogReaderV2 extends LogReader {
         timestamp = 0;
         if ((header & RecordDescriptor.TIMESTAMPED) != 0 && offset + RecordDescriptor.HEADER < segmentSize) {
             timestamp = segment.getLong(offset + RecordDescriptor.HEADER);
+        }
+        return true;
+    }
+
+    // A repair has put it in the place of a record that was lost. What it covers is not read.
+    private boolean foundMark() {
+        length = 0;
+        timestamp = 0;
+        batchGoesOn = false;
+        int found = checksum.finish(new CRC32C(), segmentId, epoch, offset, header, 0);
+        if (found != expected) {
+            throw corrupt(offset, checksumFault(found));
         }
         return true;
     }
@@ -131,7 +147,7 @@ final class LogReaderV2 extends LogReader {
         }
     }
 
-    // A pad or a control record: checked like any other, then left behind.
+    // A pad: checked like any other record, then left behind.
     private void pass() throws IOException {
         if ((header & RecordDescriptor.PAD) == 0 || (header & RecordDescriptor.CLAIMED) != 0) {
             throw corrupt(offset, "a record with flags 0x" + Integer.toHexString(header >>> EPOCH_BITS)
@@ -164,6 +180,10 @@ final class LogReaderV2 extends LogReader {
 
     @Override
     void read(byte[] target) throws IOException {
+        if (lost) {
+            skip();
+            return;
+        }
         CRC32C crc = payloadCrc;
         crc.reset();
         int body = RecordDescriptor.bodyBytes(header);
@@ -312,11 +332,11 @@ final class LogReaderV2 extends LogReader {
         }
     }
 
-    // Whether a record, or a pad, begins here that passes its check. The place stays.
+    // Whether a record, a pad or a mark begins here that passes its check. The place stays.
     private boolean isWhole(int at) throws IOException {
         long word = segment.headerAcquire(at);
         int flags = RecordDescriptor.lengthAndFlags(word);
-        if (word == 0 || (flags & (RecordDescriptor.CONTROL | RecordDescriptor.CLAIMED)) != 0) {
+        if (word == 0 || (flags & RecordDescriptor.CLAIMED) != 0) {
             return false;
         }
         CRC32C crc = new CRC32C();
@@ -324,7 +344,7 @@ final class LogReaderV2 extends LogReader {
         long stamp = 0;
         if ((flags & RecordDescriptor.PAD) != 0) {
             in = padEpoch(epoch, flags);
-        } else {
+        } else if ((flags & RecordDescriptor.CONTROL) == 0) {
             int bytes = RecordDescriptor.length(flags);
             if (bytes > maxLength) {
                 return false;

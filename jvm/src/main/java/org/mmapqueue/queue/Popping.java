@@ -3,6 +3,9 @@ package org.mmapqueue.queue;
 import java.io.IOException;
 import java.util.concurrent.atomic.AtomicLong;
 
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.meta.ConsumerCursors;
 
@@ -13,6 +16,7 @@ import org.mmapqueue.meta.ConsumerCursors;
 final class Popping {
     /** What poll returns when there is a record, but max_unacked stands before it. */
     static final int LIMIT = -1;
+    private static final Logger LOG = LoggerFactory.getLogger(Popping.class);
 
     private final LogReader reader;
     private final ConsumerCursors cursors;
@@ -125,6 +129,10 @@ final class Popping {
     // Goes to the next record that is to be popped, past those that were dealt with before the queue was closed.
     private boolean next() throws IOException {
         while (reader.next()) {
+            if (reader.lost) {
+                passLost();
+                continue;
+            }
             timesBefore = remembered.isOver() ? 0 : remembered.times(window.next());
             if (timesBefore == 0 || timesBefore > 0 && !redelivery.isSpent(timesBefore)) {
                 return true;
@@ -138,6 +146,16 @@ final class Popping {
             }
         }
         return false;
+    }
+
+    private void passLost() throws IOException {
+        long first = window.next();
+        do {
+            reader.skip();
+            step(Window.ACKED, 0);
+            window.advance(window.first());
+        } while (reader.next() && reader.lost);
+        LOG.warn("a consumer passes records {} to {}, which were lost before a repair", first, window.next() - 1);
     }
 
     private void step(int state, int attempts) {

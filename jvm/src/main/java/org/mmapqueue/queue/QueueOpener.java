@@ -110,6 +110,7 @@ final class QueueOpener {
             } finally {
                 reader.leave();
             }
+            new TailCheck(storage, path, settings.geometry(), meta.fields().uuidLow()).run(meta.writing());
             // Whoever acked while nobody wrote may have left that in memory alone.
             for (ConsumerCursors cursors : registry.cursors()) {
                 cursors.force();
@@ -146,19 +147,8 @@ final class QueueOpener {
             throw new CorruptException(file, 512, "writing is " + writing + " and watermark is " + meta.watermark()
                     + ", but the table that was written when the queue was closed says something else");
         }
-        for (ConsumerCursors cursors : registry.cursors()) {
-            if (cursors.committed() < 0 || cursors.dropped() < 0) {
-                throw new CorruptException(file, 640, "a consumer's committed position is " + cursors.committed()
-                        + " and its dropped one " + cursors.dropped() + ", expected 0 or more");
-            }
-        }
-        if (meta.clean()) {
-            for (ConsumerCursors cursors : registry.cursors()) {
-                if (cursors.needed() > writing) {
-                    throw new CorruptException(file, 640, "a consumer's committed position is " + cursors.needed()
-                            + " and writing is " + writing + ", expected 0 <= committed <= writing");
-                }
-            }
+        for (Registry.Named each : registry.all()) {
+            checkConsumer(each.name(), each.cursors(), writing);
         }
         // A consumer may have seen a record whose writer was killed before it moved the writing position.
         if (meta.clean() && meta.hasDefault() && (meta.committed() > meta.reading() || meta.reading() > writing)) {
@@ -169,6 +159,19 @@ final class QueueOpener {
         if (held >= geometry.capacity()) {
             throw new CorruptException(file, 512, "writing is " + held + " segments ahead of committed, but the ring"
                     + " has " + geometry.capacity());
+        }
+    }
+
+    private void checkConsumer(String name, ConsumerCursors cursors, long writing) {
+        boolean isDefault = name.equals(Registry.DEFAULT);
+        if (!isDefault && cursors.needed() == Long.MAX_VALUE) {
+            return; // deleted since the directory was read
+        }
+        if (cursors.committed() < 0 || cursors.dropped() < 0 || meta.clean() && cursors.needed() > writing) {
+            throw new CorruptException(isDefault ? path.resolve(MetaPage.FILE_NAME).toString()
+                    : registry.path(name).toString(), isDefault ? 640 : 128, "the committed position of consumer "
+                    + name + " is " + cursors.committed() + ", dropped is " + cursors.dropped() + " and writing is " + writing
+                    + ", expected 0 or more" + (meta.clean() ? ", and neither ahead of writing" : ""));
         }
     }
 

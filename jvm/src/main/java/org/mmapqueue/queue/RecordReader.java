@@ -78,6 +78,12 @@ public final class RecordReader implements AutoCloseable {
         try {
             long left = maxBytes;
             while (count < maxRecords && offset < to && reader.next() && (count == 0 || reader.length <= left)) {
+                if (reader.lost) {
+                    reader.skip();
+                    reader.advance();
+                    offset++;
+                    continue;
+                }
                 int length = reader.length;
                 byte[] data = sink.room(length);
                 reader.read(data);

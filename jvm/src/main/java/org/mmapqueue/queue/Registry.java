@@ -160,7 +160,8 @@ final class Registry implements Closeable {
         }
     }
 
-    private Path path(String name) {
+    /** The file of a named consumer's page. */
+    Path path(String name) {
         return directory.resolve(name + ConsumerPage.SUFFIX);
     }
 

@@ -42,6 +42,11 @@ final class RetainedLog {
         lowest = firstRetained(reclaimed, end);
     }
 
+    /** The number of the record that the last of these calls has gone to. */
+    long number() {
+        return search.number();
+    }
+
     /** Where it ends: the position behind the last record that was published. */
     long end() {
         return end;

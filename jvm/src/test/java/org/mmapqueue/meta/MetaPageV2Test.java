@@ -17,6 +17,8 @@ import java.util.zip.CRC32C;
 
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DiskStorage;
@@ -167,6 +169,21 @@ class MetaPageV2Test {
             change(at, before);
         }
         open().close();
+    }
+
+    /** Right by its checksum: only a foreign or a faulty writer makes one. */
+    @ParameterizedTest
+    @CsvSource({"72, 1", "72, 1073741825", "72, -1", "104, 0", "104, 4095", "104, 4100", "104, 1073745920",
+        "104, 17179869184", "120, 0", "120, 134217728", "120, -9223372036854775808", "136, 0", "136, -1"})
+    void factsOutOfRangeAreRefused(int at, long value) throws IOException {
+        create().close();
+        ByteBuffer bytes = bytes();
+        bytes.putLong(at, value);
+        CRC32C crc = new CRC32C();
+        crc.update(bytes.array(), 72, 144 - 72);
+        bytes.putInt(144, (int) crc.getValue());
+        Files.write(file(), bytes.array());
+        assertRefused(at, Long.toString(value), "expected");
     }
 
     @Test

@@ -21,6 +21,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.tool.Progress;
+import org.mmapqueue.tool.Repairer;
 
 /** Damaged directories: an error that names the place, or the exact truth. */
 @Timeout(120)
@@ -339,6 +341,78 @@ class DamageTest {
     }
 
     /** All cursors 0 are in order, and those of an empty queue: the next push would overwrite the log. */
+    /** No record is hurt; but one that is pushed up to there would be followed by what looks like another. */
+    @Test
+    void aByteBehindTheEndOfAClosedQueueIsRefusedUntilItIsRepaired() {
+        long end = Directories.word(clean.resolve("meta.dat"), 512);
+        String last = end / SEGMENT + "_segment.dat";
+        int from = (int) (end % SEGMENT);
+        assertTrue(from > 0 && from < SEGMENT - 200, "the log ends at byte " + from);
+        for (int at : new int[] {from, from + 7, from + 100, SEGMENT - 1}) {
+            Path damaged = copy(clean);
+            Directories.flip(damaged.resolve(last), at, 0x20);
+            CorruptException refused = assertRefused(damaged, last);
+            assertEquals(at, refused.position());
+            assertTrue(refused.getMessage().contains("found 0x20"), refused.getMessage());
+            Repairer.repairInPlace(damaged, Progress.NONE);
+            assertEquals(RECORDS, assertTruthOrError(damaged));
+        }
+    }
+
+    /** What was pushed and closed since then is not overwritten without a word. */
+    @Test
+    void aMetaPageOfAnEarlierCleanCloseIsRefused() {
+        byte[] earlier = Directories.read(clean.resolve("meta.dat"));
+        try (MmapQueue queue = MmapQueue.open(config(clean))) {
+            queue.push(record(RECORDS));
+        }
+        Directories.overwrite(clean.resolve("meta.dat"), 0, earlier);
+        CorruptException refused = assertRefused(clean, "_segment.dat");
+        assertTrue(refused.getMessage().contains("meta.dat is older"), refused.getMessage());
+        Repairer.repairInPlace(clean, Progress.NONE);
+        try (MmapQueue queue = MmapQueue.open(config(clean))) {
+            assertEquals(RECORDS + 1, queue.endOffset());
+            Payload.assertMessages(RECORDS, records(RECORDS, RECORDS + 1), List.of(queue.get(RECORDS)));
+        }
+    }
+
+    /** The log ends with its segment, or before the first one; what is behind it is in another file. */
+    @Test
+    void aMetaPageOfAnEarlierCleanCloseAtASegmentsEndIsRefused() {
+        for (int fill : new int[] {0, SEGMENT - 64 - 16}) {
+            Path at = temp.resolve("ends-" + fill);
+            try (MmapQueue queue = MmapQueue.open(config(at))) {
+                if (fill > 0) {
+                    queue.push(new byte[fill]);
+                }
+            }
+            assertEquals(fill > 0 ? SEGMENT : 0, Directories.word(at.resolve("meta.dat"), 512));
+            byte[] earlier = Directories.read(at.resolve("meta.dat"));
+            MmapQueue.open(config(at)).close();
+            try (MmapQueue queue = MmapQueue.open(config(at))) {
+                queue.push(record(7));
+            }
+            Directories.overwrite(at.resolve("meta.dat"), 0, earlier);
+            CorruptException refused = assertRefused(at, fill > 0 ? "1_segment.dat" : "0_segment.dat");
+            assertTrue(refused.getMessage().contains("meta.dat is older"), refused.getMessage());
+            Repairer.repairInPlace(at, Progress.NONE);
+            try (MmapQueue queue = MmapQueue.open(config(at))) {
+                assertEquals(fill > 0 ? 2 : 1, queue.endOffset());
+            }
+        }
+    }
+
+    @Test
+    void aCursorOfAConsumerThatCanNotBeRightIsToldWithItsFile() {
+        for (Path from : List.of(clean, killed)) {
+            for (int at : new int[] {128, 256}) {
+                Path damaged = copy(from);
+                Directories.flip(damaged.resolve("consumers/named.dat"), at + 7, 0x80);
+                assertEquals(128, assertRefused(damaged, "consumers/named.dat").position());
+            }
+        }
+    }
+
     @Test
     void aLostSectorOfCursorsIsRefused() {
         Path damaged = copy(clean);

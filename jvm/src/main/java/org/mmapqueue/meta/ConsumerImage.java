@@ -1,0 +1,122 @@
+package org.mmapqueue.meta;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Path;
+import java.util.zip.CRC32C;
+
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Mismatch;
+import org.mmapqueue.io.Storage;
+
+/**
+ * The page of a named consumer as bytes in memory, whole or damaged; {@link ConsumerPage} has the layout. Not
+ * thread-safe.
+ */
+public final class ConsumerImage {
+    private static final int UUID_HIGH = 8;
+    private static final int UUID_LOW = 16;
+
+    private final ByteBuffer bytes;
+    private final long fileLength;
+
+    private ConsumerImage(ByteBuffer bytes, long fileLength) {
+        this.bytes = bytes;
+        this.fileLength = fileLength;
+    }
+
+    /** A word of the page. */
+    public enum Word {
+        /** Everything before it is acked. */
+        COMMITTED(ConsumerPage.COMMITTED),
+        /** Everything before it was popped. */
+        READING(ConsumerPage.READING),
+        /** Everything before it was taken from the consumer. */
+        DROPPED(ConsumerPage.DROPPED);
+
+        private final int at;
+
+        Word(int at) {
+            this.at = at;
+        }
+
+        /** Where it is in the file. */
+        public int at() {
+            return at;
+        }
+    }
+
+    /** Reads a page. */
+    public static ConsumerImage read(Storage storage, Path path) throws IOException {
+        ByteBuffer bytes = ByteBuffer.allocate(ConsumerPage.LENGTH).order(ByteOrder.LITTLE_ENDIAN);
+        try (DataFile file = storage.open(path, Storage.Mode.READ)) {
+            file.read(bytes, 0);
+            return new ConsumerImage(bytes, file.size());
+        }
+    }
+
+    /** What is wrong with it by itself; null when it is whole. */
+    public Mismatch check() {
+        if (fileLength != ConsumerPage.LENGTH) {
+            return new Mismatch(Math.min(fileLength, ConsumerPage.LENGTH), fileLength + " bytes",
+                    Integer.toString(ConsumerPage.LENGTH));
+        }
+        if (bytes.getLong(0) != ConsumerPage.MAGIC) {
+            return new Mismatch(0, "magic " + Mismatch.hex(bytes.getLong(0)), Mismatch.hex(ConsumerPage.MAGIC));
+        }
+        int found = bytes.getInt(ConsumerPage.CHECKSUM);
+        return found == checksum() ? null : new Mismatch(ConsumerPage.CHECKSUM, "checksum " + Mismatch.hex(found),
+                Mismatch.hex(checksum()));
+    }
+
+    /** What is wrong with a whole page as that of this queue's consumer; null when nothing is. */
+    public Mismatch check(MetaFields queue) {
+        return uuidHigh() == queue.uuidHigh() && uuidLow() == queue.uuidLow() ? null
+                : new Mismatch(UUID_HIGH, "a consumer of queue " + Long.toHexString(uuidHigh()) + "…"
+                        + Long.toHexString(uuidLow()), "one of queue " + Long.toHexString(queue.uuidHigh()) + "…"
+                        + Long.toHexString(queue.uuidLow()));
+    }
+
+    /** The queue's UUID, upper half. */
+    public long uuidHigh() {
+        return bytes.getLong(UUID_HIGH);
+    }
+
+    /** The queue's UUID, lower half. */
+    public long uuidLow() {
+        return bytes.getLong(UUID_LOW);
+    }
+
+    /** A cursor. */
+    public long get(Word word) {
+        return bytes.getLong(word.at);
+    }
+
+    /** Moves a cursor. */
+    public void put(Word word, long position) {
+        bytes.putLong(word.at, position);
+    }
+
+    /** Whether the consumer was deleted, though its file is there. */
+    public boolean isDeleted() {
+        return get(Word.COMMITTED) == ConsumerPage.DELETED;
+    }
+
+    /** Makes the fixed part that of a consumer of this queue, whatever it was. */
+    public void belongTo(MetaFields queue) {
+        bytes.putLong(0, ConsumerPage.MAGIC).putLong(UUID_HIGH, queue.uuidHigh()).putLong(UUID_LOW, queue.uuidLow());
+        bytes.putInt(ConsumerPage.CHECKSUM, checksum());
+    }
+
+    private int checksum() {
+        CRC32C crc = new CRC32C();
+        crc.update(bytes.array(), 0, ConsumerPage.CHECKSUM);
+        return (int) crc.getValue();
+    }
+
+    /** Puts the page in place, whole or not at all, forced. */
+    public void write(Storage storage, Path path) throws IOException {
+        NewFile.write(storage, path, bytes.duplicate().clear());
+    }
+}

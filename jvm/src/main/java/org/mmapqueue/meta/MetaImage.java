@@ -1,0 +1,235 @@
+package org.mmapqueue.meta;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Path;
+import java.util.zip.CRC32C;
+
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Mismatch;
+import org.mmapqueue.io.Storage;
+
+/**
+ * meta.dat of version 2 as bytes in memory, whole or damaged: what its fixed facts are and whether they can be right,
+ * and all of it for who looks at a queue that nobody has open. Not thread-safe.
+ */
+public final class MetaImage {
+    /** Bytes of the file in version 1, and what Satellite cuts one of version 2 to. */
+    public static final int TABLE_LENGTH = MetaDescriptor.V1_LENGTH;
+    /** Bytes of the file. */
+    public static final int LENGTH = MetaDescriptor.LENGTH;
+    private static final int PAGE = 4096;
+    private static final int LARGEST_SEGMENT = 1 << 30;
+    private static final int MOST_SEGMENTS = 1 << 30;
+    private static final int LARGEST_EVENT = (1 << 27) - 1;
+
+    private final ByteBuffer bytes;
+    private final long fileLength;
+
+    private MetaImage(ByteBuffer bytes, long fileLength) {
+        this.bytes = bytes;
+        this.fileLength = fileLength;
+    }
+
+    /** A word of the page. */
+    public enum Word {
+        /** The end of the last published record. */
+        WRITING(MetaDescriptor.WRITING, MetaDescriptor.TABLE_WRITING),
+        /** Everything before it was forced. */
+        WATERMARK(MetaDescriptor.WATERMARK, MetaDescriptor.TABLE_WATERMARK),
+        /** The default consumer's. */
+        COMMITTED(MetaDescriptor.COMMITTED, MetaDescriptor.TABLE_COMMITTED),
+        /** The default consumer's. */
+        READING(MetaDescriptor.READING, MetaDescriptor.TABLE_READING),
+        /** The default consumer's. */
+        DROPPED(MetaDescriptor.DROPPED, 0),
+        /** The default consumer's. */
+        DROPPED_FIRST(MetaDescriptor.DROPPED_FIRST, 0),
+        /** The writer may use what is before it. */
+        RECLAIMED(MetaDescriptor.RECLAIMED, 0),
+        /** What the writer was about to reclaim. */
+        RECLAIMING(MetaDescriptor.RECLAIMING, 0);
+
+        private final int at;
+        private final int table;
+
+        Word(int at, int table) {
+            this.at = at;
+            this.table = table;
+        }
+
+        /** Where it is in the file. */
+        public int at() {
+            return at;
+        }
+
+        /** Where its copy in the readable table is; 0 when it has none. */
+        public int inTable() {
+            return table;
+        }
+    }
+
+    /** Reads the file. */
+    public static MetaImage read(Storage storage, Path directory) throws IOException {
+        try (DataFile file = storage.open(directory.resolve(MetaPage.FILE_NAME), Storage.Mode.READ)) {
+            return read(file);
+        }
+    }
+
+    /** Reads the file that is open. */
+    static MetaImage read(DataFile file) throws IOException {
+        ByteBuffer bytes = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
+        file.read(bytes, 0);
+        return new MetaImage(bytes, file.size());
+    }
+
+    /** A page with these facts and cursors of 0. */
+    public static MetaImage of(MetaFields fields) {
+        MetaImage image = new MetaImage(ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN), LENGTH);
+        image.bytes.putLong(MetaDescriptor.VERSION, 2);
+        image.fields(fields);
+        return image;
+    }
+
+    /** The file's length. */
+    public long fileLength() {
+        return fileLength;
+    }
+
+    /** The format version, 1 or 2 when it is right. */
+    public long version() {
+        return bytes.getLong(MetaDescriptor.VERSION);
+    }
+
+    /** Ring slots, as the table says: there in a page that was cut to it, too. Not checked. */
+    public long tableCapacity() {
+        return bytes.getLong(MetaDescriptor.CAPACITY);
+    }
+
+    /** A position as the readable table has it, of as long ago as the last flush; -1 when it makes no sense. */
+    public long inTable(Word word, int segmentSize) {
+        long id = bytes.getLong(word.table);
+        long offset = bytes.getLong(word.table + Long.BYTES);
+        boolean sound = word.table > 0 && id >= 0 && id < Long.MAX_VALUE / segmentSize && offset >= 0
+                && offset < segmentSize;
+        return sound ? id * segmentSize + offset : -1;
+    }
+
+    /** A position as the readable table has it, for people: right or wrong. */
+    public String tableText(Word word) {
+        return "id " + bytes.getLong(word.table) + ", offset " + bytes.getLong(word.table + Long.BYTES);
+    }
+
+    /** What is wrong with the fixed facts; null when they are whole. */
+    public Mismatch check() {
+        if (version() != 2) {
+            return new Mismatch(MetaDescriptor.VERSION, "format version " + Long.toUnsignedString(version()), "1 or 2");
+        }
+        if (fileLength != LENGTH) {
+            return new Mismatch(fileLength, fileLength + " bytes", LENGTH
+                    + (fileLength == TABLE_LENGTH ? ": cut to 80 bytes, as Satellite does to a directory that is not"
+                            + " its own; the segments are untouched, and mmapqueue repair finds the cursors again" : ""));
+        }
+        long magic = bytes.getLong(MetaDescriptor.MAGIC);
+        if (magic != MetaDescriptor.MAGIC_VALUE) {
+            return new Mismatch(MetaDescriptor.MAGIC, "magic " + Mismatch.hex(magic),
+                    Mismatch.hex(MetaDescriptor.MAGIC_VALUE));
+        }
+        int found = bytes.getInt(MetaDescriptor.CHECKSUM);
+        if (found != checksum()) {
+            return new Mismatch(MetaDescriptor.CHECKSUM, "checksum " + Mismatch.hex(found),
+                    Mismatch.hex(checksum()));
+        }
+        long size = bytes.getLong(MetaDescriptor.SEGMENT_SIZE);
+        Mismatch uneven = size % PAGE == 0 ? null : new Mismatch(MetaDescriptor.SEGMENT_SIZE, "segment size " + size,
+                "a multiple of " + PAGE);
+        return checkRange(MetaDescriptor.CAPACITY, "capacity", 2, MOST_SEGMENTS,
+                checkRange(MetaDescriptor.SEGMENT_SIZE, "segment size", PAGE, LARGEST_SEGMENT,
+                checkRange(MetaDescriptor.MAX_EVENT_SIZE, "max event size", 1, LARGEST_EVENT,
+                checkRange(MetaDescriptor.EPOCH, "epoch", 1, Long.MAX_VALUE, uneven))));
+    }
+
+    private Mismatch checkRange(int at, String what, long low, long high, Mismatch other) {
+        long value = bytes.getLong(at);
+        return value >= low && value <= high ? other : new Mismatch(at, what + " " + value, low + ".." + high);
+    }
+
+    /** The fixed facts; of use when {@link #check} finds nothing. */
+    public MetaFields fields() {
+        return new MetaFields(2, (int) bytes.getLong(MetaDescriptor.CAPACITY),
+                (int) bytes.getLong(MetaDescriptor.SEGMENT_SIZE), bytes.getLong(MetaDescriptor.UUID_HIGH),
+                bytes.getLong(MetaDescriptor.UUID_LOW),
+                (bytes.getInt(MetaDescriptor.FLAGS) & MetaDescriptor.FLAG_TIMESTAMPS) != 0,
+                (int) bytes.getLong(MetaDescriptor.MAX_EVENT_SIZE), bytes.getLong(MetaDescriptor.CREATED_AT),
+                bytes.getLong(MetaDescriptor.EPOCH));
+    }
+
+    /** Replaces the fixed facts. */
+    public void fields(MetaFields fields) {
+        bytes.putLong(MetaDescriptor.CAPACITY, fields.capacity());
+        bytes.putLong(MetaDescriptor.MAGIC, MetaDescriptor.MAGIC_VALUE);
+        bytes.putLong(MetaDescriptor.UUID_HIGH, fields.uuidHigh());
+        bytes.putLong(MetaDescriptor.UUID_LOW, fields.uuidLow());
+        bytes.putLong(MetaDescriptor.SEGMENT_SIZE, fields.segmentSize());
+        bytes.putInt(MetaDescriptor.FLAGS, fields.timestamps() ? MetaDescriptor.FLAG_TIMESTAMPS : 0);
+        bytes.putInt(MetaDescriptor.FLAGS + Integer.BYTES, 0);
+        bytes.putLong(MetaDescriptor.MAX_EVENT_SIZE, fields.maxEventSize());
+        bytes.putLong(MetaDescriptor.CREATED_AT, fields.createdAtMicros());
+        bytes.putLong(MetaDescriptor.EPOCH, fields.epoch());
+        bytes.putInt(MetaDescriptor.CHECKSUM, checksum());
+    }
+
+    /** The fixed facts and their checksum, as they are stored from {@link MetaDescriptor#CAPACITY} on. */
+    ByteBuffer fixed() {
+        return bytes.slice(MetaDescriptor.CAPACITY, MetaDescriptor.CHECKSUM + Integer.BYTES - MetaDescriptor.CAPACITY);
+    }
+
+    private int checksum() {
+        CRC32C crc = new CRC32C();
+        crc.update(bytes.array(), MetaDescriptor.CAPACITY, MetaDescriptor.CHECKSUM - MetaDescriptor.CAPACITY);
+        return (int) crc.getValue();
+    }
+
+    /** A cursor. */
+    public long get(Word word) {
+        return bytes.getLong(word.at);
+    }
+
+    /** Moves a cursor, and its place in the readable table. */
+    public void put(Word word, long position, int segmentSize) {
+        bytes.putLong(word.at, position);
+        if (word.table > 0) {
+            bytes.putLong(word.table, position / segmentSize);
+            bytes.putLong(word.table + Long.BYTES, position % segmentSize);
+        }
+    }
+
+    /** Whether the last writer closed the queue. */
+    public boolean clean() {
+        return bytes.getLong(MetaDescriptor.CLEAN_MARK) == MetaDescriptor.CLEAN;
+    }
+
+    /** Says whether the last writer closed the queue. What that writer left beside its mark is cleared. */
+    public void clean(boolean closed) {
+        bytes.putLong(MetaDescriptor.CLEAN_MARK, closed ? MetaDescriptor.CLEAN : 0);
+        for (int at = MetaDescriptor.CLEAN_MARK + Long.BYTES; at < MetaDescriptor.WRITING; at += Long.BYTES) {
+            bytes.putLong(at, 0);
+        }
+    }
+
+    /** Whether there is the default consumer. */
+    public boolean hasDefault() {
+        return bytes.getLong(MetaDescriptor.DEFAULT_DELETED) != MetaDescriptor.DELETED;
+    }
+
+    /** Says whether there is the default consumer. */
+    public void hasDefault(boolean there) {
+        bytes.putLong(MetaDescriptor.DEFAULT_DELETED, there ? 0 : MetaDescriptor.DELETED);
+    }
+
+    /** Puts the page in place, whole or not at all, forced. */
+    public void write(Storage storage, Path directory) throws IOException {
+        NewFile.write(storage, directory.resolve(MetaPage.FILE_NAME), bytes.duplicate().clear());
+    }
+}

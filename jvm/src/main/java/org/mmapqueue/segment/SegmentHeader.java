@@ -1,0 +1,96 @@
+package org.mmapqueue.segment;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.util.zip.CRC32C;
+
+import org.mmapqueue.io.Mismatch;
+
+/**
+ * The header of a segment of version 2 as a value, for who looks at files without mapping them.
+ *
+ * @param uuidLow the queue's UUID, lower half
+ * @param id the segment's id
+ * @param epoch in which it was begun
+ * @param baseIndex the number of the first record that starts here, or of the next one if none does
+ * @param baseTimestamp of the records that start here none is older, µs since 1970
+ * @param firstRecord where the first record starts; 0 when none starts here
+ */
+public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, long baseTimestamp, int firstRecord) {
+    /** Bytes of a header. */
+    public static final int LENGTH = SegmentDescriptor.LENGTH;
+    private static final int VERSION_2 = 2;
+
+    /** Reads a header, right or wrong, from index 0 of a little-endian buffer. */
+    public static SegmentHeader decode(ByteBuffer bytes) {
+        return new SegmentHeader(bytes.getLong(SegmentDescriptor.UUID_LOW), bytes.getLong(SegmentDescriptor.ID),
+                bytes.getLong(SegmentDescriptor.EPOCH), bytes.getLong(SegmentDescriptor.BASE_INDEX),
+                bytes.getLong(SegmentDescriptor.BASE_TIMESTAMP), bytes.getInt(SegmentDescriptor.FIRST_RECORD));
+    }
+
+    /** What is wrong with a header by itself, whichever queue's and segment's it is; null when it is whole. */
+    public static Mismatch check(ByteBuffer bytes) {
+        long magic = bytes.getLong(SegmentDescriptor.MAGIC);
+        if (magic != SegmentDescriptor.MAGIC_VALUE) {
+            return new Mismatch(SegmentDescriptor.MAGIC, "magic " + Mismatch.hex(magic),
+                    Mismatch.hex(SegmentDescriptor.MAGIC_VALUE));
+        }
+        int found = bytes.getInt(SegmentDescriptor.CHECKSUM);
+        if (found != checksum(bytes)) {
+            return new Mismatch(SegmentDescriptor.CHECKSUM, "checksum " + Mismatch.hex(found),
+                    Mismatch.hex(checksum(bytes)));
+        }
+        int version = bytes.getInt(SegmentDescriptor.VERSION);
+        return version == VERSION_2 ? null
+                : new Mismatch(SegmentDescriptor.VERSION, "version " + version, Integer.toString(VERSION_2));
+    }
+
+    /** What is wrong with a whole header as that of this queue's segment; null when nothing is. */
+    public Mismatch check(long queueUuidLow, long segmentId, int segmentSize) {
+        if (uuidLow != queueUuidLow) {
+            return new Mismatch(SegmentDescriptor.UUID_LOW, "a segment of queue …" + Long.toHexString(uuidLow),
+                    "one of queue …" + Long.toHexString(queueUuidLow));
+        }
+        if (id != segmentId) {
+            return new Mismatch(SegmentDescriptor.ID, "segment id " + id, Long.toString(segmentId));
+        }
+        boolean inside = firstRecord >= LENGTH && firstRecord < segmentSize && firstRecord % Long.BYTES == 0;
+        if (firstRecord != 0 && !inside) {
+            return new Mismatch(SegmentDescriptor.FIRST_RECORD, "a first record at " + firstRecord,
+                    "0 or a multiple of 8 in " + LENGTH + ".." + (segmentSize - Long.BYTES));
+        }
+        if (baseIndex < 0 || epoch < 1) {
+            return new Mismatch(SegmentDescriptor.EPOCH, "epoch " + epoch + " and base index " + baseIndex,
+                    "at least 1 and 0");
+        }
+        return null;
+    }
+
+    /** Whether there is nothing: the slot was filled with zeros, or the header wiped. */
+    public static boolean isEmpty(ByteBuffer bytes) {
+        for (int at = 0; at < LENGTH; at += Long.BYTES) {
+            if (bytes.getLong(at) != 0) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** The header as it is stored. */
+    public ByteBuffer encode() {
+        ByteBuffer bytes = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
+        bytes.putLong(SegmentDescriptor.MAGIC, SegmentDescriptor.MAGIC_VALUE);
+        bytes.putInt(SegmentDescriptor.VERSION, VERSION_2);
+        bytes.putLong(SegmentDescriptor.UUID_LOW, uuidLow).putLong(SegmentDescriptor.ID, id);
+        bytes.putLong(SegmentDescriptor.EPOCH, epoch).putLong(SegmentDescriptor.BASE_INDEX, baseIndex);
+        bytes.putLong(SegmentDescriptor.BASE_TIMESTAMP, baseTimestamp);
+        bytes.putInt(SegmentDescriptor.FIRST_RECORD, firstRecord);
+        return bytes.putInt(SegmentDescriptor.CHECKSUM, checksum(bytes));
+    }
+
+    private static int checksum(ByteBuffer bytes) {
+        CRC32C crc = new CRC32C();
+        crc.update(bytes.duplicate().position(0).limit(SegmentDescriptor.CHECKSUM));
+        return (int) crc.getValue();
+    }
+}

@@ -1,0 +1,15 @@
+package org.mmapqueue.tool;
+
+import org.mmapqueue.meta.MetaFields;
+
+/**
+ * What of a log is to be walked.
+ *
+ * @param facts the queue's facts
+ * @param firstId the segment to begin in
+ * @param lastId no segment behind this one is looked for
+ * @param begin a fault before this position is damage; behind it, when the end is not known, it is the end
+ * @param end where the log ends; Long.MAX_VALUE when that is to be found out
+ */
+record Course(MetaFields facts, long firstId, long lastId, long begin, long end) {
+}

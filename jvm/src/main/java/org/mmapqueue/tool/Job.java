@@ -1,0 +1,143 @@
+package org.mmapqueue.tool;
+
+import java.nio.file.Path;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.TimeoutException;
+
+import org.mmapqueue.errors.MmapQueueException;
+
+/**
+ * A tool at work in a thread of its own, for a caller in another language that asks how far it is. Any number of
+ * threads.
+ */
+public final class Job {
+    /** Between the fields of a line: no path or text has it. */
+    private static final String SEPARATOR = "\0";
+
+    private final FutureTask<String> task;
+    private volatile long done;
+    private volatile long total;
+
+    private Job(Callable<String> work, String name) {
+        task = new FutureTask<>(work);
+        Thread thread = new Thread(task, name);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private static final class Box {
+        private volatile Job job;
+
+        void at(long done, long total) {
+            Job at = job;
+            if (at != null) {
+                at.done = done;
+                at.total = total;
+            }
+        }
+    }
+
+    /**
+     * Begins to verify.
+     *
+     * @param directory the queue's
+     * @return the job
+     */
+    public static Job verify(String directory) {
+        Box box = new Box();
+        box.job = new Job(() -> flat(Verifier.verify(Path.of(directory), box::at)), "mmapqueue-verify");
+        return box.job;
+    }
+
+    /**
+     * Begins to repair.
+     *
+     * @param directory the queue's
+     * @param target the directory to be made; empty to repair in place
+     * @return the job
+     */
+    public static Job repair(String directory, String target) {
+        Box box = new Box();
+        box.job = new Job(() -> flat(target.isEmpty() ? Repairer.repairInPlace(Path.of(directory), box::at)
+                : Repairer.repair(Path.of(directory), Path.of(target), box::at)), "mmapqueue-repair");
+        return box.job;
+    }
+
+    /** Bytes that have been looked at. */
+    public long done() {
+        return done;
+    }
+
+    /** Bytes that there are to look at; 0 while that is not known. */
+    public long total() {
+        return total;
+    }
+
+    /**
+     * Waits for the end.
+     *
+     * @param millis no longer than this
+     * @return whether it has come
+     */
+    public boolean isOver(int millis) throws InterruptedException {
+        try {
+            task.get(millis, TimeUnit.MILLISECONDS);
+        } catch (TimeoutException e) {
+            return false;
+        } catch (ExecutionException e) {
+            return true; // result raises it
+        }
+        return true;
+    }
+
+    /**
+     * What came out: lines of fields, the first of which says what the line is.
+     *
+     * @return the lines, each ended by a newline
+     * @throws MmapQueueException what the tool raised
+     */
+    public String result() throws InterruptedException {
+        try {
+            return task.get();
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof RuntimeException failure) {
+                throw failure;
+            }
+            throw new MmapQueueException("the tool failed: " + e.getCause(), e.getCause());
+        }
+    }
+
+    private static String flat(VerifyReport report) {
+        StringBuilder text = new StringBuilder();
+        line(text, "report", report.path(), report.version(), report.clean(), report.records(), report.payloadBytes(),
+                report.firstOffset(), report.endOffset(), report.segments());
+        report.consumers().forEach(each -> line(text, "consumer", each.name(), each.position(), each.place(),
+                each.offset()));
+        report.findings().forEach(each -> finding(text, "finding", each));
+        return text.toString();
+    }
+
+    private static String flat(RepairReport report) {
+        StringBuilder text = new StringBuilder(flat(report.before()));
+        line(text, "repaired", report.path());
+        report.actions().forEach(each -> line(text, "action", each));
+        report.lost().forEach(each -> finding(text, "lost", each));
+        return text.toString();
+    }
+
+    private static void finding(StringBuilder text, String what, Finding each) {
+        line(text, what, each.kind(), each.file(), each.position(), each.detail(), each.firstLost(), each.lastLost(),
+                each.exact());
+    }
+
+    private static void line(StringBuilder text, Object... fields) {
+        for (int i = 0; i < fields.length; i++) {
+            // A file's name may have a newline in it.
+            text.append(i == 0 ? "" : SEPARATOR).append(fields[i].toString().replace('\n', ' '));
+        }
+        text.append('\n');
+    }
+}

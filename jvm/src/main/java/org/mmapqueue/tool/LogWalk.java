@@ -1,0 +1,405 @@
+package org.mmapqueue.tool;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.io.Mismatch;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.SegmentHeader;
+
+/**
+ * Reads a log from its first segment to its end, every header and checksum. At a fault it looks for the next place at
+ * which a record or a segment header is whole, and goes on there. Used once, by one thread.
+ */
+final class LogWalk {
+    private static final int BASE_INDEX = 40;
+    private static final int FIRST_RECORD = 56;
+
+    private final Slots slots;
+    private final Course course;
+    private final Geometry geometry;
+    private final RecordScan scan;
+    private final List<Probe> probes;
+    private final Progress progress;
+    private final Numbering numbers;
+    private final Resync resync;
+    private final WalkResult found = new WalkResult();
+
+    private Slot slot;
+    private int offset;
+    private long epoch;
+    private long newest;
+    private long knownEnd;
+    private long begin;
+    private int nextProbe;
+    private boolean inBatch;
+    private long completeEnd;
+    private long completeRecords;
+    /** Records that are counted and belong to a batch that may not be whole; those of them that are cut. */
+    private long incomplete;
+    private long cut;
+    private boolean passedPad;
+
+    /**
+     * A walk.
+     *
+     * @param probes cursors to be found, in the order of their positions
+     */
+    LogWalk(Slots slots, Course course, List<Probe> probes, Progress progress) throws IOException {
+        this.slots = slots;
+        this.course = course;
+        this.geometry = slots.geometry();
+        this.scan = new RecordScan(slots, course.facts());
+        this.resync = new Resync(slots, course, scan);
+        this.probes = probes;
+        this.progress = progress;
+        this.knownEnd = course.end();
+        this.begin = course.begin();
+        this.slot = slots.get(course.firstId());
+        this.numbers = new Numbering(slot.header() != null ? slot.header().baseIndex() : course.firstId() == 0 ? 0 : -1,
+                geometry.dataBytes());
+    }
+
+    /** Walks, and says what is there. */
+    WalkResult run() throws IOException {
+        boolean goesOn = !isEmpty();
+        if (goesOn) {
+            enterFirst();
+        }
+        while (goesOn) {
+            goesOn = step();
+        }
+        long mostBefore = course.firstId() * (geometry.dataBytes() / Long.BYTES);
+        found.endNumber = numbers.end(mostBefore) - cut;
+        for (Hole hole : found.holes) {
+            if (hole.toId != hole.fromId || hole.to != hole.from) {
+                found.findings.add(hole.finding());
+            }
+        }
+        progress.at(total(), total());
+        return found;
+    }
+
+    private long total() {
+        return (course.lastId() - course.firstId() + 1) * geometry.segmentSize();
+    }
+
+    private long position() {
+        return geometry.position(slot.id(), offset == geometry.dataStart() ? 0 : offset);
+    }
+
+    // Nothing was ever pushed, or nothing of it was forced and is whole.
+    private boolean isEmpty() {
+        boolean nothing = course.firstId() == 0 && slot.header() == null
+                && (knownEnd == 0 || knownEnd == Long.MAX_VALUE && begin == 0);
+        if (nothing && !slot.isEmpty()) {
+            found.torn(slot.path(), slot.fault().at(), slot.fault().toString());
+        }
+        if (nothing) {
+            probes.stream().filter(each -> each.position == 0).forEach(each -> {
+                each.place = 0;
+                each.number = 0;
+            });
+        }
+        return nothing;
+    }
+
+    // ---- one step
+
+    private boolean step() throws IOException {
+        if (position() == knownEnd && !goesOnBehind()) {
+            return finish(position());
+        }
+        if (offset == geometry.segmentSize()) {
+            return enterNext();
+        }
+        RecordScan.Kind kind = scan.look(slot, offset, epoch);
+        if (kind == RecordScan.Kind.NOTHING && isTheEnd()) {
+            return finish(inBatch ? completeEnd : position());
+        }
+        if (kind == RecordScan.Kind.BAD || kind == RecordScan.Kind.NOTHING) {
+            return fault();
+        }
+        passedPad = kind == RecordScan.Kind.PAD;
+        found.highestEpoch = Math.max(found.highestEpoch, passedPad ? scan.padEpoch : epoch);
+        if (passedPad) {
+            inBatch = false;
+            moveOn(slot.id(), scan.endOffset);
+            completeEnd = position();
+            completeRecords = found.records;
+            if (completeEnd > knownEnd) {
+                found.writing(slot.path(), "writing inside of a pad, at " + knownEnd, "a record's end");
+                findTheEnd();
+            }
+            return true;
+        }
+        return record(kind);
+    }
+
+    private boolean record(RecordScan.Kind kind) throws IOException {
+        long endPosition = geometry.position(scan.endId, scan.endOffset);
+        if (endPosition > knownEnd) {
+            found.writing(slot.path(), "a record that begins before writing, " + knownEnd + ", and ends behind it, at "
+                    + endPosition, "a record's end");
+            findTheEnd();
+        }
+        numbers.record();
+        if (kind == RecordScan.Kind.RECORD) {
+            found.records++;
+            found.payloadBytes += scan.length;
+            found.largest = Math.max(found.largest, scan.length);
+            found.timestamps |= scan.timestamp != 0;
+            newest = Math.max(newest, scan.timestamp);
+        }
+        boolean batchGoesOn = scan.batchGoesOn;
+        moveOn(scan.endId, scan.endOffset);
+        inBatch = batchGoesOn;
+        incomplete++;
+        if (!batchGoesOn) {
+            incomplete = 0;
+            completeEnd = position();
+            completeRecords = found.records;
+        }
+        return true;
+    }
+
+    private boolean isTheEnd() {
+        return knownEnd == Long.MAX_VALUE && position() >= begin;
+    }
+
+    private boolean finish(long at) {
+        if (inBatch && at != position()) {
+            found.torn(slot.path(), offset, "the batch that begins at position " + at + " is not whole");
+            found.records = completeRecords;
+            cut = incomplete;
+        }
+        found.end = at;
+        return false;
+    }
+
+    private boolean goesOnBehind() throws IOException {
+        if (offset == geometry.segmentSize()) {
+            Slot next = slots.get(slot.id() + 1);
+            // A header alone says nothing: it is written before the first record is.
+            if (next.header() == null || next.header().epoch() < epoch || next.fault() != null
+                    || !scan.look(next, geometry.dataStart(), next.header().epoch()).isWhole()) {
+                return false;
+            }
+        } else {
+            RecordScan.Kind kind = scan.look(slot, offset, epoch);
+            if (kind != RecordScan.Kind.RECORD) {
+                checkZeros();
+                return false;
+            }
+        }
+        found.writing(slot.path(), "writing at " + knownEnd + ", and the log goes on there",
+                "the end of the last record");
+        findTheEnd();
+        return true;
+    }
+
+    // Nobody wipes them before the next records are stored there.
+    private void checkZeros() throws IOException {
+        for (int at = offset; at < geometry.segmentSize(); at += Long.BYTES) {
+            long word = slot.bytes() == null ? 0 : slot.bytes().getLong(at);
+            if (word != 0) {
+                found.corrupt(slot.path(), new Mismatch(at, Mismatch.hex(word), "zeros behind the end of the log"));
+                found.residue = true;
+                return;
+            }
+        }
+    }
+
+    private void findTheEnd() {
+        begin = knownEnd;
+        knownEnd = Long.MAX_VALUE;
+    }
+
+    // ---- segments
+
+    private void enterFirst() throws IOException {
+        SegmentHeader header = slot.header();
+        length(slot);
+        if (header != null) {
+            epoch = header.epoch();
+            newest = header.baseTimestamp();
+            offset = header.firstRecord() == 0 ? geometry.segmentSize() : header.firstRecord();
+        } else {
+            found.corrupt(slot.path(), slot.fault());
+            offset = geometry.dataStart();
+            epoch = resync.firstEpoch(slot);
+            Resync.Place place = course.firstId() == 0 ? new Resync.Place(slot.id(), offset, epoch)
+                    : resync.first(slot, epoch, knownEnd, begin);
+            epoch = place.epoch();
+            slot = slots.get(place.id());
+            offset = place.offset();
+            if (slot.header() == null) {
+                RebuiltHeader rebuilt = new RebuiltHeader(slot.id(), epoch, offset, 0);
+                found.headers.add(rebuilt);
+                numbers.who(rebuilt);
+            } else {
+                anchor(slot.header());
+            }
+        }
+        found.start = position();
+        numbers.who(number -> found.firstNumber = number);
+        completeEnd = found.start;
+        if (found.start > knownEnd) {
+            found.writing(slot.path(), "writing at " + knownEnd + ", before the first record", "a record's end");
+            findTheEnd();
+        }
+        passProbes();
+    }
+
+    private boolean enterNext() throws IOException {
+        Slot next = slots.get(slot.id() + 1);
+        SegmentHeader header = next.header();
+        boolean follows = header != null && header.epoch() >= epoch;
+        if (!follows && isTheEnd()) {
+            boolean nothing = next.isEmpty() || header != null || slot.id() >= course.lastId();
+            if (!nothing) {
+                found.torn(next.path(), next.fault().at(), next.fault().toString());
+            }
+            return finish(inBatch ? completeEnd : position());
+        }
+        boolean unused = next.isEmpty() && next.bytes() != null && next.bytes().getLong(geometry.dataStart()) == 0;
+        if (unused && passedPad && knownEnd == Long.MAX_VALUE) {
+            return finish(position());
+        }
+        progress.at((next.id() - course.firstId()) * geometry.segmentSize(), total());
+        inBatch &= follows;
+        if (follows) {
+            epoch = header.epoch();
+            newest = Math.max(newest, header.baseTimestamp());
+        } else if (next.bytes() != null) {
+            epoch = resync.epochOf(next, epoch);
+        }
+        slot = next;
+        offset = geometry.dataStart();
+        enter(next, geometry.dataStart());
+        return true;
+    }
+
+    // Goes to the end of a record, into the segments that it goes on in.
+    private boolean moveOn(long id, int endOffset) throws IOException {
+        while (slot.id() < id) {
+            slot = slots.get(slot.id() + 1);
+            progress.at((slot.id() - course.firstId()) * geometry.segmentSize(), total());
+            enter(slot, slot.id() < id || endOffset == geometry.segmentSize() ? 0 : endOffset);
+        }
+        offset = endOffset;
+        passProbes();
+        return true;
+    }
+
+    /** The header of a segment that is part of the log, which must say where its first record starts. */
+    private void enter(Slot entered, int first) throws IOException {
+        length(entered);
+        SegmentHeader header = entered.header();
+        if (header == null || header.epoch() < epoch) {
+            rebuild(entered, first);
+            return;
+        }
+        if (header.firstRecord() != first) {
+            found.corrupt(entered.path(), new Mismatch(FIRST_RECORD, "first record " + header.firstRecord(),
+                    first + ", where the records lead"));
+            found.contradicts = true;
+        } else if (first != 0) {
+            anchor(header);
+        }
+    }
+
+    private void rebuild(Slot entered, int first) {
+        if (entered.bytes() != null) {
+            Mismatch wrong = entered.header() == null ? entered.fault()
+                    : new Mismatch(32, "epoch " + entered.header().epoch(), "at least " + epoch);
+            found.corrupt(entered.path(), wrong);
+        }
+        RebuiltHeader rebuilt = new RebuiltHeader(entered.id(), epoch, first, newest);
+        found.headers.add(rebuilt);
+        numbers.who(rebuilt);
+    }
+
+    private void anchor(SegmentHeader header) throws IOException {
+        long counted = numbers.anchor(header.baseIndex());
+        if (counted != header.baseIndex()) {
+            found.corrupt(slots.get(header.id()).path(), new Mismatch(BASE_INDEX, "base index " + header.baseIndex(),
+                    counted + ", by counting"));
+            found.contradicts = true;
+        }
+    }
+
+    private void length(Slot part) {
+        if (part.header() != null && part.fault() != null) {
+            found.corrupt(part.path(), part.fault());
+        }
+    }
+
+    // ---- faults
+
+    private boolean fault() throws IOException {
+        if (isTheEnd()) {
+            found.torn(scan.faultFile, scan.fault.at(), scan.fault.toString());
+            return finish(inBatch ? completeEnd : position());
+        }
+        Mismatch what = scan.fault;
+        Path file = scan.faultFile;
+        inBatch = false;
+        incomplete = 0;
+        long before = position();
+        hole(resync.behind(slot.id(), offset, epoch, knownEnd, begin), file, what);
+        if (position() <= before && !isTheEnd()) {
+            throw new CorruptException(file.toString(), what.at(), what + "; and there is no way on from there");
+        }
+        return true;
+    }
+
+    // What is between here and the place is lost. No record goes from one epoch into another, so a hole does not.
+    private void hole(Resync.Place place, Path file, Mismatch what) throws IOException {
+        boolean newEpoch = place.epoch() != epoch;
+        long toId = newEpoch ? place.id() - 1 : place.id();
+        int to = newEpoch ? geometry.segmentSize() : place.offset();
+        if (geometry.position(slot.id(), offset) < geometry.position(toId, to)) {
+            add(toId, to, file, what);
+        }
+        moveThrough(toId, to);
+        if (newEpoch) {
+            epoch = place.epoch();
+            slot = slots.get(place.id());
+            offset = geometry.dataStart();
+            enter(slot, offset);
+            if (place.offset() > offset) {
+                add(place.id(), place.offset(), file, what);
+                offset = place.offset();
+            }
+        }
+        passProbes();
+    }
+
+    private void add(long toId, int to, Path file, Mismatch what) throws IOException {
+        Hole hole = new Hole(slot.id(), offset, toId, to, epoch, scan.chain(slot.id(), offset, toId, to), file, what);
+        found.holes.add(hole);
+        numbers.hole(hole);
+    }
+
+    private void moveThrough(long toId, int to) throws IOException {
+        while (slot.id() < toId) {
+            slot = slots.get(slot.id() + 1);
+            enter(slot, slot.id() < toId || to == geometry.segmentSize() ? 0 : to);
+        }
+        offset = to;
+    }
+
+    // ---- probes
+
+    private void passProbes() {
+        long at = position();
+        while (nextProbe < probes.size() && probes.get(nextProbe).position <= at) {
+            Probe probe = probes.get(nextProbe++);
+            probe.place = at;
+            numbers.who(number -> probe.number = number);
+        }
+    }
+}

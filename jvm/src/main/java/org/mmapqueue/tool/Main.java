@@ -1,0 +1,133 @@
+package org.mmapqueue.tool;
+
+import java.io.Console;
+import java.io.IOException;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Locale;
+
+import org.mmapqueue.errors.MmapQueueException;
+
+/** The command line of the jar: {@code java -jar mmapqueue.jar verify DIR}. */
+public final class Main {
+    /** Exit status: nothing is damaged. */
+    public static final int WHOLE = 0;
+    /** Exit status: damage was found, or the command failed. */
+    public static final int DAMAGED = 1;
+    /** Exit status: the command was not understood. */
+    public static final int USAGE = 2;
+
+    private static final String HELP = """
+            usage: mmapqueue verify DIR
+                   mmapqueue repair DIR --to DIR2
+                   mmapqueue repair DIR --in-place [--yes]
+
+            verify   reads a queue that nobody writes, changes nothing, and says what is damaged
+            repair   makes a copy of it, or the queue itself, whole again, and says which records are lost
+
+            exit status: 0 whole, or repaired; 1 damage was found, or the command failed; 2 wrong usage
+            """;
+
+    private final PrintStream out;
+    private final PrintStream err;
+    private final Console console;
+
+    private Main(PrintStream out, PrintStream err, Console console) {
+        this.out = out;
+        this.err = err;
+        this.console = console;
+    }
+
+    /**
+     * Runs one command and ends the process with its status.
+     *
+     * @param arguments the command's words
+     */
+    public static void main(String[] arguments) {
+        PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
+        PrintStream err = new PrintStream(System.err, true, StandardCharsets.UTF_8);
+        System.exit(new Main(out, err, System.console()).run(List.of(arguments)));
+    }
+
+    /**
+     * Runs one command that can not ask anybody.
+     *
+     * @param arguments the command's words
+     * @param out gets what was found
+     * @param err gets what went wrong
+     * @return its exit status
+     */
+    public static int run(List<String> arguments, PrintStream out, PrintStream err) {
+        return new Main(out, err, null).run(arguments);
+    }
+
+    private int run(List<String> arguments) {
+        List<String> words = new ArrayList<>(arguments);
+        if (words.contains("--help") || words.contains("-h")) {
+            out.print(HELP);
+            return WHOLE;
+        }
+        try {
+            if (words.size() == 2 && words.get(0).equals("verify") && !words.get(1).startsWith("-")) {
+                return verify(Path.of(words.get(1)));
+            }
+            if (!words.isEmpty() && words.get(0).equals("repair")) {
+                return repair(words.subList(1, words.size()));
+            }
+        } catch (MmapQueueException | IOException e) {
+            err.println("mmapqueue: " + e.getMessage());
+            return DAMAGED;
+        }
+        err.print(HELP);
+        return USAGE;
+    }
+
+    private int verify(Path directory) {
+        VerifyReport report = Verifier.verify(directory, bar());
+        out.print(Text.of(report));
+        return report.isWhole() ? WHOLE : DAMAGED;
+    }
+
+    private int repair(List<String> words) throws IOException {
+        List<String> left = new ArrayList<>(words);
+        boolean inPlace = left.remove("--in-place");
+        boolean yes = left.remove("--yes");
+        int to = left.indexOf("--to");
+        String target = to >= 0 && to + 1 < left.size() ? left.get(to + 1) : null;
+        if (target != null) {
+            left.remove(to + 1);
+            left.remove(to);
+        }
+        if (left.size() != 1 || left.get(0).startsWith("-") || inPlace == (target != null) || yes && !inPlace) {
+            err.print(HELP);
+            return USAGE;
+        }
+        Path directory = Path.of(left.get(0));
+        if (inPlace && !yes && !confirmed(directory)) {
+            err.println("mmapqueue: nothing was changed");
+            return USAGE;
+        }
+        RepairReport report = inPlace ? Repairer.repairInPlace(directory, bar())
+                : Repairer.repair(directory, Path.of(target), bar());
+        out.print(Text.of(report));
+        return WHOLE;
+    }
+
+    private boolean confirmed(Path directory) {
+        if (console == null) {
+            err.println("mmapqueue: --in-place changes " + directory + " for good, and there is no terminal to ask at:"
+                    + " say --yes");
+            return false;
+        }
+        String answer = console.readLine("Change %s for good, without a copy? [y/N] ", directory);
+        return answer != null && answer.strip().toLowerCase(Locale.ROOT).startsWith("y");
+    }
+
+    // Only where somebody looks.
+    private Progress bar() {
+        return console == null ? Progress.NONE : new Bar(err);
+    }
+}

@@ -1,0 +1,25 @@
+package org.mmapqueue.tool;
+
+/** A cursor that is to be found in the log. */
+final class Probe {
+    /** The position that is stored. */
+    final long position;
+    /** Where the next record begins from there on; the same position when it is one at which a record ends. */
+    long place = -1;
+    /** The number of the record that begins there. */
+    long number = -1;
+
+    Probe(long position) {
+        this.position = position;
+    }
+
+    /** Whether the walk has come to it or past it. */
+    boolean isFound() {
+        return place >= 0;
+    }
+
+    /** Whether it stands where no record ends. */
+    boolean isMisplaced() {
+        return place != position;
+    }
+}

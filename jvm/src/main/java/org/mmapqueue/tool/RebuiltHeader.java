@@ -1,0 +1,28 @@
+package org.mmapqueue.tool;
+
+/** A segment's header as it has to be; the number of its first record may be known only later. */
+final class RebuiltHeader implements Numbering.Numbered {
+    final long id;
+    final long epoch;
+    final int first;
+    final long timestamp;
+    long baseIndex;
+
+    /**
+     * A header.
+     *
+     * @param first where the first record starts; the segment's size or 0 when none does
+     * @param timestamp no record that starts here is older, µs since 1970
+     */
+    RebuiltHeader(long id, long epoch, int first, long timestamp) {
+        this.id = id;
+        this.epoch = epoch;
+        this.first = first;
+        this.timestamp = timestamp;
+    }
+
+    @Override
+    public void number(long number) {
+        baseIndex = number;
+    }
+}

@@ -1,0 +1,159 @@
+package org.mmapqueue.tool;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.stream.Stream;
+
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.Closing;
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.io.FileMode;
+import org.mmapqueue.io.ProcessLock;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.ConsumerPage;
+import org.mmapqueue.meta.MetaImage;
+import org.mmapqueue.meta.MetaPage;
+
+/**
+ * Makes a damaged queue one that can be opened, read and written. Records that are whole keep their offsets; where
+ * records were lost there are marks, one for each, and it is said which they were. Has no state; any number of threads.
+ */
+public final class Repairer {
+    private static final Storage STORAGE = DiskStorage.INSTANCE;
+
+    private Repairer() {
+    }
+
+    /**
+     * Makes a copy of a queue that is whole. The queue itself is not changed.
+     *
+     * @param directory the queue's
+     * @param target the directory to be made; one that is there must be empty
+     * @param progress is told how far the reading is, in bytes of segments
+     * @return what was done, and what is lost
+     * @throws org.mmapqueue.errors.LockedException when a process writes it
+     * @throws MmapQueueException when there is no queue, it is of version 1, the target is not empty, or nothing can
+     *     be made of the queue; the target is not a queue then
+     */
+    public static RepairReport repair(Path directory, Path target, Progress progress) {
+        Verifier.check(directory);
+        try {
+            checkTarget(target);
+            Closeable lock = lock(directory, false);
+            try {
+                return run(directory, target, progress);
+            } finally {
+                lock.close();
+            }
+        } catch (IOException e) {
+            throw failed(directory, e);
+        }
+    }
+
+    /**
+     * Makes a queue whole where it is. What is overwritten is gone.
+     *
+     * @param directory the queue's
+     * @param progress is told how far the reading is, in bytes of segments
+     * @return what was done, and what is lost
+     * @throws org.mmapqueue.errors.LockedException when a process writes it, or owns a consumer of it
+     * @throws MmapQueueException when there is no queue, it is of version 1, or nothing can be made of it
+     */
+    public static RepairReport repairInPlace(Path directory, Progress progress) {
+        Verifier.check(directory);
+        try {
+            Closeable lock = lock(directory, true);
+            try {
+                return run(directory, directory, progress);
+            } finally {
+                lock.close();
+            }
+        } catch (IOException e) {
+            throw failed(directory, e);
+        }
+    }
+
+    private static MmapQueueException failed(Path directory, IOException e) {
+        return new MmapQueueException("the queue in " + directory + " could not be repaired: " + e, e);
+    }
+
+    private static void checkTarget(Path target) throws IOException {
+        if (!Files.exists(target)) {
+            return;
+        }
+        try (Stream<Path> files = Files.isDirectory(target) ? Files.list(target) : Stream.of(target)) {
+            if (files.findAny().isPresent()) {
+                throw new MmapQueueException("the target " + target + " must not be there yet, or be an empty"
+                        + " directory");
+            }
+        }
+    }
+
+    private static Closeable lock(Path directory, boolean all) throws IOException {
+        List<Closeable> held = new ArrayList<>();
+        boolean done = false;
+        try {
+            Path writer = directory.resolve(Inventory.LOCK);
+            if (all || Files.exists(writer)) {
+                held.add(ProcessLock.acquire(writer, "the queue in " + directory, FileMode.PRIVATE));
+            }
+            Path consumers = directory.resolve(ConsumerPage.DIRECTORY);
+            if (all && Files.isDirectory(consumers)) {
+                try (Stream<Path> files = Files.list(consumers)) {
+                    for (Path each : files.filter(file -> file.toString().endsWith(Inventory.LOCK_SUFFIX)).toList()) {
+                        String name = each.getFileName().toString();
+                        held.add(ProcessLock.acquire(each, "consumer "
+                                + name.substring(0, name.length() - Inventory.LOCK_SUFFIX.length()),
+                                FileMode.PRIVATE));
+                    }
+                }
+            }
+            done = true;
+            return () -> Closing.all(held.toArray(new Closeable[0]));
+        } finally {
+            if (!done) {
+                Closing.all(held.toArray(new Closeable[0]));
+            }
+        }
+    }
+
+    private static RepairReport run(Path directory, Path target, Progress progress) throws IOException {
+        Path file = directory.resolve(MetaPage.FILE_NAME);
+        if (Verifier.isVersion1(Files.exists(file) ? MetaImage.read(STORAGE, directory) : null)) {
+            throw new MmapQueueException("the queue in " + directory + " is of format version 1, which has no checksums"
+                    + " and no offsets: nothing can tell its whole records from damaged ones. Nothing was changed. Open"
+                    + " it, or read it with the program that wrote it, and push what is good into a new queue");
+        }
+        RepairReport report;
+        try (Survey survey = new Survey(STORAGE, directory, progress)) {
+            Repair repair = new Repair(STORAGE, survey, target);
+            List<Filling> fillings = repair.plan();
+            if (target != directory) {
+                repair.copy();
+            }
+            repair.apply(fillings);
+            List<Finding> lost = survey.walk.findings.stream().filter(each -> each.lost() > 0).toList();
+            report = new RepairReport(target.toString(), survey.report(), List.copyOf(repair.actions), lost);
+        } catch (CorruptException e) {
+            throw new MmapQueueException("the queue in " + directory + " can not be repaired: " + e.getMessage(), e);
+        }
+        check(target);
+        return report;
+    }
+
+    // It is read once more: what can not be read back was not repaired.
+    private static void check(Path target) throws IOException {
+        try (Survey after = new Survey(STORAGE, target, Progress.NONE)) {
+            VerifyReport report = after.report();
+            if (!report.isWhole()) {
+                throw new MmapQueueException("the queue in " + target + " is not whole after the repair: "
+                        + report.findings());
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+"""Verify and repair from Python, and from both command lines."""
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mmapqueue
+from conftest import SMALL, Open, Script, data
+from mmapqueue import FindingKind, _cli
+
+
+@pytest.fixture
+def records() -> list[bytes]:
+    return [b"%04d" % number * 40 for number in range(100)]
+
+
+@pytest.fixture
+def closed(open_queue: Open, records: list[bytes], tmp_path: Path) -> Path:
+    with open_queue(tmp_path / "queue", **SMALL) as queue:
+        queue.push_many(records)
+        queue.create_consumer("other")
+        queue.ack(queue.pop_many(10)[-1])
+    return tmp_path / "queue"
+
+
+def flip(file: Path, at: int) -> None:
+    content = bytearray(file.read_bytes())
+    content[at] ^= 0x10
+    file.write_bytes(content)
+
+
+def test_a_whole_queue(closed: Path, records: list[bytes]) -> None:
+    told: list[tuple[int, int]] = []
+    report = mmapqueue.verify(closed, progress=lambda done, total: told.append((done, total)))
+    assert (report.whole, report.clean, report.version, report.lost) == (True, True, 2, 0)
+    assert (report.records, report.first_offset, report.end_offset) == (100, 0, 100)
+    assert report.payload_bytes == sum(map(len, records))
+    assert [(state.name, state.offset) for state in report.consumers] == [("default", 10), ("other", 0)]
+    assert report.findings == []
+    assert told[-1][0] == told[-1][1] > 0
+
+
+def test_damage_is_told_with_its_place(closed: Path) -> None:
+    flip(closed / "1_segment.dat", 1000)
+    report = mmapqueue.verify(str(closed))
+    assert not report.whole
+    (finding,) = report.findings
+    assert finding.kind is FindingKind.CORRUPT
+    assert finding.file == str(closed / "1_segment.dat")
+    assert 64 <= finding.position <= 1000
+    assert (finding.lost, finding.exact, report.lost, report.records) == (1, True, 1, 99)
+    assert f"lost: offset {finding.first_lost}" in str(report)
+
+
+def test_a_copy_is_repaired(closed: Path, records: list[bytes], tmp_path: Path, open_queue: Open) -> None:
+    with (closed / "meta.dat").open("r+b") as meta:
+        meta.truncate(80)
+    before = (closed / "meta.dat").read_bytes()
+    with pytest.raises(mmapqueue.Corrupt, match="Satellite"):
+        open_queue(closed)
+    report = mmapqueue.repair(closed, tmp_path / "copy")
+    assert (report.path, report.lost) == (str(tmp_path / "copy"), [])
+    assert any("meta page" in action for action in report.actions)
+    assert (closed / "meta.dat").read_bytes() == before
+    with open_queue(tmp_path / "copy") as queue:
+        assert data(queue.pop_many()) == records[10:]
+        assert queue.push(b"next") == 100
+
+
+def test_in_place(closed: Path, records: list[bytes], open_queue: Open) -> None:
+    flip(closed / "meta.dat", 100)
+    with pytest.raises(ValueError, match="in_place"):
+        mmapqueue.repair(closed)
+    with pytest.raises(ValueError, match="in_place"):
+        mmapqueue.repair(closed, "elsewhere", in_place=True)
+    report = mmapqueue.repair(closed, in_place=True)
+    assert not report.before.whole
+    assert mmapqueue.verify(closed).whole
+    with open_queue(closed) as queue:
+        assert data(queue.pop_many()) == records[10:]
+
+
+def test_a_queue_that_is_open_is_refused(closed: Path, open_queue: Open, tmp_path: Path) -> None:
+    with open_queue(closed), pytest.raises(mmapqueue.Locked) as held:
+        mmapqueue.verify(closed)
+    assert held.value.pid
+    with pytest.raises(mmapqueue.MmapQueueError, match="no directory"):
+        mmapqueue.verify(tmp_path / "none")
+
+
+def test_a_directory_of_version_1(tmp_path: Path) -> None:
+    sample = Path(__file__).parent / "data" / "v1-samples" / "a-three-small"
+    report = mmapqueue.verify(sample)
+    assert (report.whole, report.version, report.records) == (True, 1, 3)
+    assert "no checksums" in str(report)
+    with pytest.raises(mmapqueue.MmapQueueError, match="version 1"):
+        mmapqueue.repair(sample, tmp_path / "copy")
+
+
+def status(*words: object) -> int:
+    try:
+        return _cli.main([str(word) for word in words])
+    except SystemExit as end:
+        return int(end.code or 0)
+
+
+def test_the_command_line(closed: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert status("verify", closed) == 0
+    assert "100 whole, offsets 0 to 99" in capsys.readouterr().out
+    flip(closed / "0_segment.dat", 20)
+    assert status("verify", closed) == 1
+    assert "0_segment.dat, byte" in capsys.readouterr().out
+    assert status("verify", tmp_path / "none") == 1
+    assert "no directory" in capsys.readouterr().err
+    assert status("repair", closed, "--to", tmp_path / "copy") == 0
+    assert "no record is lost" in capsys.readouterr().out
+    assert status("verify", tmp_path / "copy") == 0
+    assert status("verify", closed) == 1
+    assert status("repair", closed, "--in-place", "--yes") == 0
+    assert status("verify", closed) == 0
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["verify"], ["repair", "q"], ["repair", "q", "--to", "r", "--in-place"], ["repair", "q", "--to", "r", "--yes"]],
+)
+def test_wrong_usage(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert status(*words) == 2
+    assert capsys.readouterr().err
+
+
+def test_in_place_asks(closed: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    flip(closed / "0_segment.dat", 20)
+    assert status("repair", closed, "--in-place") == 2
+    assert "--yes" in capsys.readouterr().err
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "r") as terminal:
+        monkeypatch.setattr(sys, "stdin", terminal)
+        monkeypatch.setattr("builtins.input", lambda prompt: print(prompt) or "n")
+        assert status("repair", closed, "--in-place") == 2
+        assert status("verify", closed) == 1
+        monkeypatch.setattr("builtins.input", lambda prompt: print(prompt) or "yes")
+        assert status("repair", closed, "--in-place") == 0
+    os.close(ours)
+    assert status("verify", closed) == 0
+
+
+def test_a_terminal_sees_progress(closed: Path) -> None:
+    ours, theirs = pty.openpty()
+    ended = subprocess.run(
+        [sys.executable, "-c", f"from mmapqueue import _cli; raise SystemExit(_cli.main(['verify', {str(closed)!r}]))"],
+        stdout=subprocess.PIPE,
+        stderr=theirs,
+        check=False,
+    )
+    os.close(theirs)
+    shown = os.read(ours, 10_000).decode()
+    os.close(ours)
+    assert ended.returncode == 0
+    assert "100" in shown
+    assert "%" in shown
+
+
+def test_the_jar_is_a_command_line(closed: Path, tmp_path: Path) -> None:
+    jar = ["java", "-jar", str(mmapqueue.jar_path())]
+
+    def run(*words: object) -> "subprocess.CompletedProcess[str]":
+        return subprocess.run([*jar, *map(str, words)], capture_output=True, text=True, check=False)
+
+    ended = run("verify", closed)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ended.stdout.strip() == str(mmapqueue.verify(closed))
+    flip(closed / "meta.dat", 100)
+    assert run("verify", closed).returncode == 1
+    assert run("verify").returncode == 2
+    repaired = run("repair", closed, "--to", tmp_path / "copy")
+    assert (repaired.returncode, repaired.stderr) == (0, "")
+    assert "no record is lost" in repaired.stdout
+    assert run("repair", closed, "--in-place").returncode == 2
+    assert run("verify", tmp_path / "copy").returncode == 0
+
+
+def test_in_a_process_that_ends_at_once(closed: Path, script: Script) -> None:
+    assert script.run("import sys, mmapqueue; print(mmapqueue.verify(sys.argv[1]).whole)", closed) == "True\n"
