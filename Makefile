@@ -31,7 +31,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python soak soak-long consumer-race crash jcstress jcstress-short wakeups fanout gets damage fuzz lint format bench demo demo-clean lock clean distclean
+.PHONY: help setup build test test-java test-python soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage fuzz lint format bench demo demo-clean lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -85,6 +85,19 @@ crash: $(TEST_CP) ## Kill processes at work N=1000 times and check what they lea
 crash: N ?= 1000
 crash: FIRST ?= 0
 crash: DIR ?= $(if $(wildcard /dev/shm),/dev/shm,/tmp)
+
+powerloss: $(TEST_CP) ## Cut the power of N=1000 simulated queues at random, from SEED=1 on, and look at what is left
+	java -ea -Xmx512m @$(TEST_CP) org.mmapqueue.powerloss.PowerLoss $(N) $(SEED)
+powerloss: N ?= 1000
+powerloss: SEED ?= 1
+
+faults: $(TEST_CP) ## Have each call to the disk fail once, in each of the ways that it can
+	java -ea -Dfaults.step=1 -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	    @$(TEST_CP) org.junit.platform.console.ConsoleLauncher execute --select-class=org.mmapqueue.queue.EachCallFailsTest \
+	    --details=tree --disable-banner --fail-if-no-tests $(if $(CI),--disable-ansi-colors)
+
+fulldisk: $(TEST_CP) ## Fill a small disk up and go on when there is room again (needs root, for a tmpfs of its own)
+	scripts/fulldisk java -ea @$(TEST_CP) org.mmapqueue.soak.FullDisk
 
 jcstress: $(JCS_CP) ## Try races of two threads with all compilers (MODE=default; TESTS=regex; JAVA=… for another JDK)
 	$(JCS_RUN) -m $(MODE) -t "$(TESTS)"

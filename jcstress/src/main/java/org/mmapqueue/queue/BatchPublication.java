@@ -20,7 +20,7 @@ public final class BatchPublication {
     @Outcome(expect = Expect.FORBIDDEN, desc = "a part of it, or anything else")
     @State
     public static class ByPopBatch {
-        private static final Batch BATCH = SmallQueue.batch(3, SmallQueue.INSIDE);
+        private static final Records BATCH = SmallQueue.batch(3, SmallQueue.INSIDE);
         private final SmallQueue queue = new SmallQueue();
 
         @Actor
@@ -42,7 +42,7 @@ public final class BatchPublication {
     @Outcome(expect = Expect.FORBIDDEN, desc = "a record, and the next one not there, or anything else")
     @State
     public static class ByPoll {
-        private static final Batch BATCH = SmallQueue.batch(3, SmallQueue.INSIDE);
+        private static final Records BATCH = SmallQueue.batch(3, SmallQueue.INSIDE);
         private final SmallQueue queue = new SmallQueue();
 
         @Actor
@@ -65,7 +65,7 @@ public final class BatchPublication {
     @Outcome(expect = Expect.FORBIDDEN, desc = "a part of it, or anything else")
     @State
     public static class SpanningByPopBatch {
-        private static final Batch BATCH = SmallQueue.batch(3, SmallQueue.SPANNING);
+        private static final Records BATCH = SmallQueue.batch(3, SmallQueue.SPANNING);
         private final SmallQueue queue = new SmallQueue();
 
         @Actor
@@ -87,7 +87,7 @@ public final class BatchPublication {
     @Outcome(expect = Expect.FORBIDDEN, desc = "a record, and the next one not there, or anything else")
     @State
     public static class SpanningByPoll {
-        private static final Batch BATCH = SmallQueue.batch(3, SmallQueue.SPANNING);
+        private static final Records BATCH = SmallQueue.batch(3, SmallQueue.SPANNING);
         private final SmallQueue queue = new SmallQueue();
 
         @Actor

@@ -20,7 +20,7 @@ public final class FailedProducer {
     }
 
     /** Fails within the claim, when its first record is stored but for its header. */
-    private static final class FailingBatch implements Batch {
+    private static final class FailingBatch implements Records {
         @Override
         public int count() {
             return 2;

@@ -19,7 +19,7 @@ public final class HandOut {
     @Outcome(expect = Expect.FORBIDDEN, desc = "one twice, or one for nobody")
     @State
     public static class OneByOne {
-        private static final Batch BATCH = SmallQueue.batch(2, SmallQueue.INSIDE);
+        private static final Records BATCH = SmallQueue.batch(2, SmallQueue.INSIDE);
         private final SmallQueue queue = new SmallQueue();
 
         public OneByOne() {
@@ -43,7 +43,7 @@ public final class HandOut {
     @Outcome(expect = Expect.FORBIDDEN, desc = "one twice, one for nobody, or one that is not acked")
     @State
     public static class WithSingleAcks {
-        private static final Batch BATCH = SmallQueue.batch(2, SmallQueue.SPANNING);
+        private static final Records BATCH = SmallQueue.batch(2, SmallQueue.SPANNING);
         private final SmallQueue queue = new SmallQueue();
 
         public WithSingleAcks() {

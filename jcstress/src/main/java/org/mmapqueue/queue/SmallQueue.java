@@ -50,7 +50,8 @@ final class SmallQueue {
             Consumers consumers = new Consumers(storage, SMALL, meta, registry);
             SegmentRing ring = new SegmentRing(storage, PATH, GEOMETRY);
             Swapper swapper = new Swapper(ring, MemoryStorage.SEGMENTS, true, new AtStart());
-            core = new QueueCore(PATH, SMALL, null, meta, ring, swapper, registry, consumers, begin(swapper));
+            core = new QueueCore(PATH, SMALL, null, meta, ring, swapper, registry, consumers, null,
+                    begin(swapper));
             consumer = new ConsumerCore("default", meta, core.log(), SMALL.delivery(), null, () -> { });
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -110,12 +111,12 @@ final class SmallQueue {
     }
 
     /** Records 0, 1, … */
-    static Batch batch(int count, int length) {
+    static Records batch(int count, int length) {
         List<byte[]> records = new ArrayList<>();
         for (int i = 0; i < count; i++) {
             records.add(record(i, length));
         }
-        return Batch.of(records);
+        return Records.of(records);
     }
 
     /** Whether this is such a record. */

@@ -177,6 +177,23 @@ public final class Flusher implements Closeable {
         }
     }
 
+    /**
+     * Returns when the disk says that nothing before this position is retained any more. To be done before it is
+     * overwritten: what the disk says of the ring may be old, and then only that it is intact can be trusted.
+     *
+     * @throws PoisonedException when the force fails, or one has failed before
+     */
+    public void giveUpBefore(long position) {
+        flushing.lock();
+        try {
+            checkUsable();
+            meta.intact(Math.max(meta.intact(), position));
+            guarded(meta::force);
+        } finally {
+            flushing.unlock();
+        }
+    }
+
     /** Does something while nothing is being forced. */
     public void exclusively(Forcing work) throws IOException {
         StackRoom.ensure();
@@ -293,13 +310,14 @@ public final class Flusher implements Closeable {
             return;
         }
         long last = geometry.segmentOfEnd(target);
-        if (meta.retainMillis() > 0 || meta.retainBytes() > 0) {
+        if (meta.isRetaining()) {
             needed = 0;
         }
         // An id a lap behind shares its slot with a later one.
         long first = Math.max(Math.min(geometry.segmentOf(needed), last), last - geometry.capacity() + 1);
         if (geometry.segmentOf(from) < first) {
             from = geometry.position(first, 0);
+            meta.intact(Math.max(meta.intact(), from));
         }
         for (long id = geometry.segmentOf(from); id <= last; id++) {
             int start = (int) Math.max(0, from - geometry.position(id, 0));

@@ -17,11 +17,14 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
 import org.mmapqueue.errors.LockedException;
 
 /**
  * An OS lock on a file: held by one process at a time, let go by the kernel when that process dies. The file names the
- * holder's pid for people.
+ * holder's pid for people, unless the disk is too full for that.
  *
  * <p>Tokens in the system properties stand before the OS lock: they see a second copy of these classes (another class
  * loader) in the same JVM. POSIX drops all of a process's locks on a file when any descriptor of it is closed, so the
@@ -29,6 +32,7 @@ import org.mmapqueue.errors.LockedException;
  * file itself, which a hard link and a bind mount do not change.
  */
 public final class ProcessLock implements Closeable {
+    private static final Logger LOG = LoggerFactory.getLogger(ProcessLock.class);
     private static final int PID_BYTES = 20;
     private static final String PREFIX = "mmapqueue.lock:";
     /** Stands for the pid of one that has the lock for a moment only, to look after what a dead holder has left. */
@@ -176,10 +180,17 @@ public final class ProcessLock implements Closeable {
         }
     }
 
-    private static void writePid(FileChannel channel, long pid) throws IOException {
+    // The lock itself takes no room: whoever empties a queue on a full disk must get it.
+    private static void writePid(FileChannel channel, long pid) throws ClosedByInterruptException {
         // Of fixed width: a shorter pid over a longer one leaves no digits behind, and no truncation is needed.
         String text = String.format("%-" + (PID_BYTES - 1) + "d\n", pid);
-        channel.write(ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII)), 0);
+        try {
+            channel.write(ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII)), 0);
+        } catch (ClosedByInterruptException e) {
+            throw e;
+        } catch (IOException e) {
+            LOG.info("the lock is held, but its file does not say by which process: {}", e.toString());
+        }
     }
 
     private static long readPid(FileChannel channel) throws IOException {

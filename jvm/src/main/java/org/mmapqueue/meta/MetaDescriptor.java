@@ -24,7 +24,7 @@ package org.mmapqueue.meta;
  * 640  committed (8)
  * 704  reading   (8)
  * 768  dropped   (8), first offset that was dropped (8); of the default consumer
- * 832  reclaimed (8), reclaiming (8)
+ * 832  reclaimed (8), reclaiming (8), intact (8)
  * 896  consumer changes (8)            counts
  * 904  {@link #DELETED} when the default consumer was deleted (8)
  * 960  retain, ms (8), bytes (8)       as the writer was opened with
@@ -62,6 +62,7 @@ final class MetaDescriptor {
     static final int DROPPED_FIRST = 776;
     static final int RECLAIMED = 832;
     static final int RECLAIMING = 840;
+    static final int INTACT = 848;
     static final int CONSUMER_CHANGES = 896;
     static final int DEFAULT_DELETED = 904;
     static final int RETAIN_MILLIS = 960;

@@ -49,7 +49,9 @@ public final class MetaImage {
         /** The writer may use what is before it. */
         RECLAIMED(MetaDescriptor.RECLAIMED, 0),
         /** What the writer was about to reclaim. */
-        RECLAIMING(MetaDescriptor.RECLAIMING, 0);
+        RECLAIMING(MetaDescriptor.RECLAIMING, 0),
+        /** From here to the watermark all is on the disk. */
+        INTACT(MetaDescriptor.INTACT, 0);
 
         private final int at;
         private final int table;

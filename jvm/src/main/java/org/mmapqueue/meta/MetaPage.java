@@ -41,6 +41,15 @@ public interface MetaPage extends ConsumerCursors, Closeable {
     /** Says what is about to be reclaimed. A full fence. */
     void reclaiming(long position);
 
+    /**
+     * Between this position and the watermark everything is on the disk. What is before it may be lost in part: it does
+     * not count as retained.
+     */
+    long intact();
+
+    /** Moves the position from which on everything is on the disk. */
+    void intact(long position);
+
     /** How often a consumer was made, deleted or moved back, by any process. */
     long consumerChanges();
 
@@ -58,6 +67,11 @@ public interface MetaPage extends ConsumerCursors, Closeable {
 
     /** How much of the log is retained though it is acked, in bytes; 0 when size does not count. */
     long retainBytes();
+
+    /** Whether acked records are retained at all. */
+    default boolean isRetaining() {
+        return retainMillis() > 0 || retainBytes() > 0;
+    }
 
     /** Says what is retained. */
     void retain(long millis, long bytes);

@@ -185,6 +185,16 @@ public final class MetaPageV1 implements MetaPage {
     }
 
     @Override
+    public long intact() {
+        return 0;
+    }
+
+    @Override
+    public void intact(long position) {
+        // Nothing is retained in version 1.
+    }
+
+    @Override
     public long consumerChanges() {
         return changes.get();
     }

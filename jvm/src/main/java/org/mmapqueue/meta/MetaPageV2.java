@@ -154,6 +154,16 @@ public final class MetaPageV2 implements MetaPage {
     }
 
     @Override
+    public long intact() {
+        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.INTACT);
+    }
+
+    @Override
+    public void intact(long position) {
+        Mapped.LONG.setRelease(page, MetaDescriptor.INTACT, position);
+    }
+
+    @Override
     public long consumerChanges() {
         return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.CONSUMER_CHANGES);
     }

@@ -392,7 +392,7 @@ final class ConsumerCore implements Closeable {
 
     private void writeInFlight() throws IOException {
         if (inFlightFile != null && cursors.dropped() <= committed) {
-            inFlightFile.write(window, remembered, committed);
+            inFlightFile.write(window, remembered, committed, popping.position());
         }
     }
 

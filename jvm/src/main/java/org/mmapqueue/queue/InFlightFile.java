@@ -3,6 +3,9 @@ package org.mmapqueue.queue;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -16,13 +19,14 @@ import org.mmapqueue.meta.MetaFields;
 /**
  * What a clean close writes down of a consumer's records in flight, consumers/&lt;name&gt;.inflight: how often each was
  * popped, and which are acked out of order. Opening the consumer takes the file away, so that what a crash leaves is
- * never taken for the state of now.
+ * never taken for the state of now. Recovery takes away what tells of records that a loss of power has taken, since
+ * their numbers are given to others.
  *
  * <pre>
  *  0  magic (8)
  *  8  queue UUID, least significant 8 bytes (8)
  * 16  committed position (8)
- * 24  epoch (8)
+ * 24  position behind the last of these records (8)
  * 32  number of runs (4)
  * 36  CRC32C of bytes 0..35 and 40.. (4)
  * 40  runs, 8 bytes each: number of records (4), times popped (4), or -1 for acked; the first begins at committed
@@ -34,7 +38,7 @@ final class InFlightFile {
     private static final long MAGIC = 0x3246_4951_5041_4D4DL;
     private static final int UUID_LOW = 8;
     private static final int COMMITTED = 16;
-    private static final int EPOCH = 24;
+    private static final int READING = 24;
     private static final int COUNT = 32;
     private static final int CHECKSUM = 36;
     private static final int RUNS = 40;
@@ -55,8 +59,9 @@ final class InFlightFile {
      * is nothing.
      *
      * @param committed the position at which the window begins
+     * @param reading the position at which it ends
      */
-    void write(Window window, Remembered remembered, long committed) throws IOException {
+    void write(Window window, Remembered remembered, long committed, long reading) throws IOException {
         long end = Math.max(window.next(), remembered.end(window.next()));
         if (window.first() == end) {
             return;
@@ -72,7 +77,8 @@ final class InFlightFile {
             run[0]++;
         }
         ByteBuffer image = ByteBuffer.allocate(RUNS + runs.size() * RUN_BYTES).order(ByteOrder.LITTLE_ENDIAN);
-        image.putLong(MAGIC).putLong(queue.uuidLow()).putLong(committed).putLong(queue.epoch());
+        image.putLong(MAGIC).putLong(queue.uuidLow()).putLong(committed);
+        image.putLong(end > window.next() ? remembered.position() : reading);
         image.putInt(runs.size()).putInt(0);
         runs.forEach(each -> image.putInt(each[0]).putInt(each[1]));
         image.flip();
@@ -92,7 +98,7 @@ final class InFlightFile {
     }
 
     /**
-     * Takes the file away and gives what it holds.
+     * Takes the file away and remembers what it holds.
      *
      * @param committed where the consumer stands: a file that says something else is of no use
      * @param first the number of the record there
@@ -102,18 +108,42 @@ final class InFlightFile {
         if (image == null) {
             return;
         }
-        storage.delete(path);
-        storage.forceDirectory(path.getParent());
-        if (image.limit() < RUNS || image.getLong(0) != MAGIC || image.getInt(CHECKSUM) != checksum(image)
-                || image.getLong(UUID_LOW) != queue.uuidLow() || image.getLong(COMMITTED) != committed
-                // A recovery since then may have given these offsets to other records.
-                || image.getLong(EPOCH) != queue.epoch()
-                || image.limit() != RUNS + (long) image.getInt(COUNT) * RUN_BYTES) {
+        delete();
+        if (!isWhole(image) || image.getLong(COMMITTED) != committed || image.getLong(READING) < committed) {
             return;
         }
         for (int at = RUNS; at < image.limit(); at += RUN_BYTES) {
             remembered.add(first, image.getInt(at), image.getInt(at + Integer.BYTES));
         }
+        remembered.endAt(image.getLong(READING));
+    }
+
+    /**
+     * Deletes the files that tell of records behind the end of the log, all consumers', and forces that. To be done
+     * before these records' numbers can be given to others.
+     */
+    static void deleteBeyond(long end, Storage storage, Path consumersDirectory, MetaFields queue) throws IOException {
+        if (!Files.isDirectory(consumersDirectory, LinkOption.NOFOLLOW_LINKS)) {
+            return;
+        }
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(consumersDirectory, "*" + SUFFIX)) {
+            for (Path each : files) {
+                String name = each.getFileName().toString();
+                InFlightFile file = new InFlightFile(storage, consumersDirectory,
+                        name.substring(0, name.length() - SUFFIX.length()), queue);
+                ByteBuffer image = file.read();
+                // What is not whole counts for nothing anyway; another process may be writing it.
+                if (image != null && file.isWhole(image) && image.getLong(READING) > end) {
+                    file.delete();
+                }
+            }
+        }
+    }
+
+    private boolean isWhole(ByteBuffer image) {
+        return image.limit() >= RUNS && image.getLong(0) == MAGIC && image.getInt(CHECKSUM) == checksum(image)
+                && image.getLong(UUID_LOW) == queue.uuidLow()
+                && image.limit() == RUNS + (long) image.getInt(COUNT) * RUN_BYTES;
     }
 
     private ByteBuffer read() throws IOException {
@@ -127,7 +157,7 @@ final class InFlightFile {
         }
     }
 
-    /** Deletes the file, if there is one. */
+    /** Deletes the file, if there is one, and forces that. */
     void delete() throws IOException {
         if (storage.delete(path)) {
             storage.forceDirectory(path.getParent());

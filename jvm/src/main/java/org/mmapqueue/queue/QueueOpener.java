@@ -118,7 +118,8 @@ final class QueueOpener {
             meta.clean(false);
         } else {
             producers.force(); // before the records that it makes durable
-            tail = new Recovery(swapper, ring, meta, registry.cursors()).run();
+            tail = new Recovery(swapper, ring, meta, registry.cursors(), end ->
+                    InFlightFile.deleteBeyond(end, storage, registry.directory(), meta.fields())).run();
         }
         producers.start(tail.nextOffset());
         MetaFields stored = meta.fields();

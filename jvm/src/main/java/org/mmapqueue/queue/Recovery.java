@@ -23,12 +23,15 @@ import org.mmapqueue.swap.Swapper;
  * <ol>
  * <li>a pad behind the last whole record, which is valid only in the epoch to come, forced with all that the walk has
  * found; the header of the segment behind, which belongs to records that were never whole, is wiped, forced;
+ * <li>what consumers have noted of records behind the end is deleted, forced: their numbers are given to others;
  * <li>the epoch rises, forced;
  * <li>the cursors move to the segment's end, forced.
  * </ol>
  *
  * <p>The walk begins at the watermark, or at the slowest consumer when that is ahead: behind it the ring may have been
- * used again. A fault before the place where the walk begins is damage, and raised; behind it, it is the end.
+ * used again. With retention it begins at the watermark all the same when the records from there on lead to the slowest
+ * consumer; when they do not, nothing before that one is retained. A fault before the place where the walk begins is
+ * damage, and raised; behind it, it is the end.
  */
 final class Recovery {
     private static final Logger LOG = LoggerFactory.getLogger(Recovery.class);
@@ -38,11 +41,20 @@ final class Recovery {
     private final Geometry geometry;
     private final MetaPage meta;
     private final List<? extends ConsumerCursors> consumers;
+    private final InFlightCutter inFlight;
     private final LogReaderV2 reader;
     private byte[] payload = new byte[0];
 
-    Recovery(Swapper swapper, SegmentRing ring, MetaPage meta, List<? extends ConsumerCursors> consumers) {
+    /** Deletes what consumers have noted of records behind the end of the log, and forces that. */
+    @FunctionalInterface
+    interface InFlightCutter {
+        void cutBehind(long end) throws IOException;
+    }
+
+    Recovery(Swapper swapper, SegmentRing ring, MetaPage meta, List<? extends ConsumerCursors> consumers,
+            InFlightCutter inFlight) {
         this.swapper = swapper;
+        this.inFlight = inFlight;
         this.ring = ring;
         this.geometry = ring.geometry();
         this.meta = meta;
@@ -51,17 +63,17 @@ final class Recovery {
     }
 
     Tail run() throws IOException {
-        Tail start;
-        Tail end;
+        Walked walked;
         try {
-            start = start();
-            end = walk(start);
+            walked = walk();
         } finally {
             reader.leave();
         }
+        Tail end = walked.end;
         MetaFields fields = meta.fields();
         long next = fields.epoch() + 1;
-        long closed = seal(start.position(), end.position(), next);
+        long closed = seal(walked.start.position(), end.position(), next);
+        inFlight.cutBehind(end.position());
         meta.fields(fields.withEpoch(next));
         // Before the watermark: a recovery that begins at it must find no consumer inside the pad.
         for (ConsumerCursors consumer : consumers) {
@@ -79,6 +91,10 @@ final class Recovery {
             }
             consumer.force();
         }
+        if (!meta.isRetaining() || walked.start.position() > meta.watermark()) {
+            // What is acked may be lost in part, and no later walk will tell.
+            meta.intact(Math.min(slowest(), walked.start.position()));
+        }
         meta.writing(closed);
         meta.watermark(closed);
         meta.mirror();
@@ -86,14 +102,38 @@ final class Recovery {
         return new Tail(closed, end.nextOffset(), end.lastTimestamp());
     }
 
-    private Tail start() throws IOException {
+    private record Walked(Tail start, Tail end) {
+    }
+
+    private Walked walk() throws IOException {
+        long watermark = meta.watermark();
+        long slowest = slowest();
+        if (slowest > watermark && meta.isRetaining()) {
+            try {
+                Tail start = locate(watermark);
+                Tail end = walk(start);
+                if (end.position() >= slowest) {
+                    return new Walked(start, end);
+                }
+            } catch (CorruptException e) {
+                LOG.info("{}: acked records from position {} on are not retained: {}", ring.path(0).getParent(),
+                        watermark, e.toString());
+            }
+        }
+        Tail start = start(slowest, watermark);
+        return new Walked(start, walk(start));
+    }
+
+    private long slowest() {
         long slowest = Long.MAX_VALUE;
         for (ConsumerCursors consumer : consumers) {
             slowest = Math.min(slowest, consumer.needed());
         }
         // One that is before it was just being made or moved back.
-        slowest = consumers.isEmpty() ? meta.reclaimed() : Math.max(slowest, meta.reclaimed());
-        long watermark = meta.watermark();
+        return consumers.isEmpty() ? meta.reclaimed() : Math.max(slowest, meta.reclaimed());
+    }
+
+    private Tail start(long slowest, long watermark) throws IOException {
         if (slowest > watermark) {
             try {
                 return locate(slowest);
@@ -178,7 +218,12 @@ final class Recovery {
     private void wipe(long id) throws IOException {
         Segment segment = swapper.pinIfThere(id, meta.fields().uuidLow());
         if (segment == null) {
-            return; // no such segment was ever whole
+            // One that was never whole. But the header in a file that is short would be valid once it is filled up.
+            if (id - geometry.capacity() < geometry.segmentOf(slowest()) && ring.hasAnotherLength(id)) {
+                ring.delete(geometry.slotOf(id));
+                ring.forceEntries();
+            }
+            return;
         }
         try {
             segment.wipeHeader();

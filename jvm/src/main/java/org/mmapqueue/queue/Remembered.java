@@ -14,6 +14,7 @@ final class Remembered {
     private int[] times = new int[4];
     private int size;
     private int at;
+    private long position;
 
     /** Nothing is known. */
     void clear() {
@@ -29,6 +30,16 @@ final class Remembered {
         }
         ends[size] = end(first) + records;
         times[size++] = popped;
+    }
+
+    /** The place behind the last record that was added. */
+    void endAt(long place) {
+        position = place;
+    }
+
+    /** As {@link #endAt} has said it. */
+    long position() {
+        return position;
     }
 
     /** Where knowledge ends; {@code first} when there is none. */

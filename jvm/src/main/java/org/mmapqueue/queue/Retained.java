@@ -11,7 +11,7 @@ import org.mmapqueue.swap.Swapper;
 /**
  * From where on records are retained, by what meta.dat says: any process finds the same. Without retention it is the
  * slowest consumer's committed position. With it, acked segments stay until they are too old, or the log from there on
- * too large, or the writer needs their place.
+ * too large, or the writer needs their place; what was never forced is not retained once it may be lost.
  */
 final class Retained {
     private final Geometry geometry;
@@ -32,20 +32,21 @@ final class Retained {
     long head() throws IOException {
         registry.refresh();
         long slowest = registry.slowest();
-        long millis = meta.retainMillis();
-        long bytes = meta.retainBytes();
-        if (millis == 0 && bytes == 0) {
+        if (!meta.isRetaining()) {
             return slowest;
         }
+        long millis = meta.retainMillis();
+        long bytes = meta.retainBytes();
         long end = meta.writing();
-        long first = geometry.segmentOf(meta.reclaimed());
+        long intact = meta.intact();
+        long first = Math.max(geometry.segmentOf(meta.reclaimed()), geometry.segmentOf(intact));
         if (bytes > 0) {
             first = Math.max(first, geometry.segmentOf(Math.max(0, end - bytes)));
         }
         if (millis > 0) {
             first = firstSince((clock.millis() - millis) * 1000, first, geometry.segmentOfEnd(end));
         }
-        return Math.min(slowest, geometry.position(first, 0));
+        return Math.min(slowest, Math.max(intact, geometry.position(first, 0)));
     }
 
     // The first segment that may hold a record of that time or later: no record is younger than the next one's base.

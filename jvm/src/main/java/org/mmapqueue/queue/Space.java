@@ -24,6 +24,9 @@ import org.mmapqueue.swap.Swapper;
 final class Space {
     private static final Logger LOG = LoggerFactory.getLogger(Space.class);
 
+    /** With retention the disk is told of what is given up by so large a part of the ring at once, not by segments. */
+    private static final int PARTS = 64;
+
     private final Geometry geometry;
     private final MetaPage meta;
     private final Swapper swapper;
@@ -82,15 +85,16 @@ final class Space {
 
     /** Whether the slot of a future segment may be used; from then on what it held is gone. */
     boolean isFree(long segmentId) {
-        return reclaim(segmentId - geometry.capacity());
+        long id = segmentId - geometry.capacity();
+        return id < firstKept || tryReclaim(id, geometry.capacity() / PARTS);
     }
 
     /** Gives a segment up, and all before it, when nobody needs them any more. */
     boolean reclaim(long id) {
-        return id < firstKept || tryReclaim(id);
+        return id < firstKept || tryReclaim(id, 0);
     }
 
-    private synchronized boolean tryReclaim(long id) {
+    private synchronized boolean tryReclaim(long id, int ahead) {
         try {
             while (id >= firstKept) {
                 long changes = refresh();
@@ -105,6 +109,10 @@ final class Space {
                     }
                 }
                 long wanted = geometry.position(id + 1, 0);
+                if (meta.isRetaining() && meta.intact() < wanted) {
+                    long slowest = geometry.segmentOf(registry.slowest());
+                    flusher.giveUpBefore(geometry.position(Math.min(id + 1 + ahead, slowest), 0));
+                }
                 meta.reclaiming(wanted);
                 if (meta.consumerChanges() == changes && !isBehind(wanted)) {
                     meta.reclaimed(wanted);

@@ -65,7 +65,7 @@ final class Writer implements Closeable {
         this.flusher = new Flusher(name + "-flusher", meta, geometry, swapper, registry::cursors,
                 producers == null ? List::of : producers::pages, settings.flushPeriodMillis());
         this.space = new Space(settings, meta, swapper, registry, flusher);
-        meta.retain(settings.retention().millis(), settings.retention().bytes());
+        retain(settings.retention());
         space.start();
         Slots slots = new Slots();
         this.housekeeper = new Housekeeper(name + "-housekeeper", swapper, slots, geometry,
@@ -75,6 +75,13 @@ final class Writer implements Closeable {
                 : new AppenderV2(meta, swapper, flusher, slots, settings, tail.lastTimestamp());
         appender.start(tail.position(), tail.nextOffset());
         flushAt = tail.nextOffset() + settings.flushCeilingNum() - 1;
+    }
+
+    private void retain(Settings.Retention retention) throws IOException {
+        if (meta.retainMillis() != retention.millis() || meta.retainBytes() != retention.bytes()) {
+            meta.retain(retention.millis(), retention.bytes());
+            meta.force(); // a recovery is to know how the writer before it has treated what was acked
+        }
     }
 
     private final class Slots implements Appender.Ring {

@@ -54,6 +54,15 @@ public final class SegmentRing {
         return slots;
     }
 
+    /** Whether there is a file for a segment that has not the length of one. */
+    public boolean hasAnotherLength(long id) throws IOException {
+        try (DataFile file = storage.open(path(id), Storage.Mode.READ)) {
+            return file.size() != geometry.segmentSize();
+        } catch (NoSuchFileException e) {
+            return false;
+        }
+    }
+
     /**
      * Deletes the file of a ring slot. Its entry is gone for certain after {@link #forceEntries}.
      *

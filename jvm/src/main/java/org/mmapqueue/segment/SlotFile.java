@@ -48,18 +48,35 @@ public final class SlotFile {
         return mapping != null;
     }
 
-    /** Opens the file; makes it when it is not there, and says so: then its directory entry is to be forced. */
+    /**
+     * Opens the file of a slot that is about to be filled; makes it when it is not there, and says so: then its
+     * directory entry is to be forced. One that is too long is made anew: to cut it would take pages away from a
+     * process that has it mapped.
+     */
     public boolean openToWrite() throws IOException {
         if (file != null) {
             return false;
         }
         try {
-            file = storage.open(path, Storage.Mode.WRITE);
-            return false;
+            DataFile found = storage.open(path, Storage.Mode.WRITE);
+            boolean fits = false;
+            try {
+                fits = found.size() <= size;
+            } finally {
+                if (!fits) {
+                    found.close();
+                }
+            }
+            if (fits) {
+                file = found;
+                return false;
+            }
+            storage.delete(path);
         } catch (NoSuchFileException e) {
-            file = storage.open(path, Storage.Mode.CREATE);
-            return true;
+            // Made below.
         }
+        file = storage.open(path, Storage.Mode.CREATE);
+        return true;
     }
 
     /** Makes the file all zeros and of full size, with its blocks reserved. */

@@ -216,6 +216,7 @@ final class Repair {
         long reclaimed = geometry.position(firstId(), 0);
         meta.put(MetaImage.Word.RECLAIMED, reclaimed, size);
         meta.put(MetaImage.Word.RECLAIMING, reclaimed, size);
+        meta.put(MetaImage.Word.INTACT, reclaimed, size); // all that is left has been looked at
         meta.write(storage, target);
     }
 }

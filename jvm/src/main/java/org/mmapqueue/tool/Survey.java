@@ -198,10 +198,17 @@ final class Survey implements Closeable {
                 .orElse(reclaimed());
     }
 
+    // The first segment all of which is on the disk, as far as the disk says so.
+    private long firstIntact() {
+        long intact = meta.get(MetaImage.Word.INTACT);
+        long size = facts.segmentSize();
+        return isSound(intact) && intact <= writing() ? (intact + size - 1) / size : 0;
+    }
+
     // As a writer finds it at its open: what is reclaimed may be older than the truth after a loss of power.
     private long firstId(long last) {
         long needed = Math.min(last, geometry.segmentOf(slowest()));
-        long reclaimed = rebuilt ? 0 : geometry.segmentOf(reclaimed());
+        long reclaimed = rebuilt ? 0 : Math.max(geometry.segmentOf(reclaimed()), firstIntact());
         long oldest = Math.max(0, last - facts.capacity() + 1);
         long first = Math.max(Math.min(reclaimed, needed), Math.min(oldest, needed));
         long most = rebuilt ? last : Math.min(Math.max(reclaimed, needed), last);

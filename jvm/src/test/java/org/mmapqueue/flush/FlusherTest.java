@@ -95,6 +95,7 @@ class FlusherTest {
         private volatile long writing;
         private volatile long watermark;
         private volatile long reclaimed;
+        private volatile long intact;
         private volatile long changes;
         private volatile boolean retains;
 
@@ -151,6 +152,16 @@ class FlusherTest {
         @Override
         public void reclaiming(long position) {
             throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public long intact() {
+            return intact;
+        }
+
+        @Override
+        public void intact(long position) {
+            intact = position;
         }
 
         @Override

@@ -5,7 +5,9 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -71,6 +73,42 @@ class ProcessLockTest {
         assertThrows(IOException.class, () -> ProcessLock.acquire(deep, "the thing", FileMode.PRIVATE));
         Files.delete(deep);
         ProcessLock.acquire(deep, "the thing", FileMode.PRIVATE).close();
+    }
+
+    /** In another process, which may not make any file longer than 0 bytes: to the JDK as good as a full disk. */
+    @Test
+    void itIsHeldAlsoWhereThereIsNoRoomForThePid() throws IOException, InterruptedException {
+        Process holder = new ProcessBuilder("sh", "-c", "ulimit -f 0 && exec \"$0\" \"$@\"",
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-XX:-UsePerfData",
+                "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", System.getProperty("java.class.path"),
+                Holder.class.getName(), file().toString()).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+        try (BufferedReader output = holder.inputReader(StandardCharsets.US_ASCII)) {
+            assertEquals("held", output.readLine());
+            assertEquals(0, Files.size(file()));
+            LockedException refused = assertThrows(LockedException.class,
+                    () -> ProcessLock.acquire(file(), "the thing", FileMode.PRIVATE));
+            assertEquals(-1, refused.pid());
+            assertTrue(refused.getMessage().contains("unknown pid"), refused.getMessage());
+        } finally {
+            holder.destroyForcibly().waitFor();
+        }
+        ProcessLock.acquire(file(), "the thing", FileMode.PRIVATE).close();
+    }
+
+    /** Holds a lock until it is killed. */
+    static final class Holder {
+        private Holder() {
+        }
+
+        /** Argument: the lock file. */
+        public static void main(String[] arguments) throws IOException {
+            ProcessLock lock = ProcessLock.acquire(Path.of(arguments[0]), "the thing", FileMode.PRIVATE);
+            System.out.println("held");
+            while (System.in.read() >= 0) {
+                continue;
+            }
+            lock.close();
+        }
     }
 
     @Test

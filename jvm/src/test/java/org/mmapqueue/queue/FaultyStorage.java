@@ -4,6 +4,10 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
 import java.nio.file.Path;
+import java.util.EnumSet;
+import java.util.Set;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiPredicate;
 
 import org.mmapqueue.io.DataFile;
@@ -15,7 +19,32 @@ final class FaultyStorage implements Storage {
     /** What is done to a file. */
     enum Call { OPEN, SIZE, READ, WRITE, ZERO_FILL, MAP, FORCE, CREATE_DIRECTORIES, FORCE_DIRECTORY, RENAME, DELETE }
 
+    /** How a call fails, and which calls can. */
+    enum Fault {
+        /** The device reports an error. */
+        INPUT_OUTPUT("Input/output error", EnumSet.allOf(Call.class)),
+        /** There are no blocks left: a part may have been written. */
+        NO_SPACE("No space left on device",
+                EnumSet.of(Call.OPEN, Call.WRITE, Call.ZERO_FILL, Call.CREATE_DIRECTORIES, Call.RENAME)),
+        /** A part is written, and no more. */
+        SHORT_WRITE("short write", EnumSet.of(Call.WRITE, Call.ZERO_FILL)),
+        /** No address space, or more mappings than vm.max_map_count: as the JDK says it. */
+        NO_MAPPING("Map failed", EnumSet.of(Call.MAP));
+
+        private final String text;
+        private final Set<Call> calls;
+
+        Fault(String text, Set<Call> calls) {
+            this.text = text;
+            this.calls = calls;
+        }
+    }
+
     private final Storage disk;
+    private final AtomicInteger left = new AtomicInteger(-1);
+    private volatile Fault fault = Fault.INPUT_OUTPUT;
+    private volatile Call failed;
+    private final AtomicLong room = new AtomicLong(Long.MAX_VALUE);
     private volatile BiPredicate<Call, Path> fails = (call, path) -> false;
     private int calls;
 
@@ -42,7 +71,29 @@ final class FaultyStorage implements Storage {
         failWhen((call, path) -> call != Call.SIZE && call != Call.READ && ++calls >= number);
     }
 
+    /** Of the calls that can fail so, the n-th one from now on does, once; any thread's. */
+    void failOnce(int number, Fault next) {
+        fault = next;
+        failed = null;
+        left.set(number);
+    }
+
+    /** The call that has failed once, or null. */
+    Call failed() {
+        return failed;
+    }
+
+    /** Files can be filled with so many bytes from now on; then the disk is full. */
+    void room(long bytes) {
+        room.set(bytes);
+    }
+
     private void step(Call call, Path path) throws IOException {
+        if (fault.calls.contains(call) && left.getAndUpdate(now -> Math.max(-1, now - 1)) == 0) {
+            failed = call;
+            throw new IOException("injected: " + call + " of " + path.getFileName() + ": " + fault.text,
+                    fault == Fault.NO_MAPPING ? new OutOfMemoryError(fault.text) : null);
+        }
         if (fails.test(call, path)) {
             throw new IOException("injected: " + call + " of " + path.getFileName());
         }
@@ -104,7 +155,14 @@ final class FaultyStorage implements Storage {
 
         @Override
         public void write(ByteBuffer source, long position) throws IOException {
-            step(Call.WRITE, path());
+            try {
+                step(Call.WRITE, path());
+            } catch (IOException e) {
+                if (fault != Fault.INPUT_OUTPUT) {
+                    file.write(source.slice(0, source.remaining() / 2), position);
+                }
+                throw e;
+            }
             file.write(source, position);
         }
 
@@ -116,6 +174,12 @@ final class FaultyStorage implements Storage {
             } catch (IOException e) {
                 file.zeroFill(size / 2);
                 throw e;
+            }
+            // Blocks that a file has are used again.
+            long more = size - Math.min(size, file.size());
+            if (room.addAndGet(-more) < 0) {
+                room.addAndGet(more);
+                throw new IOException("injected: no room for " + more + " bytes of " + path().getFileName());
             }
             file.zeroFill(size);
         }

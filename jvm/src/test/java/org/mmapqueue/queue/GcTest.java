@@ -3,6 +3,8 @@ package org.mmapqueue.queue;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
@@ -145,6 +147,23 @@ class GcTest {
         assertEquals(80, core.endOffset());
         push(40);
         popAndAck(80, 40);
+    }
+
+    /** Nobody needs what it holds, and it is about to be filled: its length can not stop the writer. */
+    @ParameterizedTest
+    @ValueSource(ints = {-SEGMENT, -8, 8, SEGMENT})
+    void aFreeSlotsFileOfAnotherLengthIsMadeAnew(int more) throws IOException {
+        open(2);
+        push(80);
+        popAndAck(0, 80);
+        gc();
+        long next = (core.stats().writingPosition() - 1) / SEGMENT + 1;
+        core.close();
+        Files.write(directory.resolve(next % 16 + "_segment.dat"), new byte[SEGMENT + more]);
+        open(2);
+        push(40);
+        popAndAck(80, 40);
+        assertEquals(SEGMENT, Files.size(directory.resolve(next % 16 + "_segment.dat")));
     }
 
     @ParameterizedTest

@@ -20,6 +20,7 @@ import org.mmapqueue.meta.MetaFields;
 
 class InFlightFileTest {
     private static final long COMMITTED = 123_456;
+    private static final long READING = 133_336;
     private static final MetaFields QUEUE = new MetaFields(2, 8, 4096, 1, 2, true, 1000, 0, 1);
 
     @TempDir(factory = QuickDirectory.class)
@@ -54,7 +55,7 @@ class InFlightFileTest {
         Window window = window(50, 1, 1, -1, 3);
         window.mark(50, Window.RETURNED);
         window.mark(53, Window.DYING);
-        file.write(window, new Remembered(), COMMITTED);
+        file.write(window, new Remembered(), COMMITTED, READING);
         Remembered found = new Remembered();
         file.take(COMMITTED, 50, found);
         assertTimes(found, 50, 1, 1, Remembered.ACKED, 3);
@@ -66,7 +67,7 @@ class InFlightFileTest {
 
     @Test
     void nothingInFlightMakesNoFile() throws IOException {
-        file.write(window(9), new Remembered(), COMMITTED);
+        file.write(window(9), new Remembered(), COMMITTED, READING);
         assertFalse(Files.exists(path));
     }
 
@@ -76,21 +77,57 @@ class InFlightFileTest {
         before.add(50, 2, 4);
         before.add(50, 1, Remembered.ACKED);
         before.add(50, 1, 2);
+        before.endAt(READING);
         assertEquals(4, before.times(50));
-        file.write(window(50, 5), before, COMMITTED);
+        file.write(window(50, 5), before, COMMITTED, READING - 8);
         Remembered found = new Remembered();
         file.take(COMMITTED, 50, found);
         assertTimes(found, 50, 5, 4, Remembered.ACKED, 2);
     }
 
     @Test
+    void whatIsRememberedIsWrittenAgainWithThePlaceBehindIt() throws IOException {
+        file.write(window(50, 1, 2, 3), new Remembered(), COMMITTED, READING);
+        Remembered found = new Remembered();
+        file.take(COMMITTED, 50, found);
+        file.write(window(50, 2), found, COMMITTED, COMMITTED + 16);
+        deleteBeyond(READING);
+        assertTrue(Files.exists(path));
+        deleteBeyond(READING - 8);
+        assertFalse(Files.exists(path));
+    }
+
+    private void deleteBeyond(long end) throws IOException {
+        InFlightFile.deleteBeyond(end, DiskStorage.INSTANCE, temp, QUEUE);
+    }
+
+    @Test
+    void whatTellsOfRecordsBehindTheEndIsDeleted() throws IOException {
+        InFlightFile other = new InFlightFile(DiskStorage.INSTANCE, temp, "other", QUEUE);
+        file.write(window(50, 1, 2), new Remembered(), COMMITTED, READING);
+        other.write(window(50, 1), new Remembered(), COMMITTED, READING - 16);
+        deleteBeyond(READING - 16);
+        assertFalse(Files.exists(path));
+        Remembered found = new Remembered();
+        other.take(COMMITTED, 50, found);
+        assertTimes(found, 50, 1);
+        InFlightFile.deleteBeyond(0, DiskStorage.INSTANCE, temp.resolve("missing"), QUEUE);
+    }
+
+    @Test
+    void aPlaceBeforeCommittedIsOfNoUse() throws IOException {
+        file.write(window(50, 1), new Remembered(), COMMITTED, COMMITTED - 8);
+        assertIsOfNoUse("reading before committed");
+    }
+
+    @Test
     void aFileOfAnotherPositionOrQueueIsOfNoUse() throws IOException {
-        file.write(window(50, 1), new Remembered(), COMMITTED);
+        file.write(window(50, 1), new Remembered(), COMMITTED, READING);
         Remembered found = new Remembered();
         file.take(COMMITTED + 8, 50, found);
         assertEquals(50, found.end(50));
         assertFalse(Files.exists(path));
-        file.write(window(50, 1), new Remembered(), COMMITTED);
+        file.write(window(50, 1), new Remembered(), COMMITTED, READING);
         MetaFields other = new MetaFields(2, 8, 4096, 1, 3, true, 1000, 0, 1);
         new InFlightFile(DiskStorage.INSTANCE, temp, "one", other).take(COMMITTED, 50, found);
         assertEquals(50, found.end(50));
@@ -99,7 +136,7 @@ class InFlightFileTest {
     /** At worst a record is popped once more, or with fewer attempts: never a wrong one counts as acked. */
     @Test
     void aDamagedFileIsOfNoUse() throws IOException {
-        file.write(window(50, 1, -1, 2, -1, 3), new Remembered(), COMMITTED);
+        file.write(window(50, 1, -1, 2, -1, 3), new Remembered(), COMMITTED, READING);
         byte[] image = Files.readAllBytes(path);
         for (int at = 0; at < image.length; at++) {
             Files.write(path, image);
@@ -126,7 +163,7 @@ class InFlightFileTest {
     @Test
     void aDeletedFileIsGone() throws IOException {
         file.delete();
-        file.write(window(50, 1), new Remembered(), COMMITTED);
+        file.write(window(50, 1), new Remembered(), COMMITTED, READING);
         assertTrue(Files.exists(path));
         file.delete();
         assertFalse(Files.exists(path));
@@ -142,7 +179,7 @@ class InFlightFileTest {
             times = random.nextInt(4) > 0 ? times : random.nextInt(5) == 0 ? -1 : random.nextInt(10_000);
             attempts[i] = i == 0 ? 1 : times;
         }
-        file.write(window(1L << 33, attempts), new Remembered(), COMMITTED);
+        file.write(window(1L << 33, attempts), new Remembered(), COMMITTED, READING);
         Remembered found = new Remembered();
         file.take(COMMITTED, 1L << 33, found);
         assertTimes(found, 1L << 33, attempts);

@@ -22,6 +22,9 @@ import org.mmapqueue.io.Storage;
  * The disk, with a memory of what has been forced to it: a loss of power leaves that, and of everything else any part,
  * a sector being the smallest. Entries of directories survive when the directory was forced after they were made, and
  * may come back when it was not forced after they were deleted.
+ *
+ * <p>A force of a part of a mapping makes a file as long as that part and no longer, as ext4 and XFS do with blocks
+ * that they allocate late.
  */
 final class PowerLossStorage implements Storage {
     private static final int SECTOR = 512;
@@ -37,9 +40,9 @@ final class PowerLossStorage implements Storage {
     private synchronized void force(Path path, int from, int to) {
         byte[] now = Directories.read(path);
         byte[] before = forced.getOrDefault(path, new byte[0]);
-        byte[] after = Arrays.copyOf(before, Math.max(before.length, now.length));
         int start = from / PAGE * PAGE;
         int end = Math.min(now.length, (to + PAGE - 1) / PAGE * PAGE);
+        byte[] after = Arrays.copyOf(before, Math.max(before.length, end));
         System.arraycopy(now, start, after, start, Math.max(0, end - start));
         forced.put(path, after);
     }

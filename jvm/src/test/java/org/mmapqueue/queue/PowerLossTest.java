@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 
@@ -307,6 +308,35 @@ class PowerLossTest {
                 StandardCopyOption.REPLACE_EXISTING);
         check(left);
         close();
+    }
+
+    /** A header that recovery has cut off must not come back when the file is filled up to its length. */
+    @Test
+    void theFileBehindTheEndIsShort() throws IOException {
+        segment = 4096;
+        open(false);
+        for (int i = 0; i < 3; i++) {
+            push(1000);
+        }
+        flush();
+        push(3000); // goes on in the next segment
+        Path left = storage.lose(directory, temp.resolve("left"), new SplittableRandom(1), 0);
+        byte[] next = Directories.read(directory.resolve("1_segment.dat"));
+        Files.write(left.resolve("1_segment.dat"), Arrays.copyOf(next, 2048));
+        close();
+        storage = new PowerLossStorage();
+        storage.adopt(left);
+        QueueCore recovered = QueueCore.open(config(left), storage);
+        assertEquals(3, recovered.endOffset());
+        assertEquals(3, recovered.writer().push(Payload.numbered(3, 100), 0, 100));
+        Path again = storage.lose(left, temp.resolve("again"), new SplittableRandom(1), 0);
+        recovered.close();
+        Path file = again.resolve("1_segment.dat");
+        if (Files.exists(file)) {
+            Files.write(file, Arrays.copyOf(Directories.read(file), segment));
+        }
+        check(again);
+        Directories.delete(left);
     }
 
     @Test

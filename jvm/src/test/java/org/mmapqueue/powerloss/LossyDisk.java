@@ -1,0 +1,376 @@
+package org.mmapqueue.powerloss;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.MappedByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.IdentityHashMap;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import java.util.SplittableRandom;
+import java.util.TreeMap;
+
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.io.Storage;
+
+/**
+ * A disk that knows what has been forced to it. A cut of the power leaves that, and of everything else any part: of
+ * contents by sectors, of lengths any one in between, of names (made, renamed, deleted) those of any subset of the
+ * changes, or of any first ones of them as on a journaling file system. Contents belong to files, not to names: what
+ * was deleted may come back with what it held.
+ *
+ * <p>A force of a part of a mapping makes a file as long as that part and no longer, as ext4 and XFS do with blocks
+ * that they allocate late. For one thread at a time.
+ */
+final class LossyDisk implements Storage, Closeable {
+    private static final int SECTOR = 512;
+    private static final int PAGE = 4096;
+    private static final int[] PERCENT = {0, 10, 50, 90, 100};
+
+    /** Told before each call that changes something; may cut. */
+    interface Watcher {
+        void before(String call);
+    }
+
+    /** A file, whatever its names are; a directory has no contents. */
+    private static final class Inode {
+        private final FileChannel contents;
+        private byte[] platter = {};
+
+        Inode(FileChannel contents) {
+            this.contents = contents;
+        }
+
+        byte[] now() {
+            try {
+                ByteBuffer bytes = ByteBuffer.allocate((int) contents.size());
+                while (bytes.hasRemaining() && contents.read(bytes, bytes.position()) > 0) {
+                    continue;
+                }
+                return bytes.array();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+    }
+
+    /** A change of a directory that has not been forced. */
+    private record Change(Path removed, Path put, Inode inode) {
+        Path directory() {
+            return (put == null ? removed : put).getParent();
+        }
+
+        void apply(Map<Path, Inode> names) {
+            if (removed != null) {
+                names.remove(removed);
+            }
+            if (put != null) {
+                names.put(put, inode);
+            }
+        }
+    }
+
+    private final Path root;
+    private final Map<Path, Inode> names = new HashMap<>();
+    private final Map<Path, Inode> platterNames = new HashMap<>();
+    private final List<Change> changes = new ArrayList<>();
+    private final List<Inode> inodes = new ArrayList<>();
+    private Watcher watcher = call -> { };
+
+    /** A disk with an empty directory. */
+    LossyDisk(Path root) {
+        this.root = root;
+    }
+
+    /** A disk that holds what a cut has left. */
+    static LossyDisk of(Map<Path, byte[]> image, Path root) {
+        LossyDisk disk = new LossyDisk(root);
+        image.forEach((name, bytes) -> {
+            Path path = root.resolve(name);
+            Inode inode = disk.make(path, bytes);
+            disk.names.put(path, inode);
+            disk.platterNames.put(path, inode);
+        });
+        return disk;
+    }
+
+    void watch(Watcher next) {
+        watcher = next;
+    }
+
+    private Inode make(Path path, byte[] bytes) {
+        try {
+            Inode inode;
+            if (bytes == null) {
+                Files.createDirectories(path);
+                inode = new Inode(null);
+            } else {
+                Files.createDirectories(path.getParent());
+                Files.write(path, bytes);
+                inode = new Inode(FileChannel.open(path, StandardOpenOption.READ));
+                inode.platter = bytes.clone();
+            }
+            inodes.add(inode);
+            return inode;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** The same disk, its directory elsewhere, after the death of the process: the page cache stays. */
+    LossyDisk afterKill(Path elsewhere) {
+        LossyDisk next = new LossyDisk(elsewhere);
+        Map<Inode, Inode> copies = new IdentityHashMap<>();
+        names.forEach((path, inode) -> {
+            Inode copy = next.make(elsewhere.resolve(root.relativize(path)),
+                    inode.contents == null ? null : inode.now());
+            copy.platter = inode.platter.clone();
+            copies.put(inode, copy);
+            next.names.put(elsewhere.resolve(root.relativize(path)), copy);
+        });
+        platterNames.forEach((path, inode) ->
+                next.platterNames.put(elsewhere.resolve(root.relativize(path)), next.copy(inode, copies)));
+        changes.forEach(change -> next.changes.add(new Change(moved(change.removed, elsewhere),
+                moved(change.put, elsewhere), change.inode == null ? null : next.copy(change.inode, copies))));
+        return next;
+    }
+
+    private Path moved(Path path, Path elsewhere) {
+        return path == null ? null : elsewhere.resolve(root.relativize(path));
+    }
+
+    // One that has no name any more: what it holds in memory went with the process, or is of no use.
+    private Inode copy(Inode inode, Map<Inode, Inode> copies) {
+        return copies.computeIfAbsent(inode, old -> {
+            Path hidden = root.resolveSibling("unlinked-" + System.nanoTime());
+            Inode copy = make(hidden, old.contents == null ? null : old.now());
+            copy.platter = old.platter.clone();
+            try {
+                Files.delete(hidden);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+            return copy;
+        });
+    }
+
+    /** What a cut of the power leaves now: contents by name, relative to the directory; null for a directory. */
+    Map<Path, byte[]> cut(SplittableRandom random) {
+        int percent = PERCENT[random.nextInt(PERCENT.length)];
+        boolean each = random.nextBoolean();
+        boolean ordered = random.nextBoolean();
+        Map<Path, Inode> left = new HashMap<>(platterNames);
+        for (Change change : changes) {
+            boolean survives = random.nextInt(100) < percent;
+            if (survives) {
+                change.apply(left);
+            } else if (ordered) {
+                break;
+            }
+        }
+        Map<Path, byte[]> image = new TreeMap<>();
+        // In the order of their names, so that a seed gives the same image again.
+        for (Map.Entry<Path, Inode> file : new TreeMap<>(left).entrySet()) {
+            Path parent = file.getKey().getParent();
+            if (parent.equals(root) || left.containsKey(parent)) {
+                int share = each ? PERCENT[random.nextInt(PERCENT.length)] : percent;
+                image.put(root.relativize(file.getKey()), blend(file.getValue(), random, share));
+            }
+        }
+        return image;
+    }
+
+    private static byte[] blend(Inode inode, SplittableRandom random, int percent) {
+        if (inode.contents == null) {
+            return null;
+        }
+        byte[] now = inode.now();
+        byte[] left = Arrays.copyOf(inode.platter, length(inode.platter.length, now.length, random, percent));
+        for (int at = 0; at < left.length; at += SECTOR) {
+            if (random.nextInt(100) < percent && at < now.length) {
+                System.arraycopy(now, at, left, at, Math.min(SECTOR, Math.min(left.length, now.length) - at));
+            }
+        }
+        return left;
+    }
+
+    private static int length(int before, int now, SplittableRandom random, int percent) {
+        if (random.nextInt(100) >= percent || before == now) {
+            return before;
+        }
+        return now > before && random.nextInt(4) == 0 ? before + random.nextInt(now - before) : now;
+    }
+
+    /** The kernel writes some pages back by itself, as it does at any time. */
+    void writeBack(SplittableRandom random) {
+        for (Inode inode : inodes) {
+            if (inode.contents != null) {
+                byte[] now = inode.now();
+                for (int at = 0; at < now.length; at += PAGE) {
+                    if (random.nextInt(4) == 0) {
+                        force(inode, at, at + PAGE);
+                    }
+                }
+            }
+        }
+    }
+
+    private static void force(Inode inode, int from, int to) {
+        byte[] now = inode.now();
+        int start = from / PAGE * PAGE;
+        int end = (int) Math.min(now.length, ((long) to + PAGE - 1) / PAGE * PAGE);
+        inode.platter = Arrays.copyOf(inode.platter, Math.max(inode.platter.length, end));
+        System.arraycopy(now, start, inode.platter, start, Math.max(0, end - start));
+    }
+
+    private void change(Change change) {
+        change.apply(names);
+        changes.add(change);
+    }
+
+    @Override
+    public DataFile open(Path path, Mode mode) throws IOException {
+        if (mode == Mode.CREATE && !names.containsKey(path)) {
+            watcher.before("create");
+            DataFile file = DiskStorage.INSTANCE.open(path, mode);
+            Inode inode = new Inode(FileChannel.open(path, StandardOpenOption.READ));
+            inodes.add(inode);
+            change(new Change(null, path, inode));
+            return new TrackedFile(file, inode);
+        }
+        DataFile file = DiskStorage.INSTANCE.open(path, mode);
+        Inode inode = names.get(path);
+        if (inode == null) {
+            file.close();
+            throw new NoSuchFileException(path.toString(), null, "was not made on this disk");
+        }
+        return new TrackedFile(file, inode);
+    }
+
+    @Override
+    public void createDirectories(Path directory) throws IOException {
+        watcher.before("make directory");
+        DiskStorage.INSTANCE.createDirectories(directory);
+        if (!directory.equals(root) && !names.containsKey(directory)) {
+            Inode inode = new Inode(null);
+            inodes.add(inode);
+            change(new Change(null, directory, inode));
+            watcher.before("force made directory");
+            settle(directory.getParent());
+        }
+    }
+
+    @Override
+    public boolean delete(Path path) throws IOException {
+        watcher.before("delete");
+        boolean deleted = DiskStorage.INSTANCE.delete(path);
+        if (deleted) {
+            change(new Change(path, null, null));
+        }
+        return deleted;
+    }
+
+    @Override
+    public void forceDirectory(Path directory) throws IOException {
+        watcher.before("force directory");
+        settle(directory);
+    }
+
+    private void settle(Path directory) {
+        for (Iterator<Change> each = changes.iterator(); each.hasNext();) {
+            Change change = each.next();
+            if (change.directory().equals(directory)) {
+                change.apply(platterNames);
+                each.remove();
+            }
+        }
+    }
+
+    @Override
+    public void rename(Path from, Path to) throws IOException {
+        watcher.before("rename");
+        DiskStorage.INSTANCE.rename(from, to);
+        change(new Change(from, to, names.get(from)));
+    }
+
+    @Override
+    public void close() throws IOException {
+        for (Inode inode : inodes) {
+            if (inode.contents != null) {
+                inode.contents.close();
+            }
+        }
+    }
+
+    private final class TrackedFile implements DataFile {
+        private final DataFile file;
+        private final Inode inode;
+
+        TrackedFile(DataFile file, Inode inode) {
+            this.file = file;
+            this.inode = inode;
+        }
+
+        @Override
+        public Path path() {
+            return file.path();
+        }
+
+        @Override
+        public long size() throws IOException {
+            return file.size();
+        }
+
+        @Override
+        public int read(ByteBuffer target, long position) throws IOException {
+            return file.read(target, position);
+        }
+
+        @Override
+        public void write(ByteBuffer source, long position) throws IOException {
+            watcher.before("write");
+            file.write(source, position);
+        }
+
+        @Override
+        public void zeroFill(long size) throws IOException {
+            watcher.before("fill");
+            file.zeroFill(size / 2);
+            watcher.before("fill on");
+            file.zeroFill(size);
+        }
+
+        @Override
+        public MappedByteBuffer map(long size, boolean writable) throws IOException {
+            return file.map(size, writable);
+        }
+
+        @Override
+        public void force() throws IOException {
+            watcher.before("force");
+            LossyDisk.force(inode, 0, Integer.MAX_VALUE - PAGE);
+        }
+
+        @Override
+        public void force(MappedByteBuffer mapping, int from, int length) throws IOException {
+            watcher.before("force part");
+            LossyDisk.force(inode, from, from + length);
+        }
+
+        @Override
+        public void close() throws IOException {
+            file.close();
+        }
+    }
+}

@@ -1,0 +1,18 @@
+package org.mmapqueue.powerloss;
+
+import java.nio.ByteBuffer;
+import java.util.SplittableRandom;
+
+/**
+ * A record that a run has pushed. Its number is given once, so a record of an earlier lap, or one that was lost and
+ * whose offset was given again, is never taken for it.
+ */
+record Record(long number, int length, boolean batchGoesOn) {
+
+    byte[] payload() {
+        byte[] bytes = new byte[Math.max(Long.BYTES, length)];
+        new SplittableRandom(number).nextBytes(bytes);
+        ByteBuffer.wrap(bytes).putLong(number);
+        return bytes;
+    }
+}

@@ -1,0 +1,97 @@
+package org.mmapqueue.soak;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.queue.Message;
+import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.queue.QueueConfig;
+
+/**
+ * Fills a small disk up, again and again, with a queue and beside it ({@code make fulldisk}): the push that meets the
+ * full disk raises, nothing else is lost, and pushing goes on when there is room. Argument: a directory on that disk.
+ */
+public final class FullDisk {
+    private static final int ROUNDS = 20;
+    private static final int MOST_PUSHES = 1_000_000;
+    private static final int LENGTH = 1000;
+    private static final long MOST_BYTES = 256L << 20;
+    private static final int BALLAST = 1 << 20;
+
+    private long pushed;
+    private long popped;
+    private long refused;
+
+    private FullDisk() {
+    }
+
+    /** Runs it; an exception, and an exit status that is not 0, when something is lost or nothing is refused. */
+    public static void main(String[] arguments) throws IOException {
+        Path directory = Path.of(arguments[0]);
+        if (Files.getFileStore(directory).getTotalSpace() > MOST_BYTES) {
+            throw new IllegalArgumentException(directory + " is on a disk of more than " + MOST_BYTES + " bytes");
+        }
+        new FullDisk().run(directory);
+    }
+
+    private void run(Path directory) throws IOException {
+        QueueConfig config = QueueConfig.of(Map.of("queue_dir", directory.resolve("queue").toString(),
+                "segment_size", "64k", "queue_capacity_segments", "4000"));
+        Path ballast = directory.resolve("ballast");
+        for (int round = 0; round < ROUNDS; round++) {
+            try (MmapQueue queue = MmapQueue.open(config)) {
+                Files.write(ballast, new byte[BALLAST]);
+                fill(queue);
+                Files.delete(ballast); // room beside the queue
+                long before = pushed;
+                push(queue);
+                fill(queue);
+                check(pushed > before + 1, "nothing fits into the room that has been made");
+                drain(queue);
+                check(queue.gc() > 0, "gc gives nothing back");
+                push(queue);
+            }
+        }
+        System.out.printf("%d rounds, %d pushes, %d refused, %d popped, nothing lost%n", ROUNDS, pushed, refused,
+                popped);
+    }
+
+    private void fill(MmapQueue queue) {
+        try {
+            for (int i = 0; i < MOST_PUSHES; i++) {
+                push(queue);
+            }
+        } catch (MmapQueueException e) {
+            check(e.getClass() == MmapQueueException.class && e.getMessage().contains("disk full"), e.toString());
+            refused++;
+            return;
+        }
+        throw new IllegalStateException("the disk does not get full");
+    }
+
+    private void push(MmapQueue queue) {
+        long offset = queue.push(ByteBuffer.allocate(LENGTH).putLong(0, pushed));
+        check(offset == pushed, "offset " + offset + ", expected " + pushed);
+        pushed++;
+    }
+
+    private void drain(MmapQueue queue) {
+        for (Message message = queue.poll(); message != null; message = queue.poll()) {
+            check(message.offset() == popped && ByteBuffer.wrap(message.data()).getLong() == popped,
+                    "record " + message.offset() + ", expected " + popped);
+            popped++;
+        }
+        check(popped == pushed, "popped " + popped + " of " + pushed);
+        queue.ack(popped - 1);
+    }
+
+    private static void check(boolean isTrue, String what) {
+        if (!isTrue) {
+            throw new IllegalStateException(what);
+        }
+    }
+}
