@@ -10,13 +10,13 @@ public final class Closing {
 
     /** Closes in the order given, nulls left out; raises the first failure, with the others suppressed. */
     public static void all(Closeable... things) throws IOException {
-        IOException failure = null;
+        Exception failure = null;
         for (Closeable thing : things) {
             try {
                 if (thing != null) {
                     thing.close();
                 }
-            } catch (IOException e) {
+            } catch (IOException | RuntimeException e) {
                 if (failure == null) {
                     failure = e;
                 } else {
@@ -24,8 +24,11 @@ public final class Closing {
                 }
             }
         }
-        if (failure != null) {
-            throw failure;
+        if (failure instanceof IOException e) {
+            throw e;
+        }
+        if (failure instanceof RuntimeException e) {
+            throw e;
         }
     }
 }

@@ -208,7 +208,7 @@ final class ConsumerCore implements Closeable {
         try {
             checkUsable();
             checkPopped(offset, "ack");
-            return offset >= window.first() && commit(window.advance(offset + 1));
+            return commitIfBehind(offset >= window.first() ? window.advance(offset + 1) : window.first());
         } catch (CorruptException e) {
             throw orDropped(e);
         } catch (IOException e) {
@@ -232,7 +232,6 @@ final class ConsumerCore implements Closeable {
             for (long offset : offsets) {
                 checkPopped(offset, "ack");
             }
-            long first = window.first();
             for (long offset : offsets) {
                 if (offset == window.first()) {
                     window.advance(offset + 1);
@@ -240,7 +239,7 @@ final class ConsumerCore implements Closeable {
                     window.mark(offset, Window.ACKED);
                 }
             }
-            return window.first() > first && commit(window.first());
+            return commitIfBehind(window.first());
         } catch (CorruptException e) {
             throw orDropped(e);
         } catch (IOException e) {
@@ -254,6 +253,11 @@ final class ConsumerCore implements Closeable {
                 }
             }
         }
+    }
+
+    // The last ack may have failed behind the window's step: then this one stores what that one was to.
+    private boolean commitIfBehind(long acked) throws IOException {
+        return acked > committedOffset.getPlain() && commit(acked);
     }
 
     // True when a segment has become free, or room in the window.
