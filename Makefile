@@ -16,13 +16,19 @@ FUZZ_CP := jvm/build/fuzz.classpath
 JMH_CP  := jmh/build/bench.classpath
 JCS_CP  := jcstress/build/stress.classpath
 
+# What the data source is tested with, one of each minor.
+SPARKS      := 3.5.7 4.0.1 4.1.1 4.2.0 4.3.0
+SPARK       ?= $(lastword $(SPARKS))
+SPARK_VENV  := build/spark-$(SPARK)
+SPARK_READY := $(SPARK_VENV)/.ready
+
 VENV_READY    := $(VENV)/.requirements
 PACKAGE_READY := $(VENV)/.package
 
 # Directories are prerequisites too: that is how a deleted file is noticed.
 BUILD_FILES := build.gradle settings.gradle gradle.properties gradle/libraries.gradle
 JVM_BUILD   := $(BUILD_FILES) jvm/build.gradle jvm/libraries.lock LICENSE
-JVM_MAIN    := $(shell find jvm/src/main 2>/dev/null)
+JVM_MAIN    := $(shell find jvm/src/main jvm/src/spark4 2>/dev/null)
 JVM_TEST    := $(shell find jvm/src/test 2>/dev/null)
 JMH_MAIN    := $(shell find jmh/src 2>/dev/null) jmh/build.gradle jmh/libraries.lock
 JCS_MAIN    := $(shell find jcstress/src 2>/dev/null) jcstress/build.gradle jcstress/libraries.lock
@@ -31,7 +37,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage fuzz lint format bench demo demo-clean lock clean distclean
+.PHONY: help setup build test test-java test-python test-spark test-spark-all bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage fuzz lint format bench demo demo-clean lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +56,12 @@ test-java: JUNIT ?= --scan-class-path=jvm/build/classes/java/test
 
 test-python: $(PACKAGE_READY) $(JAR) ## Run the Python tests (PYTEST="tests/…" for some of them)
 	$(PY) -m pytest $(PYTEST)
+
+test-spark: $(SPARK_READY) $(JAR) ## Run the tests of the data source with another Spark (SPARK=3.5.7, JAVA=home of a JDK)
+	$(if $(JAVA),JAVA_HOME=$(JAVA)) $(SPARK_VENV)/bin/python -m pytest $(or $(PYTEST),tests/spark)
+
+test-spark-all: ## Run them with each Spark that is supported
+	for version in $(SPARKS); do $(MAKE) --no-print-directory test-spark SPARK=$$version || exit 1; done
 
 soak: $(TEST_CP) ## Count every message of 4 producers and 4 consumers (N=10000000 of 1 KiB)
 	java -Xmx64m @$(TEST_CP) org.mmapqueue.soak.ManyThreads $(N)
@@ -142,6 +154,10 @@ bench: $(JMH_CP) ## Run the benchmarks (BENCH="…" for other arguments than --s
 	java @$(JMH_CP) org.mmapqueue.bench.BenchMain $(BENCH)
 bench: BENCH ?= --short
 
+bench-spark: $(PACKAGE_READY) $(JAR) ## Measure the data source beside Spark's own (BENCH="--mb 256 --rounds 3" for less)
+	$(PY) python/benchmarks/bench_spark.py $(BENCH)
+bench-spark: BENCH ?=
+
 demo: $(PACKAGE_READY) $(JAR) ## Run the log pipeline of examples/
 	$(PY) examples/log_pipeline/demo.py
 
@@ -196,6 +212,15 @@ $(VENV_READY): requirements/build.lock requirements/dev.lock
 # Editable: a change in python/src counts at once.
 $(PACKAGE_READY): $(VENV_READY) $(PY_BUILD) | $(JAR)
 	$(PY) -m pip install --quiet --no-deps --no-build-isolation --editable python
+	@touch $@
+
+# One Spark and pytest, by version and not by hash: the locks hold the newest Spark alone.
+$(SPARK_READY): requirements/build.lock requirements/dev.lock $(PY_BUILD) | $(JAR)
+	$(PYTHON) -m venv $(SPARK_VENV)
+	$(SPARK_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements/build.lock
+	$(SPARK_VENV)/bin/python -m pip install --quiet --no-build-isolation pyspark==$(SPARK) \
+	    $$(sed -n 's/^\(pytest==[^ ]*\).*/\1/p' requirements/dev.lock)
+	$(SPARK_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable python
 	@touch $@
 
 $(WHEEL): $(JAR) $(VENV_READY) $(PY_BUILD) $(PY_MAIN)

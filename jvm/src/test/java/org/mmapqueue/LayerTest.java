@@ -35,8 +35,8 @@ class LayerTest {
     private static final List<String> PLATFORM = List.of("java..", "javax..", "jdk..", "sun.misc..", "org.slf4j..");
 
     /** What Spark's own interfaces are made of. */
-    private static final List<String> SPARK = List.of("org.apache.spark..", "scala..", "com.fasterxml.jackson..",
-            "com.codahale.metrics..");
+    private static final List<String> SPARK = List.of("org.apache.spark..", "scala..", "org.apache.hadoop..",
+            "com.fasterxml.jackson..", "com.codahale.metrics..");
 
     private static final JavaClasses PRODUCT = new ClassFileImporter()
             .withImportOption(new ImportOption.DoNotIncludeTests())

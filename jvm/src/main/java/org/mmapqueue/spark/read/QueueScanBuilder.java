@@ -1,30 +1,132 @@
 package org.mmapqueue.spark.read;
 
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
 
+import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
+import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
-import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.read.SupportsPushDownAggregates;
+import org.apache.spark.sql.connector.read.SupportsPushDownLimit;
+import org.apache.spark.sql.connector.read.SupportsPushDownOffset;
+import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
+import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
+import org.apache.spark.sql.types.StructType;
 
+import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.Options;
+import org.mmapqueue.spark.common.RecordSchema;
 
-/** What is to be read, while Spark says what it needs of it. */
-public final class QueueScanBuilder implements ScanBuilder {
+/** What is to be read, while Spark says what it needs of it. For one thread. */
+public final class QueueScanBuilder implements SupportsPushDownRequiredColumns, SupportsPushDownV2Filters,
+        SupportsPushDownLimit, SupportsPushDownOffset, SupportsPushDownAggregates {
+    /** Ranges that a filter may ask for in a partition: each is a task of its own at least. */
+    private static final int MOST_INTERVALS = 64;
+
     private final Path path;
-    private final Options options;
+    private final ReadOptions options;
+    private final List<Predicate> pushed = new ArrayList<>();
+    private StructType columns = RecordSchema.READ;
+    private Selection selection = Selection.ALL;
+    private long limit = ScanRequest.UNLIMITED;
+    private long skip;
+    private AggregateRows aggregateRows;
+    private boolean aggregated;
 
     /**
-     * A scan of everything that is retained.
+     * A scan of everything that is retained, if options do not say otherwise.
      *
      * @param path the queue's directory
      * @param options of the table and of the query
+     * @throws IllegalArgumentException when one is wrong
      */
     public QueueScanBuilder(Path path, Options options) {
         this.path = path;
-        this.options = options;
+        this.options = ReadOptions.of(options);
+    }
+
+    @Override
+    public void pruneColumns(StructType requiredSchema) {
+        columns = requiredSchema;
+    }
+
+    @Override
+    public Predicate[] pushPredicates(Predicate[] predicates) {
+        List<Predicate> left = new ArrayList<>();
+        for (Predicate each : predicates) {
+            Optional<Condition> condition = Condition.of(each);
+            if (condition.isPresent()) {
+                LongSet values = condition.get().values();
+                boolean whole = values.intervals().size() <= MOST_INTERVALS;
+                selection = selection.and(new Condition(condition.get().column(), whole ? values : values.hull()));
+                pushed.add(each);
+                if (whole) {
+                    continue;
+                }
+            }
+            left.add(each);
+        }
+        return left.toArray(Predicate[]::new);
+    }
+
+    @Override
+    public Predicate[] pushedPredicates() {
+        return pushed.toArray(Predicate[]::new);
+    }
+
+    @Override
+    public boolean pushLimit(int rows) {
+        if (aggregated) {
+            return false;
+        }
+        limit = rows;
+        return true;
+    }
+
+    @Override
+    public boolean isPartiallyPushed() {
+        return selection.isByTime();
+    }
+
+    @Override
+    public boolean pushOffset(int rows) {
+        if (aggregated || selection.isByTime()) {
+            return false;
+        }
+        skip = rows;
+        return true;
+    }
+
+    @Override
+    public boolean supportCompletePushDown(Aggregation aggregation) {
+        return Aggregates.of(aggregation).filter(this::isKnown).isPresent();
+    }
+
+    @Override
+    public boolean pushAggregation(Aggregation aggregation) {
+        aggregated = supportCompletePushDown(aggregation);
+        return aggregated;
+    }
+
+    // Asked twice in a row for the same: the second time must not see another state of the queue.
+    private boolean isKnown(Aggregates aggregates) {
+        if (aggregateRows == null || !aggregateRows.aggregates().equals(aggregates)) {
+            aggregateRows = null;
+            QueueScan.refuseForBatch(options);
+            try (OpenPartitions partitions = new OpenPartitions(path)) {
+                List<ReadRange> ranges = new RangeFinder(partitions, options, selection).find();
+                aggregates.rows(partitions, ranges, selection.isByTime())
+                        .ifPresent(rows -> aggregateRows = new AggregateRows(aggregates, rows));
+            }
+        }
+        return aggregateRows != null;
     }
 
     @Override
     public Scan build() {
-        throw new UnsupportedOperationException(path + " " + options);
+        ScanRequest request = new ScanRequest(path, options, columns, selection, limit, skip);
+        return aggregated ? new AggregateScan(request, aggregateRows) : new QueueScan(request);
     }
 }

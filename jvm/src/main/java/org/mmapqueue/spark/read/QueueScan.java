@@ -1,0 +1,138 @@
+package org.mmapqueue.spark.read;
+
+import java.util.List;
+import java.util.OptionalLong;
+
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.connector.metric.CustomMetric;
+import org.apache.spark.sql.connector.read.Batch;
+import org.apache.spark.sql.connector.read.Statistics;
+import org.apache.spark.sql.connector.read.SupportsReportStatistics;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.types.StructType;
+
+import org.mmapqueue.spark.common.OpenPartitions;
+import org.mmapqueue.spark.common.Options;
+
+/** A scan of records, once Spark has said what it needs. What it reads is found when it is first asked for. */
+final class QueueScan implements SupportsReportStatistics {
+    /** About what a row takes without its value. */
+    private static final long ROW_BYTES = 24;
+
+    private final ScanRequest request;
+    private boolean streaming;
+    private Plan plan;
+
+    /** What a batch reads. */
+    private record Plan(QueueBatch batch, long rows, long bytes) implements Statistics {
+
+        @Override
+        public OptionalLong sizeInBytes() {
+            return OptionalLong.of(bytes);
+        }
+
+        @Override
+        public OptionalLong numRows() {
+            return batch.request().selection().isByTime() ? OptionalLong.empty() : OptionalLong.of(rows);
+        }
+    }
+
+    /** Nothing is known of a stream. */
+    private record Unknown() implements Statistics {
+
+        @Override
+        public OptionalLong sizeInBytes() {
+            return OptionalLong.empty();
+        }
+
+        @Override
+        public OptionalLong numRows() {
+            return OptionalLong.empty();
+        }
+    }
+
+    /** A scan that has not looked at the queue. */
+    QueueScan(ScanRequest request) {
+        this.request = request;
+    }
+
+    @Override
+    public StructType readSchema() {
+        return request.columns();
+    }
+
+    @Override
+    public String description() {
+        return request.describe("");
+    }
+
+    @Override
+    public CustomMetric[] supportedCustomMetrics() {
+        return ScanMetrics.all();
+    }
+
+    @Override
+    public Batch toBatch() {
+        return plan().batch;
+    }
+
+    @Override
+    public synchronized MicroBatchStream toMicroBatchStream(String checkpointLocation) {
+        if (!request.isPlain()) {
+            throw new UnsupportedOperationException("a stream takes no filters or limits, but was given: "
+                    + description());
+        }
+        streaming = true;
+        return QueueMicroBatchStream.of(request.path(), request.options(), request.columns(), checkpointLocation);
+    }
+
+    // Spark asks for those of a stream, too.
+    @Override
+    public synchronized Statistics estimateStatistics() {
+        return streaming ? new Unknown() : plan();
+    }
+
+    private synchronized Plan plan() {
+        if (plan == null) {
+            refuseForBatch(request.options());
+            try (OpenPartitions partitions = new OpenPartitions(request.path())) {
+                List<ReadRange> ranges = request.cut(
+                        new RangeFinder(partitions, request.options(), request.selection()).find());
+                InputPlanner planner = new InputPlanner(request.options(),
+                        SparkContext.getOrCreate().defaultParallelism());
+                plan = plan(partitions, ranges, planner);
+            }
+        }
+        return plan;
+    }
+
+    private Plan plan(OpenPartitions partitions, List<ReadRange> ranges, InputPlanner planner) {
+        List<QueueInputPartition> inputs = planner.plan(partitions, ranges, request.isStored());
+        long rows = ranges.stream().mapToLong(ReadRange::records).sum();
+        long bytes = ROW_BYTES * rows;
+        if (request.isStored()) {
+            for (ReadRange each : ranges) {
+                bytes += partitions.queue(each.partition()).bytes(each.from(), each.to());
+            }
+        }
+        return new Plan(new QueueBatch(request, inputs), rows, bytes);
+    }
+
+    /**
+     * Checks what only a stream may have.
+     *
+     * @throws IllegalArgumentException when a batch begins at the end, or ends at the beginning
+     */
+    static void refuseForBatch(ReadOptions options) {
+        refuse(options.startingOffsets(), OffsetSpec.Kind.LATEST, OffsetSpec.LATEST,
+                "a batch begins at earliest, committed, an offset, or an offset for each partition");
+        refuse(options.endingOffsets(), OffsetSpec.Kind.EARLIEST, OffsetSpec.EARLIEST,
+                "a batch ends at latest, committed, an offset, or an offset for each partition");
+    }
+
+    private static void refuse(OffsetSpec spec, OffsetSpec.Kind kind, long number, String allowed) {
+        if (spec.kind() == kind || spec.kind() == OffsetSpec.Kind.EACH && spec.each().map().containsValue(number)) {
+            throw Options.bad(spec.option(), spec.text(), allowed);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+package org.mmapqueue.spark.read;
+
+import org.apache.spark.sql.connector.metric.CustomMetric;
+import org.apache.spark.sql.connector.metric.CustomSumMetric;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
+
+/** What the SQL tab shows of a scan. Spark makes the metrics anew by their classes' names. */
+public final class ScanMetrics {
+    private ScanMetrics() {
+    }
+
+    /** Records that were read, those that a filter on their time has dropped included. */
+    public static final class Records extends CustomSumMetric {
+        static final String NAME = "recordsRead";
+
+        /** Made by Spark. */
+        public Records() {
+        }
+
+        @Override
+        public String name() {
+            return NAME;
+        }
+
+        @Override
+        public String description() {
+            return "records read";
+        }
+    }
+
+    /** Bytes of payload that were read. */
+    public static final class Bytes extends CustomSumMetric {
+        static final String NAME = "bytesRead";
+
+        /** Made by Spark. */
+        public Bytes() {
+        }
+
+        @Override
+        public String name() {
+            return NAME;
+        }
+
+        @Override
+        public String description() {
+            return "payload bytes read";
+        }
+    }
+
+    /** Records that were not there any more. */
+    public static final class Lost extends CustomSumMetric {
+        static final String NAME = "recordsLost";
+
+        /** Made by Spark. */
+        public Lost() {
+        }
+
+        @Override
+        public String name() {
+            return NAME;
+        }
+
+        @Override
+        public String description() {
+            return "records not retained any more";
+        }
+    }
+
+    private record Value(String name, long value) implements CustomTaskMetric {
+    }
+
+    /**
+     * The metrics of every scan.
+     *
+     * @return what Spark is told of them
+     */
+    public static CustomMetric[] all() {
+        return new CustomMetric[] {new Records(), new Bytes(), new Lost()};
+    }
+
+    /**
+     * What a task has counted.
+     *
+     * @param records records read
+     * @param bytes bytes of payload read
+     * @param lost records that were not there any more
+     * @return their values
+     */
+    public static CustomTaskMetric[] values(long records, long bytes, long lost) {
+        return new CustomTaskMetric[] {new Value(Records.NAME, records), new Value(Bytes.NAME, bytes),
+            new Value(Lost.NAME, lost)};
+    }
+}

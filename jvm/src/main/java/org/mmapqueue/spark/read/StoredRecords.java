@@ -1,0 +1,95 @@
+package org.mmapqueue.spark.read;
+
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.queue.RecordReader;
+
+/** The records of a range, as they are stored. Between calls nothing is pinned. For one thread. */
+final class StoredRecords implements RecordSource {
+    /** Payload of a batch: small enough to stay in a core's cache until Spark has taken it over. */
+    private static final long BATCH_BYTES = 1 << 20;
+
+    private final QueueInputPartition input;
+    private final boolean failOnDataLoss;
+    private final MmapQueue queue;
+    private final ReadPermits permits;
+    private RecordReader reader;
+    private long next;
+    private long lost;
+
+    /**
+     * Opens the partition.
+     *
+     * @param failOnDataLoss whether records that are not there any more are an error
+     * @throws IllegalStateException when it is not there
+     */
+    StoredRecords(QueueInputPartition input, boolean failOnDataLoss) {
+        this.input = input;
+        this.failOnDataLoss = failOnDataLoss;
+        this.next = input.from();
+        this.queue = PartitionHandle.open(input);
+        this.permits = ReadPermits.of(queue);
+    }
+
+    @Override
+    public boolean next(BatchRows rows) {
+        while (next < input.to()) {
+            try {
+                long from = next;
+                if (read(rows) > 0 || next > from) { // or passed over marks of lost records alone
+                    return next < input.to();
+                }
+                // There when the range was planned: the end of the log was lost with the machine, or by hand.
+                lose(input.to(), "the queue ends at " + next);
+            } catch (OutOfRangeException e) {
+                close(reader);
+                reader = null;
+                if (e.last() < e.first()) {
+                    lose(input.to(), "nothing is retained any more");
+                } else if (e.first() > next) {
+                    lose(Math.min(e.first(), input.to()), "the first one that is retained is " + e.first());
+                } else {
+                    lose(input.to(), "the last one that is there is " + e.last());
+                }
+            }
+        }
+        return false;
+    }
+
+    private int read(BatchRows rows) {
+        if (reader == null) {
+            reader = queue.reader(next, input.to());
+        }
+        permits.acquire();
+        try {
+            return reader.read(rows.room(), BATCH_BYTES, rows);
+        } finally {
+            permits.release();
+            next = reader.offset();
+        }
+    }
+
+    private void lose(long to, String why) {
+        DataLoss.found(failOnDataLoss, input.directory(), next, to, why);
+        lost += to - next;
+        next = to;
+    }
+
+    @Override
+    public long lost() {
+        return lost;
+    }
+
+    private static void close(RecordReader reader) {
+        if (reader != null) {
+            reader.close();
+        }
+    }
+
+    @Override
+    public void close() {
+        close(reader);
+        permits.close();
+        queue.close();
+    }
+}

@@ -1,0 +1,305 @@
+"""Streaming reads: consumers hold what a checkpoint may ask for; what is lost all the same; others at work."""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import mmapqueue
+from conftest import Script, eventually
+
+pytest.importorskip("pyspark")
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+
+from .conftest import SMALL, Fill
+from .streams import SECONDS, Streams
+
+#: Soon full.
+TINY = {**SMALL, "queue_capacity_segments": 8}
+
+
+@pytest.fixture
+def streams(spark: SparkSession, queue_dir: Path, tmp_path: Path) -> Streams:
+    return Streams(spark, queue_dir, tmp_path / "checkpoint")
+
+
+@pytest.fixture
+def queue(spark: SparkSession, queue_dir: Path) -> Iterator[mmapqueue.Queue]:
+    """Open in the driver beside the queries; full after some 60 records of 500 bytes."""
+    with mmapqueue.Queue(spark, queue_dir, **TINY) as opened:
+        yield opened
+
+
+def push_until_full(queue: mmapqueue.Queue) -> int:
+    count = 0
+    try:
+        while True:
+            queue.push(b"%03d" % count + b"x" * 497, block=False)
+            count += 1
+    except mmapqueue.Full:
+        return count
+
+
+def committed(queue: mmapqueue.Queue, name: str) -> int:
+    return next(stats.committed_offset for stats in queue.consumer_stats() if stats.name == name)
+
+
+def taken_up(streams: Streams, queue: mmapqueue.Queue) -> str:
+    """The name of the query's consumer, which is the only one from now on."""
+    streams.run()
+    name = streams.consumer()
+    queue.delete_consumer("default")
+    return name
+
+
+def test_space_is_held_until_it_is_committed(streams: Streams, queue: mmapqueue.Queue) -> None:
+    name = taken_up(streams, queue)
+    first = push_until_full(queue)
+    streams.end(streams.start({"once": True}))
+    # Read, but the next batch alone, or run, says that this one will not be asked for again.
+    assert streams.batches.sizes() == [first]
+    assert committed(queue, name) == 0
+    with pytest.raises(mmapqueue.Full):
+        queue.push(b"x" * 500, block=False)
+    streams.end(streams.start({"once": True}))
+    assert committed(queue, name) == first
+    more = push_until_full(queue)
+    assert more >= first - 10
+    streams.run()
+    assert [offset for _, offset, _ in streams.batches.all()] == list(range(first + more))
+
+
+def test_a_batch_that_may_be_asked_for_again_is_held(streams: Streams, queue: mmapqueue.Queue) -> None:
+    name = taken_up(streams, queue)
+    first = push_until_full(queue)
+    streams.end(streams.start({"once": True}))
+    streams.forget_last_commit()
+    streams.end(streams.start({"once": True}))
+    assert streams.batches.sizes() == [first]  # the same rows again
+    assert committed(queue, name) == 0
+
+
+def test_commits_free_the_space(streams: Streams, queue: mmapqueue.Queue) -> None:
+    name = taken_up(streams, queue)
+    pushed = push_until_full(queue)
+    streams.run(maxOffsetsPerTrigger=10)
+    assert committed(queue, name) == pushed - streams.batches.sizes()[-1]
+    more = push_until_full(queue)
+    assert more >= pushed // 2
+    streams.run()
+    assert [offset for _, offset, _ in streams.batches.all()] == list(range(pushed + more))
+
+
+@pytest.mark.parametrize("options", [{}, {"minOffsetsPerTrigger": 1000, "maxTriggerDelay": "1h"}], ids=["", "waiting"])
+def test_no_batch_stands_in_the_way_of_the_next(
+    streams: Streams, queue: mmapqueue.Queue, options: dict[str, object]
+) -> None:
+    """A batch is held until there are new records, which need room in a ring that is as small as may be."""
+    taken_up(streams, queue)
+    records = [b"%04d" % i + b"x" * 496 for i in range(400)]
+    query = streams.start(**options)
+    assert queue.push_many(records, timeout=SECONDS) == len(records)
+    query.stop()
+    streams.run()
+    assert streams.batches.values() == records
+
+
+def test_a_batch_leaves_room_in_the_ring(streams: Streams, queue: mmapqueue.Queue) -> None:
+    taken_up(streams, queue)
+    pushed = push_until_full(queue)
+    streams.run()
+    assert sum(streams.batches.sizes()) == pushed
+    # Of 8 segments; 7 of these records lie in one.
+    assert max(streams.batches.sizes()) <= 28
+
+
+PUSH = """
+import sys
+import mmapqueue
+with mmapqueue.Queue(None, sys.argv[1]) as queue:
+    for i in range(0, 2000, 100):
+        queue.push_many([b"%d" % n for n in range(i, i + 100)], timeout=60)
+"""
+
+
+def test_pushed_meanwhile_by_another_process(streams: Streams, fill: Fill, script: Script) -> None:
+    fill([])
+    query = streams.start()
+    script.run(PUSH, streams.queue_dir)
+    query.processAllAvailable()
+    query.stop()
+    assert streams.batches.values() == [b"%d" % i for i in range(2000)]
+
+
+def test_two_queries_with_a_consumer_each(spark: SparkSession, streams: Streams, fill: Fill) -> None:
+    records = fill(100)
+    other = Streams(spark, streams.queue_dir, streams.checkpoint.with_name("other"))
+    queries = [streams.start(), other.start(maxOffsetsPerTrigger=30)]
+    for query in queries:
+        query.processAllAvailable()
+    for query in queries:
+        query.stop()
+    assert streams.batches.values() == other.batches.values() == records
+
+
+def test_two_queries_with_one_consumer(spark: SparkSession, streams: Streams, fill: Fill) -> None:
+    fill(10)
+    other = Streams(spark, streams.queue_dir, streams.checkpoint.with_name("other"))
+    query = streams.start(consumer="one")
+    query.processAllAvailable()
+    with pytest.raises(StreamingQueryException) as caught:
+        other.run(consumer="one")
+    said = str(caught.value)
+    assert f"consumer one of the queue in {streams.queue_dir} is in use by the query with checkpoint file:" in said
+    assert str(streams.checkpoint) in said
+    assert "option consumer" in said
+    query.stop()
+    other.run(consumer="one")
+    assert len(other.batches.all()) == 10
+
+
+OWN = """
+import sys
+import mmapqueue
+with mmapqueue.Queue(None, sys.argv[1], read_only=True) as queue:
+    queue.consumer("one").peek()
+    print("owned", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_consumer_that_another_process_owns(streams: Streams, fill: Fill, script: Script) -> None:
+    fill(10)
+    process = script.start(OWN, streams.queue_dir)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "owned\n"
+    with pytest.raises(StreamingQueryException, match=r"consumer one of the queue in .* is in use by process [0-9]+"):
+        streams.run(consumer="one")
+    process.communicate()
+    streams.run(consumer="one")
+    assert len(streams.batches.all()) == 10
+
+
+def lose_the_oldest(streams: Streams, queue: mmapqueue.Queue) -> int:
+    """The query's consumer is deleted while it does not run; the offset of the first record that is left."""
+    queue.delete_consumer(streams.consumer())
+    consumer = queue.consumer("default")
+    for _ in range(3):
+        push_until_full(queue)
+        for message in consumer.pop_many(10_000):
+            last = message
+        consumer.ack(last)
+        consumer.seek("committed")
+    push_until_full(queue)
+    return queue.first_offset()
+
+
+def test_records_that_are_not_retained_are_an_error(streams: Streams, queue: mmapqueue.Queue) -> None:
+    queue.push_many([b"one", b"two", b"three"])
+    streams.run()
+    first = lose_the_oldest(streams, queue)
+    with pytest.raises(StreamingQueryException) as caught:
+        streams.run()
+    assert f"partition 0 of the queue in {streams.queue_dir}" in str(caught.value)
+    assert f"offsets 3..{first - 1} " in str(caught.value)
+    assert "failOnDataLoss = false" in str(caught.value)
+    streams.run(failOnDataLoss=False)
+    assert [offset for _, offset, _ in streams.batches.all()] == [0, 1, 2, *range(first, queue.end_offset())]
+    streams.run()
+
+
+def test_a_batch_that_was_logged_and_is_lost(streams: Streams, queue: mmapqueue.Queue) -> None:
+    queue.push_many([b"one", b"two", b"three"])
+    streams.run()
+    streams.forget_last_commit()
+    first = lose_the_oldest(streams, queue)
+    with pytest.raises(StreamingQueryException, match=r"offsets 0\.\.2 "):
+        streams.run()
+    streams.batches.rows.clear()
+    streams.run(failOnDataLoss=False)
+    assert [offset for _, offset, _ in streams.batches.all()] == list(range(first, queue.end_offset()))
+
+
+def test_a_queue_that_was_made_again_is_another_one(streams: Streams, fill: Fill) -> None:
+    fill(10)
+    streams.run()
+    shutil.rmtree(streams.queue_dir)
+    again = fill(25)
+    with pytest.raises(StreamingQueryException, match="the queue was deleted and made again"):
+        streams.run()
+    streams.run(failOnDataLoss=False)
+    assert streams.batches.all()[10:] == [(0, i, value) for i, value in enumerate(again)]
+    fill([b"new"])
+    streams.run()
+    assert streams.batches.values()[35:] == [b"new"]
+
+
+def test_a_tail_that_was_lost(streams: Streams, fill: Fill, tmp_path: Path) -> None:
+    fill(10)
+    shutil.copytree(streams.queue_dir, tmp_path / "before")
+    fill(5)
+    streams.run()
+    # As a machine leaves it that fails before the last records are on its disk.
+    shutil.rmtree(streams.queue_dir)
+    shutil.copytree(tmp_path / "before", streams.queue_dir)
+    with pytest.raises(StreamingQueryException, match=r"offsets 10\.\.14 .* the queue ends with offset 10"):
+        streams.run()
+    streams.run(failOnDataLoss=False)
+    new = fill(3)
+    streams.run(failOnDataLoss=False)
+    assert streams.batches.all()[15:] == [(0, 10 + i, value) for i, value in enumerate(new)]
+
+
+def test_a_query_without_a_checkpoint_leaves_no_consumer(spark: SparkSession, queue: mmapqueue.Queue) -> None:
+    queue.push(b"one")
+    frame = spark.readStream.format("mmapqueue").load(str(queue.path))
+    query = frame.writeStream.format("noop").start()
+    query.processAllAvailable()
+    assert len(queue.consumers()) == 2
+    query.stop()
+    assert queue.consumers() == ["default"]
+
+
+DRIVER = """
+import sys
+import mmapqueue
+from pyspark.sql import SparkSession
+
+_, queue, checkpoint, out = sys.argv
+builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
+spark = mmapqueue.configure(builder.config("spark.driver.host", "127.0.0.1")).getOrCreate()
+spark.sparkContext.setLogLevel("ERROR")
+frame = spark.readStream.format("mmapqueue").option("maxOffsetsPerTrigger", 50).load(queue)
+writer = frame.select("offset", "value").writeStream.format("parquet").option("checkpointLocation", checkpoint)
+writer.option("path", out).trigger(availableNow=True).start().awaitTermination()
+"""
+
+
+def test_a_driver_that_is_killed(spark: SparkSession, streams: Streams, fill: Fill, script: Script) -> None:
+    records = fill(2000)
+    out = script.directory / "out"
+    for commits in (3, 9):
+        process = script.start(DRIVER, streams.queue_dir, streams.checkpoint, out)
+        assert eventually((streams.checkpoint / "commits" / str(commits)).exists, 180), process.poll()
+        kill_with_its_jvm(process)
+    end = script.start(DRIVER, streams.queue_dir, streams.checkpoint, out)
+    _, said = end.communicate(timeout=300)
+    assert end.returncode == 0, said
+    rows = spark.read.parquet(str(out)).orderBy("offset").collect()
+    assert [(row.offset, bytes(row.value)) for row in rows] == list(enumerate(records))
+
+
+def kill_with_its_jvm(process: "subprocess.Popen[str]") -> None:
+    # The driver is a JVM that Python has started.
+    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True, check=True)
+    children = [int(pid) for pid in found.stdout.split()]
+    assert children
+    for pid in (*children, process.pid):
+        os.kill(pid, signal.SIGKILL)
+    process.wait(60)
