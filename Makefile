@@ -37,7 +37,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python test-spark test-spark-all bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage fuzz lint format bench demo demo-clean lock clean distclean
+.PHONY: help setup build test test-java test-python test-spark test-spark-all bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage fuzz spark-kill lint format bench demo demo-clean lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -140,6 +140,11 @@ fuzz: $(FUZZ_CP) ## Let Jazzer damage queues' files for MINUTES=10, with forged 
 	    -max_total_time=$$(($(MINUTES) * 60)) -artifact_prefix=build/fuzz/ build/fuzz/corpus
 fuzz: MINUTES ?= 10
 fuzz: SEED ?= 1
+
+spark-kill: $(PACKAGE_READY) $(JAR) ## Kill a streaming pipeline N=100 times and compare what it has written (MASTER=…, SEED=…)
+	$(PY) tests/spark/kill_loop.py $(N) --master "$(MASTER)" $(if $(SEED),--seed $(SEED))
+spark-kill: N ?= 100
+spark-kill: MASTER ?= local[2,4]
 
 lint: $(PACKAGE_READY) ## Check the Python sources: ruff, mypy (javac checks the Java ones in every build)
 	$(PY) -m ruff check .

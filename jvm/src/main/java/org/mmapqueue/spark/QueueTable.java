@@ -92,6 +92,12 @@ final class QueueTable implements SupportsRead, SupportsWrite {
         return new QueueWriteBuilder(path, merged(info.options()), info);
     }
 
+    /** As query progress names a source or a sink. */
+    @Override
+    public String toString() {
+        return name();
+    }
+
     // What is said of one query counts before what is said of the table.
     private Options merged(CaseInsensitiveStringMap options) {
         Map<String, String> all = new HashMap<>(properties.all().asCaseSensitiveMap());

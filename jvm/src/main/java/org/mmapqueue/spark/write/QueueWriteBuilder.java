@@ -4,12 +4,14 @@ import java.nio.file.Path;
 
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.SupportsTruncate;
+import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
+import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend;
 
 import org.mmapqueue.spark.common.Options;
 
-/** What is to be written, while Spark says how. Appends; replaces nothing. */
-public final class QueueWriteBuilder implements SupportsTruncate {
+/** What is to be written, while Spark says how. Appends, in every output mode of a stream; replaces nothing. */
+public final class QueueWriteBuilder implements SupportsTruncate, SupportsStreamingUpdateAsAppend {
     private final Path path;
     private final Options options;
     private final LogicalWriteInfo info;
@@ -32,5 +34,17 @@ public final class QueueWriteBuilder implements SupportsTruncate {
     public WriteBuilder truncate() {
         truncating = true;
         return this;
+    }
+
+    /**
+     * The write.
+     *
+     * @return what Spark runs
+     * @throws IllegalArgumentException when an option or a column is wrong
+     */
+    @Override
+    public Write build() {
+        WriteOptions parsed = WriteOptions.of(path, options);
+        return new QueueWrite(parsed, WriteColumns.of(info.schema(), parsed.key()), info.queryId(), truncating);
     }
 }

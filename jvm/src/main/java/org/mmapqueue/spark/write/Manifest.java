@@ -1,0 +1,120 @@
+package org.mmapqueue.spark.write;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.zip.CRC32C;
+
+/**
+ * What goes into the partitions together: the rows of one epoch of a query, or of one batch write. As a file it is
+ * text: a line that names the format, the producer, the sequence, a line for each staged file, and a checksum.
+ *
+ * @param producer whom the partitions know it by
+ * @param sequence the number they know it by
+ * @param files the staged rows
+ */
+record Manifest(String producer, long sequence, List<StagedFile> files) {
+    private static final String SUFFIX = ".manifest";
+    private static final String FORMAT = "mmapqueue manifest 1";
+
+    /** The files by the partition they go to, in the order in which their rows go in. */
+    SortedMap<Integer, List<StagedFile>> byPartition() {
+        SortedMap<Integer, List<StagedFile>> map = new TreeMap<>();
+        for (StagedFile file : files) {
+            map.computeIfAbsent(file.partition(), partition -> new ArrayList<>()).add(file);
+        }
+        return map;
+    }
+
+    /** Where it is written. */
+    Path path(Path directory) {
+        return directory.resolve(sequence + SUFFIX);
+    }
+
+    static boolean isManifest(Path file) {
+        return file.getFileName().toString().endsWith(SUFFIX);
+    }
+
+    /**
+     * The sequence that a manifest's name tells.
+     *
+     * @throws IOException when it tells none
+     */
+    static long sequenceOf(Path file) throws IOException {
+        String name = file.getFileName().toString();
+        try {
+            return Long.parseLong(name.substring(0, name.length() - SUFFIX.length()));
+        } catch (NumberFormatException e) {
+            throw new IOException(file + ": the name of a manifest is a number and " + SUFFIX, e);
+        }
+    }
+
+    /** Writes it: whole or not at all. */
+    void write(Path directory, boolean force) throws IOException {
+        StringBuilder text = new StringBuilder(FORMAT).append('\n');
+        text.append("producer ").append(producer).append('\n');
+        text.append("sequence ").append(sequence).append('\n');
+        for (StagedFile file : files) {
+            text.append(String.format("file %d %s %d %d %d %08x\n", file.partition(), file.name(), file.size(),
+                    file.count(), file.logBytes(), file.checksum()));
+        }
+        text.append(sumLine(text.toString()));
+        Path target = path(directory);
+        Path part = directory.resolve(target.getFileName() + ".new");
+        Files.deleteIfExists(part);
+        try (FileChannel channel = StagedFiles.create(part)) {
+            ByteBuffer bytes = ByteBuffer.wrap(text.toString().getBytes(StandardCharsets.UTF_8));
+            while (bytes.hasRemaining()) {
+                channel.write(bytes);
+            }
+            if (force) {
+                channel.force(true);
+            }
+        }
+        Files.move(part, target, StandardCopyOption.ATOMIC_MOVE);
+        if (force) {
+            StagedFiles.forceDirectory(directory);
+        }
+    }
+
+    private static String sumLine(String text) {
+        CRC32C checksum = new CRC32C();
+        checksum.update(text.getBytes(StandardCharsets.UTF_8));
+        return String.format("sum %08x\n", checksum.getValue());
+    }
+
+    /**
+     * Reads one.
+     *
+     * @return null when it is not whole, as after a loss of power
+     * @throws IOException when it can not be read, or is of another format
+     */
+    static Manifest read(Path path) throws IOException {
+        String text = Files.readString(path, StandardCharsets.ISO_8859_1);
+        int end = text.lastIndexOf("sum ");
+        if (end < 0 || !text.substring(end).equals(sumLine(text.substring(0, end)))) {
+            return null;
+        }
+        String[] lines = text.substring(0, end).split("\n");
+        if (!lines[0].equals(FORMAT)) {
+            throw new IOException(path + ": the format is \"" + lines[0] + "\", expected \"" + FORMAT + "\"; another"
+                    + " version of mmapqueue has begun this write and has to end it");
+        }
+        List<StagedFile> files = new ArrayList<>();
+        for (int i = 3; i < lines.length; i++) {
+            String[] words = lines[i].split(" ");
+            files.add(new StagedFile(Integer.parseInt(words[1]), words[2], Long.parseLong(words[3]),
+                    Long.parseLong(words[4]), Long.parseLong(words[5]), Integer.parseUnsignedInt(words[6], 16)));
+        }
+        return new Manifest(lines[1].substring("producer ".length()),
+                Long.parseLong(lines[2].substring("sequence ".length())), List.copyOf(files));
+    }
+}

@@ -1,0 +1,123 @@
+package org.mmapqueue.spark.write;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+
+import org.mmapqueue.errors.FullException;
+import org.mmapqueue.errors.TooLargeException;
+import org.mmapqueue.queue.MmapQueue;
+
+/** Pushes the staged rows of a manifest, each partition's at once, several partitions side by side. */
+final class ManifestPusher {
+    private final List<MmapQueue> partitions;
+    private final Path directory;
+    private final Manifest manifest;
+    private final String what;
+    private final Push push;
+
+    /**
+     * A pusher of known files.
+     *
+     * @param directory where the files lie, which are known to be whole
+     * @param what they are, for people
+     */
+    ManifestPusher(List<MmapQueue> partitions, Path directory, Manifest manifest, String what, Push push) {
+        this.partitions = partitions;
+        this.directory = directory;
+        this.manifest = manifest;
+        this.what = what;
+        this.push = push;
+    }
+
+    /**
+     * Pushes; what a partition has got already it does not get again.
+     *
+     * @param parts the files by partition
+     * @throws FullException when there was no room in time; other partitions may have got theirs
+     * @throws TooLargeException when there can be no room
+     */
+    void push(SortedMap<Integer, List<StagedFile>> parts) throws IOException, InterruptedException {
+        if (parts.size() == 1) {
+            push(partitions.get(parts.firstKey()), parts.get(parts.firstKey()));
+            return;
+        }
+        int threads = Math.min(parts.size(), Runtime.getRuntime().availableProcessors());
+        ExecutorService executor = Executors.newFixedThreadPool(threads, StagedFiles::daemon);
+        List<Future<?>> running = new ArrayList<>();
+        try {
+            for (Map.Entry<Integer, List<StagedFile>> part : parts.entrySet()) {
+                running.add(executor.submit(() -> {
+                    push(partitions.get(part.getKey()), part.getValue());
+                    return null;
+                }));
+            }
+            join(running);
+        } finally {
+            end(executor);
+        }
+    }
+
+    private static void join(List<Future<?>> running) throws IOException, InterruptedException {
+        Throwable failure = null;
+        for (Future<?> each : running) {
+            try {
+                each.get();
+            } catch (ExecutionException e) {
+                if (failure == null) {
+                    failure = e.getCause();
+                } else {
+                    failure.addSuppressed(e.getCause());
+                }
+            }
+        }
+        if (failure instanceof Error error) {
+            throw error;
+        }
+        if (failure instanceof RuntimeException error) {
+            throw error;
+        }
+        if (failure instanceof InterruptedException error) {
+            throw error;
+        }
+        if (failure != null) {
+            throw new IOException(failure);
+        }
+    }
+
+    // None may be pushing any more when the manifest is looked at again; who waits for room need not go on.
+    private static void end(ExecutorService executor) {
+        executor.shutdownNow();
+        boolean interrupted = false;
+        while (true) {
+            try {
+                if (executor.awaitTermination(1, TimeUnit.MINUTES)) {
+                    break;
+                }
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void push(MmapQueue queue, List<StagedFile> files) throws InterruptedException {
+        try (StagedRecords records = new StagedRecords(directory, files)) {
+            queue.pushOnce(manifest.producer(), manifest.sequence(), records, push.timeout(), push.sync());
+        } catch (FullException e) {
+            throw new Room(queue, files, what).full(push.timeout(), e);
+        } catch (TooLargeException e) {
+            throw new Room(queue, files, what).tooLarge(e);
+        }
+    }
+}

@@ -1,0 +1,92 @@
+package org.mmapqueue.spark.write;
+
+import java.time.Duration;
+
+import org.apache.spark.sql.connector.metric.CustomMetric;
+import org.apache.spark.sql.connector.write.BatchWrite;
+import org.apache.spark.sql.connector.write.DataWriterFactory;
+import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
+import org.apache.spark.sql.connector.write.Write;
+import org.apache.spark.sql.connector.write.WriterCommitMessage;
+import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory;
+import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
+
+/** Rows on their way into a queue. Tasks stage them; the driver pushes them when all tasks are done. */
+final class QueueWrite implements Write {
+    private final WriteOptions options;
+    private final WriteColumns columns;
+    private final String query;
+    private final boolean truncating;
+
+    /**
+     * A write.
+     *
+     * @param query the id of the query: with streams the same one after a restart
+     * @param truncating whether what is there was to be replaced
+     */
+    QueueWrite(WriteOptions options, WriteColumns columns, String query, boolean truncating) {
+        this.options = options;
+        this.columns = columns;
+        this.query = query;
+        this.truncating = truncating;
+    }
+
+    @Override
+    public String description() {
+        return "mmapqueue " + options.path();
+    }
+
+    @Override
+    public BatchWrite toBatch() {
+        if (truncating) {
+            throw new UnsupportedOperationException("mode overwrite is not supported, use append: the records of the"
+                    + " queue in " + options.path() + " go when its consumers have acked them");
+        }
+        return new Batch(new SinkWrite(options, columns, query, Duration.ZERO));
+    }
+
+    // In mode complete the whole result comes with each batch, and is appended.
+    @Override
+    public StreamingWrite toStreaming() {
+        return new Stream(new SinkWrite(options, columns, query, SinkQueues.LINGER));
+    }
+
+    @Override
+    public CustomMetric[] supportedCustomMetrics() {
+        return WriteMetrics.all();
+    }
+
+    private record Batch(SinkWrite write) implements BatchWrite {
+        @Override
+        public DataWriterFactory createBatchWriterFactory(PhysicalWriteInfo info) {
+            return write.begin();
+        }
+
+        @Override
+        public void commit(WriterCommitMessage[] messages) {
+            write.commitBatch(messages);
+        }
+
+        @Override
+        public void abort(WriterCommitMessage[] messages) {
+            write.abort(messages);
+        }
+    }
+
+    private record Stream(SinkWrite write) implements StreamingWrite {
+        @Override
+        public StreamingDataWriterFactory createStreamingWriterFactory(PhysicalWriteInfo info) {
+            return write.begin();
+        }
+
+        @Override
+        public void commit(long epoch, WriterCommitMessage[] messages) {
+            write.commitEpoch(epoch, messages);
+        }
+
+        @Override
+        public void abort(long epoch, WriterCommitMessage[] messages) {
+            write.abort(messages);
+        }
+    }
+}

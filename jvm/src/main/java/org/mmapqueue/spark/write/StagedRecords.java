@@ -1,0 +1,169 @@
+package org.mmapqueue.spark.write;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.io.RandomAccessFile;
+import java.io.UncheckedIOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.util.List;
+
+import org.mmapqueue.queue.Records;
+
+/**
+ * The rows of staged files, one block in memory at a time. They are asked for in ascending order; going back begins at
+ * the first file again. One thread.
+ *
+ * <p>Not by a FileChannel: an interrupt would close it in the middle of an append.
+ */
+final class StagedRecords implements Records, Closeable {
+    private final Path directory;
+    private final List<StagedFile> files;
+    private final int count;
+    private RandomAccessFile open;
+    private int nextFile;
+    private long nextBlock;
+    private ByteBuffer head = StagedFiles.buffer(4096);
+    private int[] lengths = new int[1024];
+    private byte[] payload = new byte[0];
+    private int first;
+    private int inBlock;
+    private int payloadBytes;
+    private boolean isRead;
+    private int current = -1;
+    private int from;
+
+    /**
+     * The rows of some files.
+     *
+     * @param directory where they lie
+     * @param files of one partition, known to be whole
+     * @throws IllegalArgumentException when there are more rows than one batch may have
+     */
+    StagedRecords(Path directory, List<StagedFile> files) {
+        long sum = files.stream().mapToLong(StagedFile::count).sum();
+        if (sum > Integer.MAX_VALUE) {
+            throw new IllegalArgumentException(sum + " rows for partition " + files.get(0).partition()
+                    + " at once; allowed: up to " + Integer.MAX_VALUE + "; write in smaller batches (for streams, by"
+                    + " limits of the source such as maxOffsetsPerTrigger)");
+        }
+        this.directory = directory;
+        this.files = files;
+        this.count = (int) sum;
+    }
+
+    @Override
+    public int count() {
+        return count;
+    }
+
+    @Override
+    public int length(int i) {
+        goTo(i);
+        return lengths[i - first];
+    }
+
+    @Override
+    public int from(int i) {
+        goTo(i);
+        return from;
+    }
+
+    @Override
+    public byte[] array(int i) {
+        goTo(i);
+        if (!isRead) {
+            try {
+                if (payload.length < payloadBytes) {
+                    payload = new byte[payloadBytes];
+                }
+                open.seek(nextBlock - payloadBytes);
+                open.readFully(payload, 0, payloadBytes);
+            } catch (IOException e) {
+                throw new UncheckedIOException("a staged file of " + directory + " can not be read: " + e, e);
+            }
+            isRead = true;
+        }
+        return payload;
+    }
+
+    // Mostly it is the next one.
+    private void goTo(int i) {
+        if (i == current + 1 && i < first + inBlock) {
+            from += lengths[current - first];
+            current = i;
+        } else if (i != current) {
+            jumpTo(i);
+        }
+    }
+
+    private void jumpTo(int i) {
+        if (i < first) {
+            rewind();
+        }
+        while (i >= first + inBlock) {
+            nextBlock();
+        }
+        current = i;
+        from = 0;
+        for (int before = 0; before < i - first; before++) {
+            from += lengths[before];
+        }
+    }
+
+    private void rewind() {
+        closeFile();
+        nextFile = 0;
+        first = 0;
+        inBlock = 0;
+        current = -1;
+    }
+
+    private void nextBlock() {
+        try {
+            first += inBlock;
+            inBlock = 0;
+            while (open == null || nextBlock >= files.get(nextFile - 1).size()) {
+                closeFile();
+                open = new RandomAccessFile(directory.resolve(files.get(nextFile).name()).toFile(), "r");
+                nextFile++;
+                nextBlock = 0;
+            }
+            open.seek(nextBlock);
+            open.readFully(head.array(), 0, StagedFileWriter.HEADER);
+            int records = head.getInt(0);
+            int bytes = StagedFileWriter.HEADER + 4 * records;
+            if (head.capacity() < bytes) {
+                head = StagedFiles.buffer(bytes).put(0, head.array(), 0, StagedFileWriter.HEADER);
+            }
+            open.readFully(head.array(), StagedFileWriter.HEADER, bytes - StagedFileWriter.HEADER);
+            if (lengths.length < records) {
+                lengths = new int[records];
+            }
+            head.limit(bytes).position(StagedFileWriter.HEADER).asIntBuffer().get(lengths, 0, records);
+            head.clear();
+            inBlock = records;
+            payloadBytes = head.getInt(4);
+            nextBlock += bytes + payloadBytes;
+            isRead = false;
+        } catch (IOException e) {
+            throw new UncheckedIOException("a staged file of " + directory + " can not be read: " + e, e);
+        }
+    }
+
+    private void closeFile() {
+        if (open != null) {
+            try {
+                open.close();
+            } catch (IOException e) {
+                throw new UncheckedIOException("a staged file of " + directory + " can not be closed: " + e, e);
+            }
+            open = null;
+        }
+    }
+
+    @Override
+    public void close() {
+        closeFile();
+    }
+}

@@ -1,0 +1,102 @@
+package org.mmapqueue.spark.write;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+import org.mmapqueue.queue.QueueConfig;
+import org.mmapqueue.spark.common.NewQueue;
+import org.mmapqueue.spark.common.Options;
+
+/**
+ * What is said of a write.
+ *
+ * @param path the queue's directory
+ * @param config what the queue is to be like
+ * @param push how its rows are pushed
+ * @param key the column that decides on the partition; null for none
+ */
+record WriteOptions(Path path, SinkConfig config, Push push, String key) {
+    static final String KEY = "key";
+    static final String PUSH_TIMEOUT = "pushTimeout";
+    static final String SYNC = "sync";
+
+    private static final String ASYNC_PROGRESS = "asyncProgressTrackingEnabled";
+    private static final int MOST_PARTITIONS = 10_000;
+    private static final Duration DEFAULT_TIMEOUT = Duration.ofSeconds(60);
+    private static final Pattern DURATION = Pattern.compile("(\\d{1,12})\\s*(ms|s|m|min|h|d|)");
+    private static final String FORMAT_VERSION = "format_version";
+
+    /** Keys of the queue that say how it is read, or of version 1 alone. */
+    private static final Set<String> NOT_WRITERS = Set.of("read_only", "v1_recover", FORMAT_VERSION);
+
+    /**
+     * Reads them.
+     *
+     * @param path the queue's directory
+     * @param options as they were given
+     * @return what they say
+     * @throws IllegalArgumentException when one is wrong
+     */
+    static WriteOptions of(Path path, Options options) {
+        long partitions = options.number(NewQueue.PARTITIONS, 0, 1);
+        if (partitions > MOST_PARTITIONS) {
+            throw Options.bad(NewQueue.PARTITIONS, Long.toString(partitions), "1.." + MOST_PARTITIONS);
+        }
+        String version = options.text(FORMAT_VERSION, "2");
+        if (!version.equals("2")) {
+            throw Options.bad(FORMAT_VERSION, version, "2, as version 1 can not tell what has been pushed already");
+        }
+        if (options.flag(ASYNC_PROGRESS, false)) {
+            throw Options.bad(ASYNC_PROGRESS, "true", "false, as an epoch that is done again has to be the same one");
+        }
+        String key = options.text(KEY, null);
+        if (key != null && key.isEmpty()) {
+            throw Options.bad(KEY, key, "the name of a column");
+        }
+        return new WriteOptions(path, new SinkConfig((int) partitions, queueKeys(options)),
+                new Push(duration(options, PUSH_TIMEOUT, DEFAULT_TIMEOUT), options.flag(SYNC, false)), key);
+    }
+
+    private static Map<String, String> queueKeys(Options options) {
+        Map<String, String> keys = new HashMap<>();
+        for (String name : QueueConfig.defaults().keySet()) {
+            if (options.isSet(name) && !NOT_WRITERS.contains(name)) {
+                keys.put(name, options.text(name, null));
+            }
+        }
+        if (options.isSet(SinkConfig.CAPACITY)) {
+            long capacity = options.bytes(SinkConfig.CAPACITY, 0);
+            if (keys.containsKey(SinkConfig.CAPACITY_SEGMENTS)) {
+                throw Options.bad(SinkConfig.CAPACITY, options.text(SinkConfig.CAPACITY, null), SinkConfig.CAPACITY
+                        + " or " + SinkConfig.CAPACITY_SEGMENTS + ", not both");
+            }
+            keys.put(SinkConfig.CAPACITY, Long.toString(capacity));
+        }
+        return keys;
+    }
+
+    private static Duration duration(Options options, String name, Duration missing) {
+        String text = options.text(name, null);
+        if (text == null) {
+            return missing;
+        }
+        Matcher matcher = DURATION.matcher(text.toLowerCase(Locale.ROOT));
+        if (!matcher.matches()) {
+            throw Options.bad(name, text, "a time of at least 0, such as 500ms, 60s, 5m or 1h");
+        }
+        long number = Long.parseLong(matcher.group(1));
+        return switch (matcher.group(2)) {
+            case "s" -> Duration.ofSeconds(number);
+            case "m", "min" -> Duration.ofMinutes(number);
+            case "h" -> Duration.ofHours(number);
+            case "d" -> Duration.ofDays(number);
+            default -> Duration.ofMillis(number);
+        };
+    }
+}

@@ -1,0 +1,197 @@
+"""Kills a pipeline of two queries at random moments, again and again, and compares what it has written in the end.
+
+    python kill_loop.py <kills> [--master local[2,4]] [--seed N] [--directory DIR]
+
+The pipeline (kill_pipeline.py) reads one queue twice: rows without duplicates go to a queue of three partitions, counts
+to another one in update mode. Tasks fail at random and are done again, speculatively, too. The whole process group is
+killed with SIGKILL: driver, executors, Python. With a master of several processes (local-cluster[2,1,1024]) one
+executor may be killed before, alone. In the end each row must be there exactly once.
+"""
+
+import argparse
+import contextlib
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import mmapqueue
+
+PIPELINE = Path(__file__).with_name("kill_pipeline.py")
+
+#: Records that come with each round; each value comes twice.
+ROUND = 600
+
+#: Runs in the end that may fail because a task has failed too often.
+MISHAPS = 5
+
+#: For a pipeline to start, or to end when nobody kills it.
+SECONDS = 600
+
+
+class Pipeline:
+    """A run of the pipeline, in a process group of its own."""
+
+    def __init__(self, directory: Path, master: str, once: bool) -> None:
+        self.log = directory / f"pipeline-{len(list(directory.glob('pipeline-*')))}.log"
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, str(PIPELINE), str(directory), master, str(int(once))],
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+                env={**os.environ, "PYSPARK_PYTHON": sys.executable},
+            )
+
+    def said(self, word: str) -> bool:
+        return word in self.log.read_text(errors="replace").split("\n")
+
+    def wait_for_start(self) -> None:
+        deadline = time.monotonic() + SECONDS
+        while not self.said("started"):
+            if self.process.poll() is not None or time.monotonic() > deadline:
+                raise RuntimeError(f"the pipeline has not started:\n{self.log.read_text(errors='replace')[-5000:]}")
+            time.sleep(0.05)
+
+    def members(self) -> dict[int, bytes]:
+        """The processes of this group that have not ended, with their command lines."""
+        found = {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                try:
+                    state, _, group = (entry / "stat").read_text().rpartition(")")[2].split()[:3]
+                    if int(group) == self.process.pid and state != "Z":
+                        found[int(entry.name)] = (entry / "cmdline").read_bytes()
+                except OSError:
+                    continue  # gone meanwhile
+        return found
+
+    def executors(self) -> list[int]:
+        """Those that run tasks and are not the driver."""
+        return [pid for pid, line in self.members().items() if b"CoarseGrainedExecutorBackend" in line]
+
+    def kill(self) -> None:
+        """Kills all of them, and returns when they are gone."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+        while self.members():
+            time.sleep(0.02)
+
+
+def records(path: Path) -> list[str]:
+    with mmapqueue.Queue(None, path) as queue:
+        return [message.data.decode() for message in queue.pop_many(10_000_000)]
+
+
+def faults(directory: Path, values: int) -> list[str]:
+    """What is not as it has to be when the values 0 … have gone through, each of them twice."""
+    found = []
+    copied = [record for part in sorted((directory / "copy").glob("p=*")) for record in records(part)]
+    times = Counter(copied)
+    expected = {f"seen {i}" for i in range(values)}
+    found += [f"{record!r} was written {count} times" for record, count in times.items() if count != 1]
+    found += [f"{record!r} is missing" for record in sorted(expected - times.keys())]
+    found += [f"{record!r} was never there" for record in sorted(times.keys() - expected)]
+    history = defaultdict(list)
+    for record in records(directory / "counts"):
+        digit, count = record.split(":")
+        history[digit].append(int(count))
+    for digit in sorted({str(i % 10) for i in range(values)} | history.keys()):
+        total = 2 * sum(1 for i in range(values) if str(i)[-1] == digit)
+        if history[digit] != sorted(set(history[digit])):
+            found.append(f"the counts of {digit} go back or come twice: {history[digit]}")
+        if history[digit][-1:] != [total]:
+            found.append(f"the last count of {digit} is {history[digit][-1:]}, expected {total}")
+    for queue in ("copy", "counts"):
+        left = [str(file) for file in (directory / queue / ".staging").rglob("*") if file.is_file()]
+        found += [f"{file} was left behind" for file in left]
+    return found
+
+
+def push(queue: mmapqueue.Queue, first: int, end: int, chance: random.Random) -> None:
+    """Each value twice, in any order."""
+    values = [b"%d" % i for i in range(first, end)] * 2
+    chance.shuffle(values)
+    queue.push_many(values)
+
+
+def epochs(directory: Path) -> int:
+    """How many the two queries have begun."""
+    return sum(1 for _ in directory.glob("*-checkpoint/offsets/[0-9]*"))
+
+
+def wait_for_epochs(directory: Path, count: int, pipeline: Pipeline) -> None:
+    deadline = time.monotonic() + SECONDS
+    while epochs(directory) < count and pipeline.process.poll() is None and time.monotonic() < deadline:
+        time.sleep(0.02)
+
+
+def run(kills: int, directory: Path, master: str = "local[2,4]", seed: int = 0, longest: float = 3.0) -> dict[str, int]:
+    """Does it; raises AssertionError when a row is missing or there twice."""
+    chance = random.Random(seed)
+    values = 0
+    killed_executors = ended = 0
+    with mmapqueue.Queue(None, directory / "source", capacity="256m") as source:
+        for _ in range(kills):
+            push(source, values, values + ROUND // 2, chance)
+            values += ROUND // 2
+            pipeline = Pipeline(directory, master, once=False)
+            try:
+                pipeline.wait_for_start()
+                if chance.random() < 0.7:
+                    # Else the kill mostly comes while nothing is written yet.
+                    wait_for_epochs(directory, epochs(directory) + chance.randint(1, 3), pipeline)
+                time.sleep(chance.uniform(0, longest))
+                executors = pipeline.executors()
+                if executors and chance.random() < 0.5:
+                    os.kill(chance.choice(executors), signal.SIGKILL)
+                    killed_executors += 1
+                    time.sleep(chance.uniform(0, longest))
+                ended += pipeline.process.poll() is not None  # one task has failed too often
+            finally:
+                pipeline.kill()
+        for _ in range(MISHAPS):
+            pipeline = Pipeline(directory, master, once=True)
+            try:
+                pipeline.process.wait(SECONDS)
+            finally:
+                pipeline.kill()
+            if pipeline.said("ended") and pipeline.process.returncode == 0:
+                break
+        else:
+            raise RuntimeError(f"the pipeline does not end:\n{pipeline.log.read_text(errors='replace')[-5000:]}")
+    found = faults(directory, values)
+    assert not found, "\n".join([f"kills={kills} seed={seed} master={master}: {len(found)} faults", *found[:20]])
+    committed = [int(path.name) for path in (directory / "copy-checkpoint/commits").iterdir() if path.name.isdigit()]
+    return {
+        "kills": kills,
+        "executors killed alone": killed_executors,
+        "ended by failed tasks": ended,
+        "epochs": max(committed) + 1,
+        "records in": 2 * values,
+        "records out, each once": values,
+    }
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("kills", type=int)
+    parser.add_argument("--master", default="local[2,4]")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 30))
+    parser.add_argument("--directory", type=Path, help="where the queues lie; a new one in the temporary directory")
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="spark-kill-") as temporary:
+        directory = arguments.directory or Path(temporary)
+        print(f"{arguments.kills} kills, seed {arguments.seed}, {arguments.master}, {directory}", flush=True)
+        print(json.dumps(run(arguments.kills, directory, arguments.master, arguments.seed)))
+
+
+if __name__ == "__main__":
+    main()
