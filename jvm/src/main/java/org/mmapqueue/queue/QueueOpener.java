@@ -107,10 +107,10 @@ final class QueueOpener {
             try {
                 Locator.Place place = Locator.findEnd(reader, meta.writing(), meta.closedAt());
                 tail = new Tail(meta.writing(), place.offset(), place.lastTimestamp());
+                new TailCheck(storage, path, meta.fields().uuidLow(), swapper, reader).run(meta.writing());
             } finally {
                 reader.leave();
             }
-            new TailCheck(storage, path, settings.geometry(), meta.fields().uuidLow()).run(meta.writing());
             // Whoever acked while nobody wrote may have left that in memory alone.
             for (ConsumerCursors cursors : registry.cursors()) {
                 cursors.force();

@@ -113,6 +113,11 @@ public final class Segment {
         if (getLong(SegmentDescriptor.ID) != id) {
             return "segment id is " + getLong(SegmentDescriptor.ID) + ", expected " + id;
         }
+        int first = firstRecord();
+        if (first != 0 && (first < SegmentDescriptor.LENGTH || first >= bytes.limit() || first % Long.BYTES != 0)) {
+            return "the first record is at " + first + ", expected 0 or a multiple of 8 in " + SegmentDescriptor.LENGTH
+                    + ".." + (bytes.limit() - Long.BYTES);
+        }
         return null;
     }
 

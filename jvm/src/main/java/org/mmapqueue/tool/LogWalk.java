@@ -200,12 +200,12 @@ final class LogWalk {
         return true;
     }
 
-    // Nobody wipes them before the next records are stored there.
     private void checkZeros() throws IOException {
         for (int at = offset; at < geometry.segmentSize(); at += Long.BYTES) {
             long word = slot.bytes() == null ? 0 : slot.bytes().getLong(at);
             if (word != 0) {
-                found.corrupt(slot.path(), new Mismatch(at, Mismatch.hex(word), "zeros behind the end of the log"));
+                found.torn(slot.path(), at, "something behind the end of the log, " + Mismatch.hex(word)
+                        + "; the next open wipes it");
                 found.residue = true;
                 return;
             }

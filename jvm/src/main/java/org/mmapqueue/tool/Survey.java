@@ -253,6 +253,10 @@ final class Survey implements Closeable {
                     + " and writing " + writing + ", expected a multiple of " + facts.segmentSize()
                     + ", 0 <= reclaimed <= writing");
         }
+        if (clean && reclaimed() > slowest()) {
+            corrupt(file, MetaImage.Word.RECLAIMED.at(), "found reclaimed " + reclaimed() + ", expected at most "
+                    + slowest() + ", where the slowest consumer is");
+        }
         long held = geometry.segmentOfEnd(Math.max(0, writing)) - geometry.segmentOf(slowest());
         if (held >= facts.capacity()) {
             corrupt(file, MetaImage.Word.WRITING.at(), "found writing " + writing + ", " + held + " segments ahead of"

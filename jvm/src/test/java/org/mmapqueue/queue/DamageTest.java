@@ -340,25 +340,6 @@ class DamageTest {
         assertRefused(damaged, writing / SEGMENT + "_segment.dat");
     }
 
-    /** All cursors 0 are in order, and those of an empty queue: the next push would overwrite the log. */
-    /** No record is hurt; but one that is pushed up to there would be followed by what looks like another. */
-    @Test
-    void aByteBehindTheEndOfAClosedQueueIsRefusedUntilItIsRepaired() {
-        long end = Directories.word(clean.resolve("meta.dat"), 512);
-        String last = end / SEGMENT + "_segment.dat";
-        int from = (int) (end % SEGMENT);
-        assertTrue(from > 0 && from < SEGMENT - 200, "the log ends at byte " + from);
-        for (int at : new int[] {from, from + 7, from + 100, SEGMENT - 1}) {
-            Path damaged = copy(clean);
-            Directories.flip(damaged.resolve(last), at, 0x20);
-            CorruptException refused = assertRefused(damaged, last);
-            assertEquals(at, refused.position());
-            assertTrue(refused.getMessage().contains("found 0x20"), refused.getMessage());
-            Repairer.repairInPlace(damaged, Progress.NONE);
-            assertEquals(RECORDS, assertTruthOrError(damaged));
-        }
-    }
-
     /** What was pushed and closed since then is not overwritten without a word. */
     @Test
     void aMetaPageOfAnEarlierCleanCloseIsRefused() {
@@ -413,6 +394,7 @@ class DamageTest {
         }
     }
 
+    /** All cursors 0 are in order, and those of an empty queue: the next push would overwrite the log. */
     @Test
     void aLostSectorOfCursorsIsRefused() {
         Path damaged = copy(clean);
