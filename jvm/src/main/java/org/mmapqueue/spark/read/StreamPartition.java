@@ -25,6 +25,7 @@ final class StreamPartition implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(StreamPartition.class);
     /** Stands in the system properties while a query uses a consumer: seen by all copies of these classes. */
     private static final String TOKEN = "mmapqueue.stream:";
+    private static final String DEFAULT = "default";
 
     private final PartitionDirectory directory;
     private final String token;
@@ -66,8 +67,18 @@ final class StreamPartition implements AutoCloseable {
         }
         queue = opened;
         consumer = own;
+        warnOfDefault(consumerName);
         QueueStats stats = queue.stats();
         mostHeld = Math.max(0, stats.capacitySegments() / 2 - 1) * (long) stats.segmentSize();
+    }
+
+    // A trap: a queue begins with it, and nobody has to know of it until the ring is full.
+    private void warnOfDefault(String own) {
+        if (!own.equals(DEFAULT) && queue.consumers().contains(DEFAULT)) {
+            LOG.warn("the queue in {} has a consumer named {} besides the query's, {}: what it has not acked is held."
+                    + " Delete it when nobody reads by it, or the queue will be full one day", directory.path(),
+                    DEFAULT, own);
+        }
     }
 
     private IllegalStateException inUse(String name, String holder, Exception cause) {
