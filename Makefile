@@ -25,6 +25,10 @@ SPARK_READY := $(SPARK_VENV)/.ready
 VENV_READY    := $(VENV)/.requirements
 PACKAGE_READY := $(VENV)/.package
 
+# Beside the other requirements, so that the tests without them stay without them.
+CONNECT       := $(VENV)/connect
+CONNECT_READY := $(CONNECT)/.requirements
+
 # Directories are prerequisites too: that is how a deleted file is noticed.
 BUILD_FILES := build.gradle settings.gradle gradle.properties gradle/libraries.gradle
 JVM_BUILD   := $(BUILD_FILES) jvm/build.gradle jvm/libraries.lock LICENSE
@@ -37,7 +41,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python test-spark test-spark-all bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage fuzz spark-kill lint format bench demo demo-clean lock clean distclean
+.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage fuzz spark-kill lint format bench demo demo-clean lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -62,6 +66,9 @@ test-spark: $(SPARK_READY) $(JAR) ## Run the tests of the data source with anoth
 
 test-spark-all: ## Run them with each Spark that is supported
 	for version in $(SPARKS); do $(MAKE) --no-print-directory test-spark SPARK=$$version || exit 1; done
+
+test-connect: $(PACKAGE_READY) $(JAR) $(CONNECT_READY) ## Run the tests over Spark Connect (80 MB more to download)
+	PYTHONPATH=$(CONNECT) $(PY) -m pytest tests/spark/test_connect.py
 
 soak: $(TEST_CP) ## Count every message of 4 producers and 4 consumers (N=10000000 of 1 KiB)
 	java -Xmx64m @$(TEST_CP) org.mmapqueue.soak.ManyThreads $(N)
@@ -171,7 +178,7 @@ demo-clean: ## Remove what the demo has left
 
 lock: ## Lock the libraries and requirements anew (needs uv)
 	$(GRADLE) lockLibraries
-	for name in build dev; do \
+	for name in build dev connect; do \
 	    uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
 	        --quiet --upgrade --output-file requirements/$$name.lock requirements/$$name.in || exit 1; \
 	done
@@ -212,6 +219,11 @@ $(VENV_READY): requirements/build.lock requirements/dev.lock
 	$(PYTHON) -m venv $(VENV)
 	$(PY) -m pip install --quiet --require-hashes -r requirements/build.lock
 	$(PY) -m pip install --quiet --require-hashes --no-build-isolation -r requirements/dev.lock
+	@touch $@
+
+$(CONNECT_READY): requirements/connect.lock $(VENV_READY)
+	rm -rf $(CONNECT)
+	$(PY) -m pip install --quiet --require-hashes --no-deps --target $(CONNECT) -r requirements/connect.lock
 	@touch $@
 
 # Editable: a change in python/src counts at once.

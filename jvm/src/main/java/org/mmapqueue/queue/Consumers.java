@@ -230,6 +230,11 @@ final class Consumers implements Closeable {
         }
     }
 
+    /** Whether this process owns a consumer now. */
+    synchronized boolean owns(String name) {
+        return open.containsKey(name);
+    }
+
     /** The consumers that this process owns now. */
     synchronized List<ConsumerCore> owned() {
         return new ArrayList<>(open.values());

@@ -427,6 +427,16 @@ public final class MmapQueue implements AutoCloseable {
     }
 
     /**
+     * Whether this process owns a consumer, by whichever handle.
+     *
+     * @param name its name
+     * @return whether {@link #consumer(String, StartAt)} has taken it up here, and nobody has closed it since
+     */
+    public boolean owns(String name) {
+        return core().owns(name);
+    }
+
+    /**
      * How far each consumer is.
      *
      * @return one for each name of {@link #consumers}, in the same order

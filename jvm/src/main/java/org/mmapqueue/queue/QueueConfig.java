@@ -2,6 +2,7 @@ package org.mmapqueue.queue;
 
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
@@ -108,6 +109,17 @@ public final class QueueConfig {
 
     long number(ConfigKey key) {
         return Long.parseLong(text(key));
+    }
+
+    /** This, and a value for a key that is not set. */
+    QueueConfig orElse(ConfigKey key, long value) {
+        if (isSet(key)) {
+            return this;
+        }
+        Map<ConfigKey, String> more = new EnumMap<>(ConfigKey.class);
+        more.putAll(values);
+        more.put(key, key.normal(Long.toString(value)));
+        return new QueueConfig(queueDir, more);
     }
 
     boolean flag(ConfigKey key) {

@@ -230,6 +230,10 @@ final class QueueCore {
         });
     }
 
+    boolean owns(String consumer) {
+        return onConsumer(consumer, () -> consumers.owns(consumer));
+    }
+
     List<ConsumerStats> consumerStats() {
         return onConsumer("*", () -> {
             registry.refresh();

@@ -80,6 +80,11 @@ final class QueueOpener {
             }
         }
         meta = directory.openMeta(found);
+        if (!settings.readOnly() && found.version() == 2) {
+            // Not set: as the directory has it, as with all that is kept there.
+            settings = Settings.forExisting(config.orElse(ConfigKey.RETAIN_MS, Math.max(0, meta.retainMillis()))
+                    .orElse(ConfigKey.RETAIN_BYTES, Math.max(0, meta.retainBytes())), found);
+        }
         Geometry geometry = settings.geometry();
         SegmentRing ring = new SegmentRing(storage, path, geometry);
         registry = new Registry(storage, path, meta);

@@ -6,6 +6,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.stream.Stream;
 
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
@@ -16,9 +18,12 @@ import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.expressions.Transform;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
+import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.spark.common.NewQueue;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionDirectory;
@@ -32,12 +37,15 @@ import org.mmapqueue.spark.common.RecordSchema;
  * spark.sql.catalog.q.path = /data/queues
  * </pre>
  *
- * <p>{@code q.events} is the queue in {@code /data/queues/events}. There are no namespaces. Other options of the catalog
- * are those of all its tables. Any number of threads.
+ * <p>{@code q.events} is the queue in {@code /data/queues/events}, and {@code q.`/data/other`} one that lies elsewhere.
+ * A catalog called mmapqueue needs no path, and then knows queues by such names alone: {@code SELECT * FROM
+ * mmapqueue.`/data/events`}. There are no namespaces. Other options of the catalog are those of all its tables. Any
+ * number of threads.
  */
 public class QueueCatalog implements TableCatalog {
     private String name;
     private Options options;
+    /** Null when queues are named by their paths alone. */
     private Path root;
 
     /** Made by Spark, which calls {@link #initialize} next. */
@@ -48,7 +56,8 @@ public class QueueCatalog implements TableCatalog {
     public void initialize(String catalog, CaseInsensitiveStringMap values) {
         name = catalog;
         options = new Options(values);
-        root = options.path();
+        boolean byPath = catalog.equals(MmapQueueProvider.NAME) && !options.isSet(Options.PATH);
+        root = byPath ? null : options.path();
     }
 
     @Override
@@ -59,6 +68,9 @@ public class QueueCatalog implements TableCatalog {
     @Override
     public Identifier[] listTables(String[] namespace) throws NoSuchNamespaceException {
         checkNamespace(namespace);
+        if (root == null) {
+            return new Identifier[0];
+        }
         try (Stream<Path> entries = Files.list(root)) {
             return entries.filter(PartitionDirectory::isQueue).map(each -> each.getFileName().toString()).sorted()
                     .map(each -> Identifier.of(namespace, each)).toArray(Identifier[]::new);
@@ -70,10 +82,10 @@ public class QueueCatalog implements TableCatalog {
 
     @Override
     public Table loadTable(Identifier table) throws NoSuchTableException {
-        if (table.namespace().length > 0 || !isName(table.name()) || !PartitionDirectory.isQueue(path(table))) {
+        if (table.namespace().length > 0 || !isName(table.name()) || !PartitionDirectory.isQueue(path(table.name()))) {
             throw new NoSuchTableException(table);
         }
-        return table(table, Map.of());
+        return table(table.name(), new TreeMap<>(String.CASE_INSENSITIVE_ORDER));
     }
 
     @Override
@@ -81,63 +93,96 @@ public class QueueCatalog implements TableCatalog {
     public Table createTable(Identifier table, StructType schema, Transform[] partitions,
             Map<String, String> properties) throws TableAlreadyExistsException, NoSuchNamespaceException {
         checkNamespace(table.namespace());
-        if (!isName(table.name())) {
-            throw new IllegalArgumentException("table " + table.name() + ": a queue's name is a directory's name");
+        String queue = table.name();
+        if (!isName(queue)) {
+            throw new IllegalArgumentException("table " + queue + ": a queue is named by a directory"
+                    + (root == null ? "'s absolute path" : " in " + root + ", or by an absolute path"));
         }
         if (partitions.length > 0) {
-            throw new IllegalArgumentException("table " + table.name() + ": a queue is not partitioned by columns; its"
+            throw new IllegalArgumentException("table " + queue + ": a queue is not partitioned by columns; its"
                     + " option partitions = n makes n partitions");
         }
-        if (!schema.isEmpty() && !RecordSchema.hasColumnsOf(schema)) {
-            throw new IllegalArgumentException("table " + table.name() + ": the columns " + schema.catalogString()
+        if (!RecordSchema.hasColumnsOf(withBinaryValue(schema))) {
+            throw new IllegalArgumentException("table " + queue + ": the columns " + schema.catalogString()
                     + " are not those of a queue: " + RecordSchema.READ.catalogString());
         }
-        if (PartitionDirectory.isQueue(path(table))) {
+        SortedMap<String, String> given = CreateOptions.of(queue, properties);
+        if (PartitionDirectory.isQueue(path(queue))) {
             throw new TableAlreadyExistsException(table);
         }
-        QueueTable made = table(table, properties);
-        NewQueue.make(made.path(), made.options());
+        QueueTable made = table(queue, given);
+        try {
+            NewQueue.make(made.path(), made.options());
+        } catch (ConfigException e) {
+            throw new IllegalArgumentException("table " + queue + ": " + e.getMessage(), e);
+        }
         return made;
+    }
+
+    // Text is written as its bytes, so a table may be made of it, too.
+    private static StructType withBinaryValue(StructType schema) {
+        StructType columns = new StructType();
+        for (StructField each : schema.fields()) {
+            boolean text = each.name().equalsIgnoreCase(RecordSchema.VALUE)
+                    && each.dataType().equals(DataTypes.StringType);
+            columns = columns.add(each.name(), text ? DataTypes.BinaryType : each.dataType(), each.nullable());
+        }
+        return columns;
     }
 
     @Override
     public Table alterTable(Identifier table, TableChange... changes) {
-        throw new UnsupportedOperationException("a queue can not be altered by ALTER TABLE");
+        throw new UnsupportedOperationException("a queue can not be altered by ALTER TABLE: its columns are fixed,"
+                + " and " + path(table.name()) + " keeps the configuration that it was made with");
     }
 
     @Override
     public boolean dropTable(Identifier table) {
-        throw new UnsupportedOperationException("a queue is not dropped by DROP TABLE, as others may have it open:"
-                + " delete its directory " + path(table));
+        throw new UnsupportedOperationException("a queue is not dropped or replaced in SQL, as others may have it"
+                + " open: delete its directory " + path(table.name()));
     }
 
     @Override
     public void renameTable(Identifier from, Identifier to) {
         throw new UnsupportedOperationException("a queue is not renamed by ALTER TABLE, as others may have it open:"
-                + " rename its directory " + path(from));
+                + " rename its directory " + path(from.name()));
     }
 
     /**
-     * Where a table lies.
+     * What may be done to the queue that a table is.
      *
-     * @param table its identifier
-     * @return its directory, there or not
+     * @param table its name
+     * @return acts on a queue that is there
+     * @throws IllegalArgumentException when there is none
      */
-    protected final Path path(Identifier table) {
-        return root.resolve(table.name());
+    final QueueAdmin admin(String table) {
+        if (!isName(table) || !PartitionDirectory.isQueue(path(table))) {
+            throw new IllegalArgumentException("table " + table + ": there is no such queue"
+                    + (root == null ? ", and catalog " + name + " has no path: name it by its own" : " in " + root));
+        }
+        return new QueueAdmin(path(table), options);
     }
 
-    private QueueTable table(Identifier table, Map<String, String> properties) {
+    // An absolute name counts as it is.
+    private Path path(String table) {
+        return root == null ? Path.of(table).normalize() : root.resolve(table).normalize();
+    }
+
+    // Names of options mean the same in any case: so does the map.
+    private QueueTable table(String table, SortedMap<String, String> given) {
         Map<String, String> all = new HashMap<>(options.all().asCaseSensitiveMap());
-        properties.forEach((key, value) -> all.put(key.startsWith(OPTION_PREFIX)
-                ? key.substring(OPTION_PREFIX.length()) : key, value));
-        all.keySet().removeIf(Options.PATH::equalsIgnoreCase);
+        all.keySet().removeIf(key -> key.equalsIgnoreCase(Options.PATH) || given.containsKey(key));
+        all.putAll(given);
         all.put(Options.PATH, path(table).toString());
         return new QueueTable(new Options(new CaseInsensitiveStringMap(all)));
     }
 
-    private static boolean isName(String table) {
-        return !table.isEmpty() && !table.contains("/") && !table.equals(".") && !table.equals("..");
+    private boolean isName(String table) {
+        if (table.indexOf('\0') >= 0) {
+            return false;
+        }
+        return table.startsWith("/") || root != null && !table.isEmpty() && !table.contains("/") && !table.equals(".")
+                && !table.equals("..");
     }
 
     private static void checkNamespace(String[] namespace) throws NoSuchNamespaceException {

@@ -19,9 +19,11 @@ import org.mmapqueue.queue.QueueStats;
  * Gauges for each queue that this process has open, as long as it has it open. Any number of threads.
  *
  * <p>A queue in {@code /data/events} has gauges {@code events.records}, {@code events.lag} and so on; one whose name is
- * taken has a number behind it; a partition {@code /data/events/p=0} has {@code events.p0.records}.
+ * taken has a number behind it; a partition {@code /data/events/p=0} has {@code events.p0.records}. {@code openQueues}
+ * is there always: Spark takes up no registry that is empty when the plugin has begun.
  */
 final class QueueGauges implements QueueListener, AutoCloseable {
+    private static final String OPEN_QUEUES = "openQueues";
     private static final long NONE = 0;
 
     private final MetricRegistry registry;
@@ -34,7 +36,12 @@ final class QueueGauges implements QueueListener, AutoCloseable {
      */
     QueueGauges(MetricRegistry registry) {
         this.registry = registry;
+        registry.register(OPEN_QUEUES, (Gauge<Integer>) this::count);
         MmapQueue.addListener(this);
+    }
+
+    private synchronized int count() {
+        return names.size();
     }
 
     @Override

@@ -3,6 +3,7 @@ package org.mmapqueue.spark;
 import java.nio.file.Path;
 import java.util.EnumSet;
 import java.util.HashMap;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -28,6 +29,11 @@ final class QueueTable implements SupportsRead, SupportsWrite {
     private static final Set<TableCapability> CAPABILITIES = EnumSet.of(TableCapability.BATCH_READ,
             TableCapability.MICRO_BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.STREAMING_WRITE,
             TableCapability.TRUNCATE, TableCapability.ACCEPT_ANY_SCHEMA);
+
+    /** What is said of a table in another way, or by Spark's own catalog alone. */
+    private static final Set<String> NOT_OPTIONS = Set.of(Options.PATH, TableCatalog.PROP_LOCATION,
+            TableCatalog.PROP_OWNER, TableCatalog.PROP_PROVIDER, TableCatalog.PROP_EXTERNAL,
+            TableCatalog.PROP_IS_MANAGED_LOCATION);
 
     private final Options properties;
     private final Path path;
@@ -57,7 +63,11 @@ final class QueueTable implements SupportsRead, SupportsWrite {
     @Override
     public Map<String, String> properties() {
         Map<String, String> all = new TreeMap<>();
-        properties.all().asCaseSensitiveMap().forEach((name, value) -> all.put(TableCatalog.OPTION_PREFIX + name, value));
+        properties.all().asCaseSensitiveMap().forEach((name, value) -> {
+            if (!NOT_OPTIONS.contains(name.toLowerCase(Locale.ROOT))) {
+                all.put(TableCatalog.OPTION_PREFIX + name, value);
+            }
+        });
         all.put(TableCatalog.PROP_PROVIDER, MmapQueueProvider.NAME);
         all.put(TableCatalog.PROP_LOCATION, path.toUri().toString());
         if (PartitionDirectory.isQueue(path)) {
@@ -89,7 +99,7 @@ final class QueueTable implements SupportsRead, SupportsWrite {
 
     @Override
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-        return new QueueWriteBuilder(path, merged(info.options()), info);
+        return new QueueWriteBuilder(path, merged(info.options()), SqlWriteInfo.of(info));
     }
 
     /** As query progress names a source or a sink. */

@@ -91,6 +91,23 @@ class ConsumerLifeTest {
     }
 
     @Test
+    void aProcessKnowsWhichItOwns() {
+        queue.createConsumer("made", StartAt.EARLIEST);
+        assertFalse(queue.owns("made"));
+        assertFalse(queue.owns("default"));
+        assertFalse(queue.owns("nobody"));
+        Consumer made = queue.consumer("made", StartAt.EARLIEST);
+        try (MmapQueue again = MmapQueue.openToRead(directory)) {
+            assertTrue(again.owns("made"), "by whichever handle");
+        }
+        made.close();
+        assertFalse(queue.owns("made"));
+        queue.consumer("made", StartAt.EARLIEST);
+        queue.deleteConsumer("made");
+        assertFalse(queue.owns("made"));
+    }
+
+    @Test
     void aNewOneBeginsWhereItIsTold() {
         push(40);
         Payload.drain(queue);

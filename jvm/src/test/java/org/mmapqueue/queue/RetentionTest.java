@@ -162,6 +162,21 @@ class RetentionTest {
     }
 
     @Test
+    void aWriterThatSaysNothingOfItLeavesItAsItIs() {
+        open(DAY, 1 << 20);
+        pushAndAck(100);
+        queue.close();
+        queue = MmapQueue.open(QueueConfig.builder(directory).build());
+        assertEquals(Long.toString(DAY), queue.config().asMap().get("retain_ms"));
+        assertEquals("1048576", queue.config().asMap().get("retain_bytes"));
+        assertEquals(0, queue.firstOffset());
+        queue.close();
+        queue = MmapQueue.open(QueueConfig.builder(directory).retainMillis(0).build());
+        assertEquals("0", queue.config().asMap().get("retain_ms"));
+        assertEquals("1048576", queue.config().asMap().get("retain_bytes"));
+    }
+
+    @Test
     void theNextWriterMayChangeIt() {
         open(0, 1 << 20);
         pushAndAck(100);

@@ -1,0 +1,68 @@
+package org.mmapqueue.spark;
+
+import java.util.Optional;
+
+import org.apache.spark.sql.connector.write.LogicalWriteInfo;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.util.CaseInsensitiveStringMap;
+
+import org.mmapqueue.spark.common.RecordSchema;
+
+/**
+ * A write whose only column is called value. SQL inserts by position: {@code INSERT INTO t VALUES ('a')} has a column
+ * {@code col1}.
+ */
+final class SqlWriteInfo implements LogicalWriteInfo {
+    private final LogicalWriteInfo info;
+    private final StructType schema;
+
+    private SqlWriteInfo(LogicalWriteInfo info, StructType schema) {
+        this.info = info;
+        this.schema = schema;
+    }
+
+    /**
+     * The write as its columns are meant.
+     *
+     * @param info what Spark says of it
+     * @return the same, unless there is a single column, of a value's type
+     */
+    static LogicalWriteInfo of(LogicalWriteInfo info) {
+        StructType schema = info.schema();
+        if (schema.length() != 1) {
+            return info;
+        }
+        DataType type = schema.fields()[0].dataType();
+        if (!type.equals(DataTypes.StringType) && !type.equals(DataTypes.BinaryType)) {
+            return info;
+        }
+        return new SqlWriteInfo(info, new StructType().add(RecordSchema.VALUE, type, schema.fields()[0].nullable()));
+    }
+
+    @Override
+    public CaseInsensitiveStringMap options() {
+        return info.options();
+    }
+
+    @Override
+    public String queryId() {
+        return info.queryId();
+    }
+
+    @Override
+    public StructType schema() {
+        return schema;
+    }
+
+    @Override
+    public Optional<StructType> rowIdSchema() {
+        return info.rowIdSchema();
+    }
+
+    @Override
+    public Optional<StructType> metadataSchema() {
+        return info.metadataSchema();
+    }
+}

@@ -1,0 +1,265 @@
+"""Queues in SQL: a catalog of the queues in a directory, tables of Spark's own catalog, and queues by their paths."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark import __version__ as spark_version
+from pyspark.errors import AnalysisException, IllegalArgumentException, UnsupportedOperationException
+from pyspark.sql import Row, SparkSession
+
+import mmapqueue
+
+from .conftest import SMALL, Fill, QueryFailed
+
+CATALOG = "org.mmapqueue.spark.QueueCatalog"
+
+Sql = Callable[[str], list[Row]]
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    path = tmp_path / "queues"
+    path.mkdir()
+    return path
+
+
+@pytest.fixture
+def session(spark: SparkSession, root: Path) -> SparkSession:
+    """A session with a catalog q, of its own: Spark makes each catalog once for a session."""
+    own = spark.newSession()
+    own.conf.set("spark.sql.catalog.q", CATALOG)
+    own.conf.set("spark.sql.catalog.q.path", str(root))
+    return own
+
+
+@pytest.fixture
+def sql(session: SparkSession) -> Sql:
+    return lambda text: session.sql(text).collect()
+
+
+@pytest.fixture
+def events(fill: Fill, root: Path) -> Path:
+    """A queue with five records."""
+    fill([b"%d" % i for i in range(5)], path=root / "events")
+    return root / "events"
+
+
+def values(sql: Sql, table: str) -> list[bytes]:
+    return [bytes(row.value) for row in sql(f"SELECT value FROM {table} ORDER BY partition, offset")]
+
+
+def properties(sql: Sql, table: str) -> dict[str, str]:
+    return {row.key: row.value for row in sql(f"SHOW TBLPROPERTIES {table}")}
+
+
+@pytest.mark.usefixtures("events")
+def test_the_queues_in_the_directory_are_its_tables(sql: Sql, root: Path, fill: Fill) -> None:
+    fill(1, path=root / "parts", partition=0)
+    (root / "no-queue").mkdir()
+    (root / "file").touch()
+    assert [row.tableName for row in sql("SHOW TABLES IN q")] == ["events", "parts"]
+    assert [row.tableName for row in sql("SHOW TABLES IN q LIKE 'e*'")] == ["events"]
+
+
+@pytest.mark.usefixtures("events")
+def test_select(sql: Sql, session: SparkSession) -> None:
+    rows = sql("SELECT offset, partition, CAST(value AS STRING) AS text FROM q.events WHERE offset BETWEEN 1 AND 2")
+    assert rows == [Row(offset=1, partition=0, text="1"), Row(offset=2, partition=0, text="2")]
+    assert sql("SELECT count(*), min(offset), max(offset) FROM q.events") == [(5, 0, 4)]
+    sql("USE q")
+    assert values(sql, "events") == [b"0", b"1", b"2", b"3", b"4"]
+    assert session.read.option("startingOffsets", "3").table("q.events").count() == 2
+
+
+def test_describe_shows_the_state(sql: Sql, events: Path) -> None:
+    columns = [(row.col_name, row.data_type) for row in sql("DESCRIBE q.events")][:4]
+    assert columns == [("value", "binary"), ("partition", "int"), ("offset", "bigint"), ("timestamp", "timestamp")]
+    described = {row.col_name: row.data_type for row in sql("DESCRIBE EXTENDED q.events")}
+    assert described["Provider"] == "mmapqueue"
+    assert described["Location"] == events.as_uri() + "/"
+    assert 'queue.latestOffsets={"0":5}' in described["Table Properties"]
+    state = properties(sql, "q.events")
+    capacity = str(SMALL["queue_capacity_segments"] * 4096)
+    assert int(state.pop("queue.bytes")) > 5
+    assert state == {
+        "queue.partitions": "1",
+        "queue.earliestOffsets": '{"0":0}',
+        "queue.latestOffsets": '{"0":5}',
+        "queue.records": "5",
+        "queue.segmentSize": "4096",
+        "queue.capacityBytes": capacity,
+        "queue.consumer.default": '{"0":0}',
+    }
+    sql("INSERT INTO q.events (value) VALUES ('x')")
+    assert properties(sql, "q.events")["queue.records"] == "6"
+
+
+def test_describe_says_what_is_wrong(sql: Sql, events: Path) -> None:
+    (events / "meta.dat").write_bytes(b"x" * 8192)
+    assert "meta.dat" in properties(sql, "q.events")["queue.error"]
+
+
+@pytest.mark.usefixtures("events")
+def test_insert(sql: Sql, session: SparkSession) -> None:
+    sql("INSERT INTO q.events VALUES ('a'), ('b')")
+    sql("INSERT INTO q.events VALUES (X'00ff')")
+    sql("INSERT INTO q.events (value) VALUES ('c')")
+    sql("INSERT INTO q.events SELECT upper(CAST(value AS STRING)) FROM q.events WHERE offset = 5")
+    session.range(1).selectExpr("'frame' AS value").writeTo("q.events").append()
+    assert values(sql, "q.events")[5:] == [b"a", b"b", b"\x00\xff", b"c", b"A", b"frame"]
+
+
+@pytest.mark.usefixtures("events")
+def test_what_can_not_be_inserted(sql: Sql) -> None:
+    for statement, said in {
+        "INSERT INTO q.events VALUES (1)": "value",
+        "INSERT INTO q.events VALUES ('a', 'b')": "value",
+        "INSERT OVERWRITE q.events VALUES ('a')": "append",
+        "TRUNCATE TABLE q.events": "truncate",
+        "DELETE FROM q.events WHERE offset = 1": "delete",
+        "UPDATE q.events SET value = X'00'": "UPDATE",
+    }.items():
+        with pytest.raises(QueryFailed, match=said):
+            sql(statement)
+    assert len(values(sql, "q.events")) == 5
+
+
+def test_create(sql: Sql, root: Path) -> None:
+    sql(
+        "CREATE TABLE q.a (value BINARY, partition INT, offset BIGINT, timestamp TIMESTAMP)"
+        " TBLPROPERTIES (partitions = 2, Segment_Size = '64k')"
+    )
+    sql("CREATE TABLE q.b USING mmapqueue OPTIONS (segment_size '64k', capacity '1m')")
+    sql("CREATE TABLE q.c (value STRING)")
+    sql("CREATE TABLE IF NOT EXISTS q.c")
+    sql(f"CREATE TABLE q.`{root / 'd'}`")
+    assert [row.tableName for row in sql("SHOW TABLES IN q")] == ["a", "b", "c", "d"]
+    assert (root / "a" / "p=1" / "meta.dat").is_file()
+    made = properties(sql, "q.a")
+    assert (made["queue.partitions"], made["queue.segmentSize"]) == ("2", "65536")
+    assert properties(sql, "q.b")["queue.capacityBytes"] == str(1 << 20)
+    sql("INSERT INTO q.b VALUES ('x')")
+    assert values(sql, "q.b") == [b"x"]
+
+
+@pytest.mark.usefixtures("events")
+def test_create_as_select(sql: Sql, session: SparkSession) -> None:
+    sql("CREATE TABLE q.copy OPTIONS (segment_size '64k') AS SELECT value FROM q.events WHERE offset > 2")
+    assert values(sql, "q.copy") == [b"3", b"4"]
+    frame = session.range(1).selectExpr("'text' AS value")
+    frame.writeTo("q.frame").tableProperty("segment_size", "64k").create()
+    assert values(sql, "q.frame") == [b"text"]
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("CREATE TABLE q.bad USING parquet", "USING parquet; allowed: USING mmapqueue"),
+        ("CREATE TABLE q.bad (a INT)", "the columns struct<a:int> are not those of a queue"),
+        ("CREATE TABLE q.bad (value INT)", "the columns struct<value:int> are not those of a queue"),
+        ("CREATE TABLE q.bad (offset BIGINT) PARTITIONED BY (offset)", "option partitions = n"),
+        ("CREATE TABLE q.bad OPTIONS (segment_size '3')", "segment_size = 3 is refused; allowed: 4096"),
+        ("CREATE TABLE q.bad OPTIONS (partitions 0)", "option partitions = 0; allowed: "),
+        ("CREATE TABLE q.bad OPTIONS (segment_sise '64k')", "option segment_sise = 64k; allowed: one of capacity"),
+        ("CREATE TABLE q.bad COMMENT 'x'", "option comment = x; allowed: one of capacity"),
+        ("CREATE TABLE q.bad LOCATION '/nowhere'", "lies where its name says"),
+        ("CREATE TABLE q.`a/b`", "table a/b: a queue is named by a directory"),
+        ("CREATE TABLE q.`..`", "table ..: a queue is named by a directory"),
+    ],
+)
+def test_what_can_not_be_created(sql: Sql, root: Path, statement: str, said: str) -> None:
+    with pytest.raises(IllegalArgumentException, match=re.escape(said)):
+        sql(statement)
+    assert list(root.iterdir()) == []
+
+
+@pytest.mark.usefixtures("events")
+def test_tables_are_not_dropped_or_altered(sql: Sql) -> None:
+    with pytest.raises(AnalysisException, match="already exists"):
+        sql("CREATE TABLE q.events")
+    for statement, said in {
+        "DROP TABLE q.events": "not dropped or replaced in SQL.*delete its directory .*/events",
+        "CREATE OR REPLACE TABLE q.events": "not dropped or replaced in SQL",
+        "ALTER TABLE q.events SET TBLPROPERTIES (a = 1)": "can not be altered",
+        "ALTER TABLE q.events ADD COLUMN a INT": "can not be altered",
+        "ALTER TABLE q.events RENAME TO q.other": "rename its directory .*/events",
+    }.items():
+        with pytest.raises(UnsupportedOperationException, match=said):
+            sql(statement)
+    assert len(values(sql, "q.events")) == 5
+
+
+@pytest.mark.usefixtures("events")
+@pytest.mark.parametrize("name", ["nope", "`..`", "`.`", "`events/../events`", "space.events", "`/nowhere`"])
+def test_what_is_no_table(sql: Sql, name: str) -> None:
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        sql(f"SELECT * FROM q.{name}")
+
+
+def test_a_directory_that_is_not_there(sql: Sql, root: Path) -> None:
+    root.rmdir()
+    with pytest.raises(QueryFailed, match=f"the directory of catalog q, {root}, can not be read"):
+        sql("SHOW TABLES IN q")
+
+
+def test_a_stream_between_tables(session: SparkSession, sql: Sql, events: Path, tmp_path: Path) -> None:
+    sql("CREATE TABLE q.out OPTIONS (segment_size '64k')")
+    writer = session.readStream.table(f"q.`{events}`").select("value").writeStream
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+    assert query.toTable("q.out").awaitTermination(180)
+    assert values(sql, "q.out") == [b"0", b"1", b"2", b"3", b"4"]
+
+
+@pytest.mark.skipif(spark_version < "4", reason="Spark's own catalog takes such sources from 4.0 on")
+def test_a_table_of_sparks_own_catalog(sql: Sql, events: Path, root: Path, request: pytest.FixtureRequest) -> None:
+    for table in ("by_path", "by_location", "later"):
+        request.addfinalizer(lambda name=table: sql(f"DROP TABLE IF EXISTS {name}"))
+    sql(f"CREATE TABLE by_path USING mmapqueue OPTIONS (path '{events}')")
+    sql(f"CREATE TABLE by_location USING mmapqueue LOCATION '{events}'")
+    sql("INSERT INTO by_path VALUES ('x')")
+    assert values(sql, "by_location") == [b"0", b"1", b"2", b"3", b"4", b"x"]
+    assert [name for name in properties(sql, "by_path") if name.startswith("option.")] == []
+    # One that is not there yet is made by the first rows, as its options say.
+    sql(f"CREATE TABLE later USING mmapqueue OPTIONS (path '{root / 'later'}', segment_size '64k')")
+    with pytest.raises(IllegalArgumentException, match=r"option path = .*/later; allowed: the directory of a queue"):
+        sql("SELECT * FROM later")
+    sql("INSERT INTO later VALUES ('x')")
+    assert properties(sql, "q.later")["queue.segmentSize"] == "65536"
+    # A table that is dropped here leaves the queue alone.
+    sql("DROP TABLE by_location")
+    assert len(values(sql, "by_path")) == 6
+
+
+def test_a_view(sql: Sql, events: Path) -> None:
+    sql(f"CREATE TEMPORARY VIEW recent USING mmapqueue OPTIONS (path '{events}', startingOffsets '3')")
+    assert values(sql, "recent") == [b"3", b"4"]
+
+
+def test_a_queue_by_its_path(spark: SparkSession, events: Path) -> None:
+    session = spark.newSession()
+    with pytest.raises(AnalysisException, match=r"UNSUPPORTED_DATASOURCE_FOR_DIRECT_QUERY|Unsupported data source"):
+        session.sql(f"SELECT * FROM mmapqueue.`{events}`")
+    # Spark asks a catalog of that name, where there is one.
+    session = spark.newSession()
+    session.conf.set("spark.sql.catalog.mmapqueue", CATALOG)
+    assert session.sql(f"SELECT count(*) FROM mmapqueue.`{events}`").collect() == [(5,)]
+    assert session.sql("SHOW TABLES IN mmapqueue").collect() == []
+    with pytest.raises(IllegalArgumentException, match="table events: a queue is named by a directory's absolute path"):
+        session.sql("CREATE TABLE mmapqueue.events")
+
+
+def test_a_catalog_needs_a_path(spark: SparkSession) -> None:
+    session = spark.newSession()
+    session.conf.set("spark.sql.catalog.q", CATALOG)
+    with pytest.raises(IllegalArgumentException, match="option path = null; allowed: the directory of a queue"):
+        session.sql("SHOW TABLES IN q")
+
+
+def test_a_queue_that_is_open_in_the_driver(spark: SparkSession, sql: Sql, events: Path) -> None:
+    with mmapqueue.Queue(spark, events) as queue:
+        queue.push(b"pushed")
+        sql("INSERT INTO q.events VALUES ('inserted')")
+        assert values(sql, "q.events")[5:] == [b"pushed", b"inserted"]
+        assert [queue.pop().data for _ in range(7)][5:] == [b"pushed", b"inserted"]

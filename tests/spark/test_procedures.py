@@ -1,0 +1,209 @@
+"""CALL q.system.…: what an administrator does to queues in SQL."""
+
+from collections.abc import Callable
+from datetime import datetime, timezone
+from pathlib import Path
+
+import pytest
+from pyspark import __version__ as spark_version
+from pyspark.errors import AnalysisException, IllegalArgumentException
+from pyspark.sql import Row, SparkSession
+
+import mmapqueue
+from conftest import Open
+
+from .conftest import SMALL, Fill, QueryFailed
+
+pytestmark = pytest.mark.skipif(spark_version < "4", reason="Spark has procedures from 4.0 on")
+
+Call = Callable[[str], list[Row]]
+
+
+@pytest.fixture
+def queue_dir(tmp_path: Path) -> Path:
+    return tmp_path / "queues" / "events"
+
+
+@pytest.fixture
+def session(spark: SparkSession, queue_dir: Path) -> SparkSession:
+    own = spark.newSession()
+    own.conf.set("spark.sql.catalog.q", "org.mmapqueue.spark.QueueCatalogWithProcedures")
+    own.conf.set("spark.sql.catalog.q.path", str(queue_dir.parent))
+    own.conf.set("spark.sql.catalog.q.max_in_mem_segments", str(SMALL["max_in_mem_segments"]))
+    return own
+
+
+@pytest.fixture
+def call(session: SparkSession) -> Call:
+    return lambda text: session.sql(f"CALL q.system.{text}").collect()
+
+
+@pytest.fixture
+def times(spark: SparkSession, queue_dir: Path) -> list[datetime]:
+    """Of ten records in one queue."""
+    with mmapqueue.Queue(spark, queue_dir, **SMALL) as queue:
+        queue.create_consumer("c")
+        queue.push_many([b"%d" % i for i in range(10)])
+        return [queue.get(i).timestamp for i in range(10)]
+
+
+@pytest.mark.usefixtures("times")
+def test_ack_and_consumers(call: Call, session: SparkSession) -> None:
+    assert call("ack(table => 'events', consumer => 'c', offset => 3)") == [(0, "c", 4)]
+    assert call("ack('events', 'c', 1)") == [(0, "c", 4)], "what is acked stays acked"
+    first, second = call("consumers('events')")
+    assert first.asDict() | {"lag_bytes": 0, "lag_micros": 0} == {
+        "partition": 0, "consumer": "default", "committed_offset": 0, "read_offset": 0, "end_offset": 10,
+        "lag_records": 10, "lag_bytes": 0, "lag_micros": 0, "unacked": 0,
+    }  # fmt: skip
+    assert (second.consumer, second.committed_offset, second.lag_records) == ("c", 4, 6)
+    assert first.lag_bytes > second.lag_bytes > 0
+    assert call("ack(table => 'events', consumer => 'c', offset => 9)") == [(0, "c", 10)]
+    # The rows are a frame like any other.
+    frame = session.sql("CALL q.system.consumers('events')").where("lag_records = 0")
+    assert [row.consumer for row in frame.collect()] == ["c"]
+
+
+def test_seek(call: Call, session: SparkSession, times: list[datetime]) -> None:
+    session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    utc = times[6].astimezone(timezone.utc).isoformat()
+    for place, offset in {
+        "'latest'": 10,
+        "'EARLIEST'": 0,
+        "7": 7,
+        "'8'": 8,
+        "10": 10,
+        f"TIMESTAMP '{utc}'": next(i for i, time in enumerate(times) if time >= times[6]),
+        f"'{utc}'": next(i for i, time in enumerate(times) if time >= times[6]),
+        "TIMESTAMP '2000-01-01 00:00:00'": 0,
+        "current_timestamp() + INTERVAL 1 HOUR": 10,
+    }.items():
+        assert call(f"seek(table => 'events', consumer => 'c', to => {place})") == [(0, "c", offset)], place
+    assert call("seek('events', 'c', 2)") == [(0, "c", 2)]
+    assert call("seek(to => 3, consumer => 'c', table => 'events')") == [(0, "c", 3)]
+
+
+@pytest.mark.usefixtures("times")
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("seek('events', 'c', 'somewhere')", "option to = somewhere; allowed: 'earliest', 'latest', an offset"),
+        ("seek('events', 'c', '2026-01-31 12:00:00')", "a time with its zone"),
+        ("seek('events', 'c', -1)", "option to = -1; allowed"),
+        ("seek('events', 'c', NULL)", "option to = NULL; allowed"),
+        ("seek('events', 'c', 11)", "11"),
+        ("seek('events', 'nobody', 1)", r"consumer nobody: .* has none of this name, but \[default, c\]"),
+        ("ack('events', 'c', 10)", "11"),
+        ("ack('events', 'c', -1)", "option offset = -1; allowed: an offset of at least 0"),
+        ("ack('events', 'c', 1, 1)", "partition 1: the queue in .* has 0 to 0"),
+        ("consumers('nope')", "table nope: there is no such queue in"),
+        ("consumers(NULL)", "option table = NULL"),
+        ("delete_consumer('events', 'nobody')", "consumer nobody: .* has none of this name"),
+        ("create_consumer('events', 'a/b')", "consumer = a/b is refused; allowed: 1 to 100 letters"),
+    ],
+)
+def test_what_is_refused(call: Call, text: str, said: str) -> None:
+    with pytest.raises(IllegalArgumentException, match=said):
+        call(text)
+    assert [row.committed_offset for row in call("consumers('events')")] == [0, 0]
+
+
+def test_a_procedure_that_is_not_there(call: Call, session: SparkSession) -> None:
+    with pytest.raises(AnalysisException, match="nope"):
+        call("nope('events')")
+    with pytest.raises(AnalysisException, match="other"):
+        session.sql("CALL q.other.ack('events', 'c', 1)")
+    with pytest.raises(AnalysisException, match="consumer"):
+        call("ack(table => 'events')")
+
+
+@pytest.mark.skipif(spark_version < "4.1", reason="SHOW PROCEDURES is new in 4.1")
+def test_procedures_are_listed(session: SparkSession) -> None:
+    listed = [row.procedure_name for row in session.sql("SHOW PROCEDURES IN q.system").collect()]
+    assert sorted(listed) == ["ack", "consumers", "create_consumer", "delete_consumer", "gc", "seek", "verify"]
+
+
+def test_partitions(call: Call, fill: Fill) -> None:
+    for partition, records in enumerate((3, 5)):
+        fill(records, partition=partition)
+    assert call("create_consumer('events', 'c')") == [(0, "c", 0), (1, "c", 0)]
+    assert call("seek('events', 'c', 'latest')") == [(0, "c", 3), (1, "c", 5)]
+    assert call("seek('events', 'c', 2, partition => 1)") == [(1, "c", 2)]
+    assert call("ack('events', 'c', 3, 1)") == [(1, "c", 4)]
+    for text in ("ack('events', 'c', 1)", "seek('events', 'c', 1)", "create_consumer('events', 'd', 1)"):
+        with pytest.raises(IllegalArgumentException, match="say in which partition"):
+            call(text)
+    assert call("create_consumer('events', 'd', 'latest', partition => 1)") == [(1, "d", 5)]
+    assert call("create_consumer('events', 'd')") == [(0, "d", 0), (1, "d", 5)], "one that is there stays"
+    assert call("delete_consumer('events', 'd', partition => 0)") == [(0, "d")]
+    assert call("delete_consumer('events', 'd')") == [(1, "d")]
+    assert {row.consumer for row in call("consumers('events')")} == {"default", "c"}
+
+
+def test_gc(call: Call, fill: Fill, queue_dir: Path) -> None:
+    records = fill([b"x" * 3000] * 40)
+    [(_, ahead)] = call("gc('events')")  # files that were made ready for more records
+    assert ahead < 20 * 4096
+    call(f"ack('events', 'default', {len(records) - 1})")
+    [(partition, freed)] = call("gc('events')")
+    assert partition == 0
+    assert freed > 20 * 4096
+    assert len(list(queue_dir.glob("*_segment.dat"))) < 10
+
+
+def test_verify(call: Call, fill: Fill, queue_dir: Path) -> None:
+    fill([b"%04d" % i * 250 for i in range(40)])
+    assert call("verify('events')") == []
+    [damaged] = [file for file in queue_dir.glob("*_segment.dat") if b"0005" * 10 in file.read_bytes()]
+    content = bytearray(damaged.read_bytes())
+    place = content.index(b"0005" * 10)
+    content[place + 20] ^= 1
+    damaged.write_bytes(content)
+    [found] = call("verify('events')")
+    assert (found.partition, found.file) == (0, str(damaged))
+    assert place - 64 < found.position <= place
+    assert found.first_unreadable == 5
+    assert 5 <= found.last_unreadable < 12
+    assert "checksum" in found.detail
+
+
+def test_a_consumer_in_use(call: Call, spark: SparkSession, queue_dir: Path, times: list[datetime]) -> None:
+    with mmapqueue.Queue(spark, queue_dir, **SMALL) as queue:
+        consumer = queue.consumer("c")
+        popped = [consumer.pop() for _ in range(4)]
+        assert call("ack('events', 'c', 1)") == [(0, "c", 2)]
+        with pytest.raises(IllegalArgumentException, match="4"):
+            call("ack('events', 'c', 4)")
+        # It is the driver's still, and what it has popped is in flight.
+        consumer.ack(popped[3])
+        assert consumer.pop().data == b"4"
+        # One that is nobody's is given back.
+        assert call("ack('events', 'default', 0)") == [(0, "default", 1)]
+    assert len(times) == 10
+
+
+def test_another_process_keeps_its_consumer(call: Call, fill: Fill, queue_dir: Path, open_queue: Open) -> None:
+    fill(3)
+    other = open_queue(queue_dir)
+    other.pop()
+    with pytest.raises(QueryFailed, match="consumer default"):
+        call("seek('events', 'default', 'latest')")
+    with pytest.raises(QueryFailed, match=str(queue_dir)):
+        call("gc('events')")
+    other.close()
+    assert call("seek('events', 'default', 'latest')") == [(0, "default", 3)]
+
+
+def test_a_query_keeps_its_consumer(call: Call, session: SparkSession, fill: Fill, tmp_path: Path) -> None:
+    fill(3)
+    frame = session.readStream.option("consumer", "query").table("q.events")
+    query = frame.writeStream.option("checkpointLocation", str(tmp_path / "checkpoint")).format("noop").start()
+    try:
+        query.processAllAvailable()
+        for text in ("ack('events', 'query', 0)", "seek('events', 'query', 'latest')",
+                     "delete_consumer('events', 'query')"):  # fmt: skip
+            with pytest.raises(QueryFailed, match=r"consumer query .* in use by the query with checkpoint"):
+                call(text)
+    finally:
+        query.stop()
+    assert call("delete_consumer('events', 'query')") == [(0, "query")]
