@@ -41,7 +41,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage fuzz spark-kill lint format bench demo demo-clean lock clean distclean
+.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage fuzz spark-kill lint format bench demo demo-stream demo-clean lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -173,8 +173,11 @@ bench-spark: BENCH ?=
 demo: $(PACKAGE_READY) $(JAR) ## Run the log pipeline of examples/
 	$(PY) examples/log_pipeline/demo.py
 
-demo-clean: ## Remove what the demo has left
-	rm -rf build/demo
+demo-stream: $(PACKAGE_READY) $(JAR) ## Run its streaming variant: windowed counts, exactly once (LOGS=… for other logs)
+	$(PY) examples/log_pipeline/stream_demo.py
+
+demo-clean: ## Remove what the demos have left
+	rm -rf build/demo build/demo-stream
 
 lock: ## Lock the libraries and requirements anew (needs uv)
 	$(GRADLE) lockLibraries

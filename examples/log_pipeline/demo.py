@@ -35,16 +35,18 @@ AWAY = 1.5
 class Run:
     """One run: the two services, how far they are, and what has been done to them."""
 
-    def __init__(self, out: Path, lines: int, options: argparse.Namespace, progress: Progress) -> None:
+    def __init__(
+        self, out: Path, lines: int, job: services.Service, options: argparse.Namespace, progress: Progress
+    ) -> None:
         self.agent = services.agent(out, lines / options.seconds, options.capacity)
-        self.job = services.job(out)
+        self.job = job
         self.lines = lines
-        self._out = out
+        self.out = out
         self._deadline = time.monotonic() + options.timeout
         self._started = time.monotonic()
         self._progress = progress
         self._pushed = progress.add_task("agent  lines pushed", total=lines)
-        self._written = progress.add_task("job    lines acked", total=lines)
+        self._written = progress.add_task("job    lines done", total=lines)
 
     def watch(self, until: Callable[[], bool], *expected: services.Service) -> None:
         """Wait until something holds; a service that is not among those expected to end must stay alive."""
@@ -64,14 +66,14 @@ class Run:
     def note(self, event: str, mark: bool = True) -> None:
         """Tell of an event; with `mark` it also goes into the plot."""
         if mark:
-            append_status(self._out / "events.jsonl", event=event)
+            append_status(self.out / "events.jsonl", event=event)
         self._progress.console.print(f"[dim]{time.monotonic() - self._started:5.1f} s[/]  {event}")
 
     def agent_status(self) -> list[dict[str, Any]]:
-        return read_status(self._out / "agent.jsonl")
+        return read_status(self.out / "agent.jsonl")
 
     def job_status(self) -> list[dict[str, Any]]:
-        return read_status(self._out / "job.jsonl")
+        return read_status(self.out / "job.jsonl")
 
     def starts(self, status: Sequence[dict[str, Any]]) -> int:
         """Return how often a service has got as far as opening the queue."""
@@ -97,46 +99,76 @@ class Run:
 
     def carry_out(self) -> None:
         """Start both, kill and restart the job, then the agent, and let them finish."""
+        self.start_both()
+        self.kill_job()
+        early = self.await_job(self.end_nears)
+        if early:
+            self.pause()
+        self.kill_agent()
+        if not early:
+            self.await_job()
+        self.finish()
+
+    def start_both(self) -> None:
+        """Start the agent, and the job when there is a queue for it."""
         self.agent.start()
         self.note("agent started", mark=False)
         self.watch(lambda: self.starts(self.agent_status()) == 1)
         self.job.start()
         self.note("job started", mark=False)
 
+    def kill_job(self) -> None:
+        """Kill the job at work, half way through the lines, and start it again a moment later."""
         self.watch(lambda: self.job_at_work_past(self.lines // 2))
         self.job.kill()
-        self.note("job killed")
-        self._pause()
+        self.job_killed()
+        self.pause()
         self.job.start()
-        # The agent should be killed while it still pushes, even if Spark is slow to start.
-        self.watch(lambda: self._job_back() or self.end() >= 0.9 * self.lines)
-        early = self._job_back()
-        if early:
-            self.note("job back")
-            self._pause()
 
+    def job_killed(self) -> None:
+        """What is to note of the kill before the job is started again."""
+        self.note("job killed")
+
+    def await_job(self, unless: Callable[[], bool] = lambda: False) -> bool:
+        """Wait for the job that was started again, or for something else; return whether the job is back."""
+        self.watch(lambda: self._job_back() or unless())
+        if self._job_back():
+            self.note("job back")
+            return True
+        return False
+
+    def end_nears(self) -> bool:
+        """Whether the agent has pushed nearly all: it should be killed before, even if Spark is slow to start."""
+        return self.end() >= 0.9 * self.lines
+
+    def kill_agent(self) -> None:
+        """Kill the agent, and start it again a moment later."""
         self.agent.kill()
         self.note("agent killed")
-        self._pause()
+        self.pause()
         self.agent.start()
         self.watch(lambda: self.starts(self.agent_status()) == 2)
         self.note("agent back")
-        if not early:
-            self.watch(self._job_back)
-            self.note("job back")
 
+    def finish(self) -> None:
+        """Let the agent push the rest and the job do the rest."""
         self.watch(self.agent_caught_up)
         self.agent.stop()
         self.watch(self.agent.ended, self.agent)
         self.note("agent done", mark=False)
-        (self._out / "done").touch()
+        self.close_input()
+        (self.out / "done").touch()
         self.watch(self.job.ended, self.agent, self.job)
         self.note("job done", mark=False)
+
+    def close_input(self) -> None:
+        """What is still to do when the agent has ended, before the job is told that all is in."""
 
     def _job_back(self) -> bool:
         return self.starts(self.job_status()) == 2
 
-    def _pause(self) -> None:
+    def pause(self) -> None:
+        """Leave a killed process away for a while."""
         until = time.monotonic() + AWAY
         self.watch(lambda: time.monotonic() >= until)
 
@@ -165,11 +197,11 @@ def take_inputs(out: Path, places: str | None, console: Console) -> dict[str, in
     return taken
 
 
-def compare(out: Path, console: Console) -> int:
-    """Run report.py and return its exit status; the JVM's own remarks go to a log file."""
+def compare(out: Path, console: Console, script: str = "report.py") -> int:
+    """Run the report and return its exit status; the JVM's own remarks go to a log file."""
     log = out / "logs" / "report.log"
     with log.open("wb") as errors:
-        command = [sys.executable, str(Path(__file__).with_name("report.py")), "--out", str(out)]
+        command = [sys.executable, str(Path(__file__).with_name(script)), "--out", str(out)]
         status = subprocess.run(command, stderr=errors, env=services.environment()).returncode
     if status:
         console.print(f"[red]The comparison ended with status {status}; its log is {log}[/]")
@@ -207,7 +239,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     lines = sum(entry.lines for entry in taken.values())
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     try:
-        with Progress(*columns, console=console) as progress, running(Run(out, lines, options, progress)) as run:
+        with (
+            Progress(*columns, console=console) as progress,
+            running(Run(out, lines, services.job(out), options, progress)) as run,
+        ):
             run.carry_out()
     except services.ServiceError as failure:
         console.print(str(failure), style="red", markup=False, highlight=False)

@@ -1,4 +1,4 @@
-"""The queue's depth over time, with the kills marked, as a PNG."""
+"""The queue's depth over time, and what else a run has to show, with the kills marked, as a PNG."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import matplotlib as mpl
 
 mpl.use("Agg")  # no display needed
 from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
 
 _FILL, _LINE, _KILL, _BACK, _GRID = "#9ecae1", "#2171b5", "#cb181d", "#238b45", "#d9d9d9"
 
@@ -44,6 +45,17 @@ def draw(path: Path, depths: Sequence[Depth], events: Sequence[dict[str, Any]]) 
     axes.step(seconds, records, where="post", color=_LINE, linewidth=1.6)
     axes.set_ylim(0, max([*records, 1]) * 1.25)
     axes.set_xlim(0, max([*seconds, 1.0]))
+    mark(axes, events, start)
+    axes.set_xlabel("seconds since the start")
+    axes.set_ylabel("records pushed, not yet acked")
+    axes.set_title("Depth of the queue", loc="left", fontweight="bold")
+    tidy(axes)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def mark(axes: Axes, events: Sequence[dict[str, Any]], start: float) -> None:
+    """Draw each event as a line with its name; `start` is the time of the axis's zero."""
     for event in events:
         killed = event["event"].endswith("killed")
         at = event["time"] - start
@@ -61,11 +73,10 @@ def draw(path: Path, depths: Sequence[Depth], events: Sequence[dict[str, Any]]) 
             color=color,
             fontsize=9,
         )
-    axes.set_xlabel("seconds since the start")
-    axes.set_ylabel("records pushed, not yet acked")
-    axes.set_title("Depth of the queue", loc="left", fontweight="bold")
+
+
+def tidy(axes: Axes) -> None:
+    """Give axes the looks of this demo."""
     axes.grid(color=_GRID, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=120)
-    plt.close(figure)

@@ -132,6 +132,15 @@ def agent(out: Path, rate: float, capacity: str) -> Service:
 
 def job(out: Path) -> Service:
     """Return the Spark job, which reads the queue and writes Parquet."""
+    return _submitted("job.py", out, {})
+
+
+def stream_job(out: Path, window: int, delay: int) -> Service:
+    """Return the Spark job with the streaming queries; window and delay in seconds."""
+    return _submitted("stream_job.py", out, {"--window": window, "--delay": delay})
+
+
+def _submitted(script: str, out: Path, more: Mapping[str, Path | str | float]) -> Service:
     submit = [
         str(Path(pyspark.__file__).parent / "bin" / "spark-submit"),
         *("--jars", str(mmapqueue.jar_path())),
@@ -144,8 +153,9 @@ def job(out: Path) -> Service:
         "--out": out,
         "--done": out / "done",
         "--status": out / "job.jsonl",
+        **more,
     }
-    return Service("job", [*submit, str(_HERE / "job.py"), *_flat(options)], out / "logs")
+    return Service("job", [*submit, str(_HERE / script), *_flat(options)], out / "logs")
 
 
 def _flat(options: Mapping[str, Path | str | float]) -> list[str]:
