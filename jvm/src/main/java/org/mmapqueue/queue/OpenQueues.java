@@ -18,6 +18,8 @@ import org.mmapqueue.errors.MmapQueueException;
 
 /** The queues that this process has open, so that opening a directory twice shares one. Any number of threads. */
 final class OpenQueues {
+    /** Segments that are mapped besides one for each reader: where records lead on, and for consumers. */
+    private static final int READERS_SPARE = 5;
     private static final Logger LOG = LoggerFactory.getLogger(OpenQueues.class);
 
     /** Two for a directory at most: one that reads only does not keep another one from being opened to write. */
@@ -92,7 +94,10 @@ final class OpenQueues {
                     return shared.core;
                 }
             }
-            return open(QueueConfig.builder(directory).readOnly(true).build(), true);
+            // Each core may have a thread that reads on its own.
+            int mapped = Math.max(Integer.parseInt(ConfigKey.MAX_IN_MEM_SEGMENTS.defaultText()),
+                    READERS_SPARE + Runtime.getRuntime().availableProcessors());
+            return open(QueueConfig.builder(directory).readOnly(true).maxInMemSegments(mapped).build(), true);
         }
     }
 

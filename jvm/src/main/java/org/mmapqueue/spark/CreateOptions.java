@@ -10,7 +10,6 @@ import java.util.TreeSet;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 
 import org.mmapqueue.queue.QueueConfig;
-import org.mmapqueue.spark.common.NewQueue;
 import org.mmapqueue.spark.common.Options;
 
 /** What CREATE TABLE may say of a queue that is made: a wrong word would make one that nobody wants. */
@@ -29,13 +28,13 @@ final class CreateOptions {
      *
      * @param table its name
      * @param properties as Spark hands them over: what was said as an option is there twice
-     * @return options of {@link NewQueue}, by name in any case
+     * @return what a queue is made by, by name in any case
      * @throws IllegalArgumentException when something else is said
      */
     static SortedMap<String, String> of(String table, Map<String, String> properties) {
         Set<String> allowed = new TreeSet<>(QueueConfig.defaults().keySet());
-        allowed.add(NewQueue.PARTITIONS);
-        allowed.add(NewQueue.CAPACITY);
+        allowed.add(Options.PARTITIONS);
+        allowed.add(Options.CAPACITY);
         SortedMap<String, String> options = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
         properties.forEach((key, value) -> {
             String name = key.startsWith(TableCatalog.OPTION_PREFIX)

@@ -11,10 +11,11 @@ import org.mmapqueue.queue.Consumer;
 import org.mmapqueue.queue.ConsumerStats;
 import org.mmapqueue.queue.MmapQueue;
 import org.mmapqueue.queue.StartAt;
-import org.mmapqueue.spark.common.NewQueue;
+import org.mmapqueue.spark.common.ConsumersOfQueries;
 import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionDirectory;
+import org.mmapqueue.spark.write.WritablePartitions;
 
 /**
  * What an administrator does to a queue and to its consumers. Every call returns rows, and opens the queue for its own
@@ -22,9 +23,6 @@ import org.mmapqueue.spark.common.PartitionDirectory;
  * threads.
  */
 final class QueueAdmin {
-    /** Stands in the system properties while a streaming query uses a consumer, with its checkpoint. */
-    private static final String QUERY_TOKEN = "mmapqueue.stream:";
-
     private final Path root;
     private final Options options;
 
@@ -136,11 +134,14 @@ final class QueueAdmin {
      */
     List<Object[]> gc() {
         List<Object[]> rows = new ArrayList<>();
-        for (PartitionDirectory each : PartitionDirectory.find(root)) {
-            // Shared where this process has it open already.
-            try (MmapQueue queue = MmapQueue.open(NewQueue.config(each.directory(), options))) {
-                rows.add(new Object[] {each.id(), queue.gc()});
+        PartitionDirectory.find(root); // or there is nothing to be opened
+        List<MmapQueue> open = WritablePartitions.open(root, options);
+        try {
+            for (int id = 0; id < open.size(); id++) {
+                rows.add(new Object[] {id, open.get(id).gc()});
             }
+        } finally {
+            open.forEach(MmapQueue::close);
         }
         return rows;
     }
@@ -213,8 +214,7 @@ final class QueueAdmin {
 
     // It would go on, and ask for records that nobody holds any more.
     private static void refuseQuery(Open partition, String consumer) {
-        Path real = PartitionDirectory.real(partition.directory());
-        String query = System.getProperty(QUERY_TOKEN + consumer + "@" + real);
+        String query = ConsumersOfQueries.queryOf(PartitionDirectory.real(partition.directory()), consumer);
         if (query != null) {
             throw new IllegalStateException("consumer " + consumer + " of the queue in " + partition.directory()
                     + " is in use by the query with checkpoint " + query + ": stop it first");

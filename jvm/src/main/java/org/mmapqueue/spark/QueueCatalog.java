@@ -24,10 +24,11 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 import org.mmapqueue.errors.ConfigException;
-import org.mmapqueue.spark.common.NewQueue;
+import org.mmapqueue.queue.MmapQueue;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.common.RecordSchema;
+import org.mmapqueue.spark.write.WritablePartitions;
 
 /**
  * The queues that lie in one directory, as the tables of a catalog:
@@ -112,8 +113,8 @@ public class QueueCatalog implements TableCatalog {
         }
         QueueTable made = table(queue, given);
         try {
-            NewQueue.make(made.path(), made.options());
-        } catch (ConfigException e) {
+            WritablePartitions.makeAndOpen(made.path(), made.options()).forEach(MmapQueue::close);
+        } catch (ConfigException | IllegalArgumentException e) {
             throw new IllegalArgumentException("table " + queue + ": " + e.getMessage(), e);
         }
         return made;

@@ -11,6 +11,10 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 public final class Options {
     /** Where the queue lies. */
     public static final String PATH = "path";
+    /** How many partitions it is to have. */
+    public static final String PARTITIONS = "partitions";
+    /** What a partition holds, in bytes; stands for queue_capacity_segments. */
+    public static final String CAPACITY = "capacity";
 
     private final CaseInsensitiveStringMap values;
 

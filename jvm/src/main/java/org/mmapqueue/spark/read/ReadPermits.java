@@ -9,9 +9,9 @@ import java.util.concurrent.Semaphore;
 import org.mmapqueue.queue.MmapQueue;
 
 /**
- * How many tasks of this process may be in a partition's segments at once. A task pins the segment that it reads in, and
- * the next one while a record leads on; when max_in_mem_segments of them do, and each wants its second, nobody gets on.
- * So as many are let in as leave a place to spare; the others wait for the length of a batch. Any number of threads.
+ * How many tasks of this process may be in a partition's segments at once. A task pins the segment that it reads in,
+ * and the next one while a record leads on; when max_in_mem_segments of them do, and each wants its second, nobody gets
+ * on. So as many are let in as leave a place to spare; the others wait for the length of a batch. Any number of threads.
  */
 final class ReadPermits implements Closeable {
     /** Places that are not for tasks: two of the writer, two of a consumer, and the one to spare. */

@@ -15,6 +15,7 @@ import org.mmapqueue.queue.Consumer;
 import org.mmapqueue.queue.MmapQueue;
 import org.mmapqueue.queue.QueueStats;
 import org.mmapqueue.queue.StartAt;
+import org.mmapqueue.spark.common.ConsumersOfQueries;
 import org.mmapqueue.spark.common.PartitionDirectory;
 
 /**
@@ -23,12 +24,10 @@ import org.mmapqueue.spark.common.PartitionDirectory;
  */
 final class StreamPartition implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(StreamPartition.class);
-    /** Stands in the system properties while a query uses a consumer: seen by all copies of these classes. */
-    private static final String TOKEN = "mmapqueue.stream:";
     private static final String DEFAULT = "default";
 
     private final PartitionDirectory directory;
-    private final String token;
+    private final Path real;
     private final MmapQueue queue;
     private final Consumer consumer;
     private final long mostHeld;
@@ -42,9 +41,8 @@ final class StreamPartition implements AutoCloseable {
      */
     StreamPartition(PartitionDirectory directory, String consumerName, String user) {
         this.directory = directory;
-        Path real = PartitionDirectory.real(directory.directory());
-        token = TOKEN + consumerName + "@" + real;
-        String other = (String) System.getProperties().putIfAbsent(token, user);
+        real = PartitionDirectory.real(directory.directory());
+        String other = ConsumersOfQueries.take(real, consumerName, user);
         if (other != null) {
             throw inUse(consumerName, "the query with checkpoint " + other + " in this process, pid "
                     + ProcessHandle.current().pid(), null);
@@ -62,7 +60,7 @@ final class StreamPartition implements AutoCloseable {
                 if (opened != null) {
                     opened.close();
                 }
-                System.getProperties().remove(token);
+                ConsumersOfQueries.giveBack(real, consumerName);
             }
         }
         queue = opened;
@@ -180,14 +178,14 @@ final class StreamPartition implements AutoCloseable {
     @Override
     public void close() {
         if (closed) {
-            return; // the token may be another query's by now
+            return; // it may be another query's by now
         }
         closed = true;
         try {
             consumer.close();
         } finally {
             queue.close();
-            System.getProperties().remove(token);
+            ConsumersOfQueries.giveBack(real, consumer.name());
         }
     }
 }

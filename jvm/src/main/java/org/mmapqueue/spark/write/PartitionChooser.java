@@ -15,7 +15,7 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 import org.apache.spark.unsafe.types.UTF8String;
 
-import org.mmapqueue.spark.common.NewQueue;
+import org.mmapqueue.spark.common.Options;
 
 /** Says which partition a row goes to: the one that it names, the one of its key, or each in turn. One thread. */
 final class PartitionChooser {
@@ -71,7 +71,7 @@ final class PartitionChooser {
             if (partition < 0 || partition >= partitions) {
                 throw new IllegalArgumentException("the column partition is " + partition + " in a row of task " + task
                         + "; allowed: 0.." + (partitions - 1) + ", or null for each in turn; leave the column out, or"
-                        + " make more with option " + NewQueue.PARTITIONS);
+                        + " make more with option " + Options.PARTITIONS);
             }
             return partition;
         }

@@ -80,8 +80,8 @@ final class QueueDataWriter implements DataWriter<InternalRow> {
         Path directory = Path.of(factory.directory());
         if (!Files.isDirectory(directory)) {
             throw new IOException("host " + Hosts.own() + " has no directory " + directory + ", which the driver on"
-                    + " host " + factory.driverHost() + " has made: the queue must lie on a file system that both see, under the"
-                    + " same path");
+                    + " host " + factory.driverHost() + " has made: the queue must lie on a file system that both see,"
+                    + " under the same path");
         }
         int block = Math.max(SMALLEST_BLOCK, Math.min(LARGEST_BLOCK, MOST_BUFFERED / factory.partitions()));
         writers[partition] = new StagedFileWriter(partition, directory.resolve(name + ".p" + partition), block);

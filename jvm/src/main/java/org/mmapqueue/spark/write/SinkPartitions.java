@@ -17,7 +17,6 @@ import org.mmapqueue.spark.common.PartitionDirectory;
 
 /** Opens the partitions of a queue to be written; makes those that are not there. */
 final class SinkPartitions {
-    private static final long DEFAULT_SEGMENT_SIZE = 131_072; // for a new directory; others say it themselves
     /** In which a new partition is like those that there are, if nothing else was said. */
     private static final List<String> INHERITED = List.of(SinkConfig.SEGMENT_SIZE, SinkConfig.CAPACITY_SEGMENTS,
             "max_event_size", "timestamps", "retain_ms", "retain_bytes");
@@ -121,8 +120,9 @@ final class SinkPartitions {
         all.put("queue_dir", directory.toString());
         if (capacity != null) {
             String set = QueueConfig.of(all).asMap().get(SinkConfig.SEGMENT_SIZE);
-            long segments = segments(Long.parseLong(capacity), set == null ? DEFAULT_SEGMENT_SIZE
-                    : Long.parseLong(set));
+            // For a new directory; others say it themselves.
+            long segments = segments(Long.parseLong(capacity), Long.parseLong(set != null ? set
+                    : QueueConfig.defaults().get(SinkConfig.SEGMENT_SIZE)));
             all.put(SinkConfig.CAPACITY_SEGMENTS, Long.toString(Math.max(2, segments)));
         }
         return QueueConfig.of(all);

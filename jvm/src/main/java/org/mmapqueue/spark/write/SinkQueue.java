@@ -23,8 +23,8 @@ import org.mmapqueue.queue.MmapQueue;
  * commits at a time.
  *
  * <p>What goes to one partition goes in by one push. For more of them a manifest is written first; a partition
- * remembers what it has got, so when some have and some have not, the manifest is carried through before anything else is pushed.
- * When none has, it is as if nothing had been begun.
+ * remembers what it has got, so when some have and some have not, the manifest is carried through before anything else
+ * is pushed. When none has, it is as if nothing had been begun.
  */
 final class SinkQueue implements Closeable {
     private static final Logger LOG = LoggerFactory.getLogger(SinkQueue.class);

@@ -10,7 +10,6 @@ import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 import org.mmapqueue.queue.QueueConfig;
-import org.mmapqueue.spark.common.NewQueue;
 import org.mmapqueue.spark.common.Options;
 
 /**
@@ -44,9 +43,9 @@ record WriteOptions(Path path, SinkConfig config, Push push, String key) {
      * @throws IllegalArgumentException when one is wrong
      */
     static WriteOptions of(Path path, Options options) {
-        long partitions = options.number(NewQueue.PARTITIONS, 0, 1);
+        long partitions = options.number(Options.PARTITIONS, 0, 1);
         if (partitions > MOST_PARTITIONS) {
-            throw Options.bad(NewQueue.PARTITIONS, Long.toString(partitions), "1.." + MOST_PARTITIONS);
+            throw Options.bad(Options.PARTITIONS, Long.toString(partitions), "1.." + MOST_PARTITIONS);
         }
         String version = options.text(FORMAT_VERSION, "2");
         if (!version.equals("2")) {

@@ -16,7 +16,8 @@ import org.junit.jupiter.api.Test;
 /** Sets of numbers against predicates over all numbers near to their bounds. */
 class LongSetTest {
     private static final List<Long> BOUNDS =
-            List.of(Long.MIN_VALUE, Long.MIN_VALUE + 1, -3L, -1L, 0L, 1L, 2L, 5L, 9L, Long.MAX_VALUE - 1, Long.MAX_VALUE);
+            List.of(Long.MIN_VALUE, Long.MIN_VALUE + 1, -3L, -1L, 0L, 1L, 2L, 5L, 9L, Long.MAX_VALUE - 1,
+                    Long.MAX_VALUE);
 
     @Provide
     Arbitrary<LongSet> sets() {
