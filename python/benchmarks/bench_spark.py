@@ -1,13 +1,15 @@
-"""What Spark reads from a queue, beside what it can do at all and what it reads from Parquet.
+"""What Spark reads from a queue and writes to one, beside what it can do at all and what it does with Parquet.
 
 python python/benchmarks/bench_spark.py [--mb 1024] [--sizes 100,1024] [--rounds 7] [--directory DIR] [--json FILE]
 
-Everything goes to Spark's noop sink, so that what is measured is the source. The workloads take turns, as the speed of
-a shared machine changes from minute to minute; the figures are medians, and those of one run compare.
+What is read goes to Spark's noop sink, so that what is measured is the source; what is written comes from spark.range.
+The workloads take turns, as the speed of a shared machine changes from minute to minute; the figures are medians, and
+those of one run compare. At the end, what a micro-batch of one record costs, beside one of Spark's own rate source.
 """
 
 import argparse
 import json
+import shutil
 import statistics
 import sys
 import tempfile
@@ -25,7 +27,8 @@ CHUNK_BYTES = 16 << 20
 #: What framing adds to a record at most: a header, a timestamp and the padding.
 FRAMING = 24
 
-Workload = Callable[[], None]
+#: Does its work, and says how to put things back, which does not count.
+Workload = Callable[[], "Callable[[], object] | None"]
 
 
 def session(cores: int, memory: str, scratch: Path) -> SparkSession:
@@ -53,9 +56,14 @@ def records(rows: int, size: int) -> Iterator[list[bytes]]:
         yield items[: min(chunk, rows - start)]
 
 
+def room(rows: int, size: int) -> int:
+    """Bytes of a queue for so many records, and a few more."""
+    return rows * (size + FRAMING) + (256 << 20)
+
+
 def fill(spark: SparkSession, path: Path, rows: int, size: int) -> None:
     """Makes a queue of so many records, with room for a few more."""
-    capacity = rows * (size + FRAMING) + (256 << 20)
+    capacity = room(rows, size)
     with mmapqueue.Queue(
         spark, path, segment_size="64m", capacity=capacity, max_event_size=max(size, 20480), flush_ceiling_num=1 << 30
     ) as queue:
@@ -66,6 +74,46 @@ def fill(spark: SparkSession, path: Path, rows: int, size: int) -> None:
 def to_noop(frame: DataFrame) -> Workload:
     """Reads everything, and throws it away."""
     return lambda: frame.write.format("noop").mode("overwrite").save()
+
+
+def available_now(spark: SparkSession, queue: Path, scratch: Path) -> Workload:
+    """Reads everything as a stream that ends, from the beginning each time."""
+
+    def run() -> Callable[[], object]:
+        checkpoint = Path(tempfile.mkdtemp(dir=scratch))
+        stream = mmapqueue.read_stream(spark, queue, consumer="bench").select("value")
+        query = stream.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
+        query.trigger(availableNow=True).start().awaitTermination()
+        return lambda: shutil.rmtree(checkpoint)
+
+    return run
+
+
+def to_queue(spark: SparkSession, frame: DataFrame, queue: Path, partitions: int, capacity: int) -> Workload:
+    """Writes everything into a ring that has gone round before; what is in it is acked after each time."""
+
+    def forget() -> None:
+        for partition in [queue] if partitions == 1 else [queue / f"p={number}" for number in range(partitions)]:
+            with mmapqueue.Queue(spark, partition) as opened:
+                opened.seek("latest")
+
+    def run() -> Callable[[], object]:
+        mmapqueue.write(
+            frame, queue, partitions=partitions, segment_size="64m", capacity=capacity, flush_ceiling_num=1 << 30
+        )
+        return forget
+
+    return run
+
+
+def to_parquet(frame: DataFrame, path: Path) -> Workload:
+    """Writes everything into new files."""
+
+    def run() -> Callable[[], object]:
+        frame.write.option("compression", "none").parquet(str(path))
+        return lambda: shutil.rmtree(path)
+
+    return run
 
 
 def workloads(spark: SparkSession, directory: Path, rows: int, size: int, cores: int) -> dict[str, Workload]:
@@ -86,7 +134,13 @@ def workloads(spark: SparkSession, directory: Path, rows: int, size: int, cores:
         "queue, all columns": to_noop(read),
         "queue, offset": to_noop(read.select("offset")),
         "queue, count": lambda: _check(read.where("length(value) > 0").count(), rows),
+        "queue, AvailableNow": available_now(spark, queue, directory),
         "Parquet, value": to_noop(spark.read.parquet(str(parquet))),
+        "write, queue": to_queue(spark, constant, directory / f"sink-{size}", 1, room(rows, size)),
+        f"write, {cores} partitions": to_queue(
+            spark, constant, directory / f"sinks-{size}", cores, room(rows // cores + 1, size)
+        ),
+        "write, Parquet": to_parquet(constant, directory / f"written-{size}"),
     }
 
 
@@ -101,10 +155,34 @@ def measure(named: dict[str, Workload], rounds: int) -> dict[str, float]:
     for turn in range(-2, rounds):
         for name, run in named.items():
             start = time.perf_counter()
-            run()
+            put_back = run()
             if turn >= 0:
                 taken[name].append(time.perf_counter() - start)
+            if put_back:
+                put_back()
     return {name: statistics.median(seconds) for name, seconds in taken.items()}
+
+
+def micro_batches(spark: SparkSession, scratch: Path, count: int) -> dict[str, float]:
+    """Median ms of Spark's trigger for a batch of one record, from a queue and from the rate source."""
+    medians = {}
+    with mmapqueue.Queue(spark, scratch / "tiny", segment_size="64k") as queue:
+        sources: dict[str, tuple[DataFrame, Callable[[], object]]] = {
+            "queue": (mmapqueue.read_stream(spark, scratch / "tiny"), lambda: queue.push(b"x")),
+            "rate": (spark.readStream.format("rate-micro-batch").option("rowsPerBatch", 1).load(), lambda: None),
+        }
+        for name, (frame, feed) in sources.items():
+            query = frame.writeStream.format("noop").option("checkpointLocation", str(scratch / f"tiny-{name}")).start()
+            spent: dict[int, int] = {}
+            while len(spent) < count + 5:
+                feed()
+                time.sleep(0.01)
+                for progress in query.recentProgress:
+                    if progress["numInputRows"]:
+                        spent[progress["batchId"]] = progress["durationMs"]["triggerExecution"]
+            query.stop()
+            medians[name] = statistics.median([spent[batch] for batch in sorted(spent)][5:])
+    return medians
 
 
 def report(results: list[dict[str, object]]) -> None:
@@ -124,6 +202,7 @@ def main() -> None:
     parser.add_argument("--mb", type=int, default=1024, help="MB of payload for each size (%(default)s)")
     parser.add_argument("--rows", type=int, help="records for each size, in place of --mb")
     parser.add_argument("--rounds", type=int, default=7, help="rounds that count (%(default)s)")
+    parser.add_argument("--batches", type=int, default=50, help="micro-batches of one record (%(default)s)")
     parser.add_argument("--cores", type=int, default=2, help="tasks at once (%(default)s)")
     parser.add_argument("--driver-memory", default="2g", help="heap of the JVM (%(default)s)")
     parser.add_argument("--directory", type=Path, help="where to work, and to leave the data; else a temporary one")
@@ -151,9 +230,17 @@ def main() -> None:
                         "of_floor": round(seconds[FLOOR] / median, 3),
                     }
                 )
-        figures = {"spark": spark.version, "cores": options.cores, "rounds": options.rounds, "results": results}
+        tiny = micro_batches(spark, scratch, options.batches)
+        figures = {
+            "spark": spark.version,
+            "cores": options.cores,
+            "rounds": options.rounds,
+            "results": results,
+            "micro_batch_ms": tiny,
+        }
         spark.stop()
     report(results)
+    print(f"a micro-batch of one record: {tiny['queue']:.0f} ms, of the rate source {tiny['rate']:.0f} ms")
     text = json.dumps(figures, indent=1)
     if options.json:
         options.json.write_text(text + "\n", encoding="utf-8")

@@ -81,8 +81,9 @@ final class QueueOpener {
         }
         meta = directory.openMeta(found);
         if (!settings.readOnly() && found.version() == 2) {
-            // Not set: as the directory has it, as with all that is kept there.
-            settings = Settings.forExisting(config.orElse(ConfigKey.RETAIN_MS, Math.max(0, meta.retainMillis()))
+            // Not set: as the directory has it, as with all that is kept there. Without timestamps nothing has an age.
+            long millis = settings.timestamps() ? Math.max(0, meta.retainMillis()) : 0;
+            settings = Settings.forExisting(config.orElse(ConfigKey.RETAIN_MS, millis)
                     .orElse(ConfigKey.RETAIN_BYTES, Math.max(0, meta.retainBytes())), found);
         }
         Geometry geometry = settings.geometry();
