@@ -149,9 +149,23 @@ final class Recovery {
         boolean atEnd = geometry.offsetOfEnd(position) == geometry.segmentSize();
         long id = geometry.segmentOfEnd(position);
         // Behind the end of a segment the next one may or may not have been begun.
-        long published = atEnd && epochOf(id + 1) >= Math.max(0, epochOf(id)) ? position + 1 : position;
-        Locator.Place place = Locator.find(reader, position, published);
+        boolean goesOn = atEnd && epochOf(id + 1) >= Math.max(0, epochOf(id));
+        if (goesOn) {
+            checkBegins(id + 1);
+        }
+        Locator.Place place = Locator.find(reader, position, goesOn ? position + 1 : position);
         return new Tail(position, place.offset(), place.lastTimestamp());
+    }
+
+    // A reclaimed position, or a damaged one, may be where a segment begins, but no record does.
+    private void checkBegins(long id) throws IOException {
+        Segment segment = swapper.pin(id);
+        int first = segment.firstRecord();
+        swapper.unpin(segment);
+        if (first != geometry.dataStart()) {
+            throw new CorruptException(ring.path(id).toString(), 0, "segment " + id + " begins with the rest of a record,"
+                    + " so none ends before it");
+        }
     }
 
     /** The epoch of a segment, or -1 when there is no such segment. */
