@@ -28,6 +28,8 @@ final class MetaRebuild {
     private static final int LIVE_WORDS = 976;
     private static final int SAMPLES = 64;
     private static final int SAMPLES_EACH = 16;
+    /** The largest that is tried: ids of damaged headers may be any. 256 GiB in the smallest segments. */
+    private static final long LARGEST_CAPACITY = 1 << 26;
     private static final int DEFAULT_CAPACITY = 4000;
     private static final int LARGEST_EVENT = (1 << 27) - 1;
 
@@ -94,7 +96,7 @@ final class MetaRebuild {
             common = gcd(common, each.header().id() - each.slot());
         }
         // Of one lap a multiple of the capacity is known, of two laps the capacity itself.
-        for (long each = slots; common != 0 && each <= common; each++) {
+        for (long each = slots; common != 0 && each <= Math.min(common, LARGEST_CAPACITY); each++) {
             if (common % each == 0 && fits(own, each)) {
                 return (int) each;
             }
