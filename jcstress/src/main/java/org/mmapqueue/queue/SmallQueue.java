@@ -28,12 +28,12 @@ final class SmallQueue {
     static final int CLOSED = -2;
     /** A payload that fits into the first segment a few times, and one that goes on in the next one. */
     static final int INSIDE = 40;
-    static final int SPANNING = 600;
+    static final int SPANNING = 4100;
 
     private static final Path PATH = Path.of("none");
     private static final Settings SETTINGS = Settings.forNew(QueueConfig.builder(PATH).segmentSize(4096)
             .queueCapacitySegments(MemoryStorage.SEGMENTS).maxInMemSegments(MemoryStorage.SEGMENTS)
-            .maxEventSize(1024).flushPeriodMillis(1000).build());
+            .maxEventSize(SPANNING).flushPeriodMillis(1000).build());
     private static final Geometry GEOMETRY = new Geometry(2, MemoryStorage.SEGMENT, MemoryStorage.SEGMENTS);
     private static final Settings SMALL = small();
     private static final byte[] EMPTY = emptyMeta();

@@ -17,7 +17,7 @@ public final class MemoryStorage implements Storage {
     /** Bytes of meta.dat. */
     public static final int META = 4096;
     /** Bytes of a segment, and how many there is room for. */
-    public static final int SEGMENT = 512;
+    public static final int SEGMENT = 4096;
     /** How many segments there are. */
     public static final int SEGMENTS = (Memory.BLOCK - META) / SEGMENT;
     private static final String META_NAME = "meta.dat";
