@@ -41,7 +41,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage fuzz spark-kill lint format bench demo demo-stream demo-clean lock clean distclean
+.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage fuzz spark-kill lint format bench bench-full bench-latency bench-guard demo demo-stream demo-clean lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -162,9 +162,24 @@ format: $(PACKAGE_READY) ## Format the Python sources
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
-bench: $(JMH_CP) ## Run the benchmarks (BENCH="…" for other arguments than --short)
-	java @$(JMH_CP) org.mmapqueue.bench.BenchMain $(BENCH)
-bench: BENCH ?= --short
+bench: $(JMH_CP) ## Run the benchmarks in five minutes (BENCH="--only REGEX" for some; BIGQUEUE=jar to compare with it)
+	$(BENCH_RUN).BenchMain --short $(BENCH)
+
+bench-full: $(JMH_CP) ## Run all benchmarks, five rounds, then the latencies; hours
+	$(BENCH_RUN).BenchMain --full $(BENCH)
+	$(BENCH_RUN).latency.LatencyMain
+
+bench-latency: $(JMH_CP) ## Measure what a push takes at a steady rate (BENCH="--rounds 1 --seconds 3" for less)
+	$(BENCH_RUN).latency.LatencyMain $(BENCH)
+
+bench-guard: $(JMH_CP) ## Compare the speed of BASE=commit with HEAD=commit; fails above 10 % (PAIRS=10 MILLIS=2000)
+	scripts/bench-guard "$(BASE)" "$(HEAD)" $(PAIRS) $(MILLIS)
+bench-guard: HEAD ?= HEAD
+bench-guard: PAIRS ?= 10
+bench-guard: MILLIS ?= 2000
+
+bench bench-full bench-latency: BENCH ?=
+BENCH_RUN = java $(if $(BIGQUEUE),-Dbigqueue.jar=$(BIGQUEUE)) @$(JMH_CP) org.mmapqueue.bench
 
 bench-spark: $(PACKAGE_READY) $(JAR) ## Measure the data source beside Spark's own (BENCH="--mb 256 --rounds 3" for less)
 	$(PY) python/benchmarks/bench_spark.py $(BENCH)

@@ -11,7 +11,7 @@ import java.util.regex.Pattern;
  * @param warmupMillis how long a fork runs before it is measured; less than a second would measure the JIT
  * @param iterations measured iterations in each fork
  * @param millis least length of an iteration
- * @param seconds no cell is begun behind the first round of the core when that would take longer in all
+ * @param seconds no cell is begun when that would take longer in all
  * @param only runs the rows whose section, label and payload match, and their rooflines
  * @param profiler a JMH profiler such as gc, or null
  * @param results where the raw results go
@@ -22,7 +22,7 @@ record Arguments(boolean full, int rounds, int warmupMillis, int iterations, int
             BenchMain [--short | --full] [--rounds N] [--only REGEX] [--prof NAME] [--results DIR] [--list]
 
               --short        five minutes, up to two rounds (the default)
-              --full         all payloads and sizes, five rounds; one to two hours
+              --full         all payloads and sizes, five rounds; up to five hours
               --rounds N     how often the suite is gone through
               --only REGEX   rows whose "section: label, payload" matches, and what they are compared with
               --prof NAME    a JMH profiler as well, such as gc or stack; its findings are in the raw results
@@ -49,7 +49,7 @@ record Arguments(boolean full, int rounds, int warmupMillis, int iterations, int
                 default -> throw new IllegalArgumentException("unknown argument " + words[i]);
             }
         }
-        return full ? new Arguments(true, rounds > 0 ? rounds : 5, 2000, 5, 1000, 7200, only, profiler, results)
+        return full ? new Arguments(true, rounds > 0 ? rounds : 5, 2000, 5, 1000, 18_000, only, profiler, results)
                 : new Arguments(false, rounds > 0 ? rounds : 2, 1000, 3, 250, 290, only, profiler, results);
     }
 

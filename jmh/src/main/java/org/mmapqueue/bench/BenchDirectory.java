@@ -11,7 +11,7 @@ import java.util.stream.Stream;
  * Temporary directories on a real disk: in build/bench of the working directory, or in -Dbench.dir. All of them lie in
  * one directory of their own there, which is the only one that is ever removed.
  */
-final class BenchDirectory {
+public final class BenchDirectory {
     static final String PROPERTY = "bench.dir";
 
     private BenchDirectory() {
@@ -23,11 +23,12 @@ final class BenchDirectory {
     }
 
     /** What is removed in the end. */
-    static Path root() {
+    public static Path root() {
         return base().resolve("mmapqueue-bench");
     }
 
-    static Path create(String prefix) {
+    /** Makes a directory whose name begins with {@code prefix}. */
+    public static Path create(String prefix) {
         try {
             Files.createDirectories(root());
             return Files.createTempDirectory(root(), prefix);
@@ -36,7 +37,8 @@ final class BenchDirectory {
         }
     }
 
-    static void delete(Path directory) {
+    /** Removes a directory with all that is in it, if it is there. */
+    public static void delete(Path directory) {
         if (!Files.exists(directory)) {
             return;
         }

@@ -25,6 +25,8 @@ import org.openjdk.jmh.runner.options.OptionsBuilder;
 import org.openjdk.jmh.runner.options.TimeValue;
 import org.openjdk.jmh.runner.options.VerboseMode;
 
+import org.mmapqueue.bench.peer.JvmFlags;
+
 /**
  * Runs the suite and prints one table. Each cell is a JVM of its own. The suite is gone through in rounds, each cell
  * once in each, so that a slow minute of the machine meets all rows and not one; a row stands next to its roofline for
@@ -103,7 +105,7 @@ public final class BenchMain {
     private void round(String name, List<Cell> cells) throws IOException, RunnerException {
         List<RunResult> raw = new ArrayList<>();
         for (Cell cell : cells) {
-            if (!name.equals("round-1") && !hasTime()) {
+            if (!hasTime()) {
                 break;
             }
             System.err.printf("[%3d s] %s, %s%n", spentNanos() / 1_000_000_000, name, cell);
@@ -140,6 +142,13 @@ public final class BenchMain {
                 + "Raw results: %s%n", arguments.results());
     }
 
+    private static String[] flags(String contender) {
+        List<String> flags = new ArrayList<>(JvmFlags.of(contender));
+        flags.add(HEAP);
+        flags.add("-D" + BenchDirectory.PROPERTY + "=" + BenchDirectory.base());
+        return flags.toArray(String[]::new);
+    }
+
     private Collection<RunResult> run(Cell cell) throws RunnerException {
         ChainedOptionsBuilder options = new OptionsBuilder()
                 .forks(1)
@@ -147,7 +156,7 @@ public final class BenchMain {
                 .warmupTime(TimeValue.milliseconds(arguments.warmupMillis()))
                 .measurementIterations(arguments.iterations())
                 .measurementTime(TimeValue.milliseconds(arguments.millis()))
-                .jvmArgs(HEAP, "-D" + BenchDirectory.PROPERTY + "=" + BenchDirectory.base())
+                .jvmArgs(flags(cell.contender()))
                 .shouldFailOnError(true)
                 .verbosity(VerboseMode.SILENT);
         cell.select(options);

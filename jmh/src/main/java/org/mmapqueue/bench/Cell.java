@@ -1,6 +1,7 @@
 package org.mmapqueue.bench;
 
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 
@@ -20,6 +21,7 @@ import org.openjdk.jmh.runner.options.ChainedOptionsBuilder;
  */
 record Cell(String section, String label, String benchmark, String contender, Shape shape, Map<String, String> extra,
         Cell roofline, boolean everyRound) {
+    private static final List<String> PER_CALL = List.of("SyncBenchmark.", "GetBenchmark.", "OpenBenchmark.");
 
     /** The parameters as JMH wants them. */
     Map<String, String> parameters() {
@@ -30,8 +32,14 @@ record Cell(String section, String label, String benchmark, String contender, Sh
         all.put("capacity", Integer.toString(shape.capacity()));
         all.put("mapped", Integer.toString(shape.mapped()));
         all.put("ceiling", Integer.toString(shape.ceiling()));
+        all.put("timestamps", Boolean.toString(shape.timestamps()));
         all.putAll(extra);
         return all;
+    }
+
+    /** Whether calls are looked at one by one, and not the bytes that they move. */
+    boolean perCall() {
+        return PER_CALL.stream().anyMatch(benchmark::startsWith);
     }
 
     void select(ChainedOptionsBuilder options) {

@@ -22,6 +22,11 @@ public interface Contender extends Closeable {
         /** Appends one record; false when there is no room now. */
         boolean push(byte[] record);
 
+        /** Appends one record and returns when it is on the disk; false when there is no room now. */
+        default boolean pushSync(byte[] record) {
+            throw new UnsupportedOperationException("nothing is forced");
+        }
+
         /** Appends all or none; false when there is no room now. */
         default boolean pushBatch(List<byte[]> records) {
             throw new UnsupportedOperationException("no batches");

@@ -4,12 +4,16 @@ import java.io.IOException;
 import java.nio.file.Path;
 
 import org.mmapqueue.bench.other.BufferedWrite;
+import org.mmapqueue.bench.other.ForcedWrite;
 import org.mmapqueue.bench.other.HeapQueue;
 import org.mmapqueue.bench.other.Memcpy;
+import org.mmapqueue.bench.peer.BigQueue;
+import org.mmapqueue.bench.peer.Chronicle;
+import org.mmapqueue.bench.peer.Rocks;
 import org.mmapqueue.bench.roofline.Ring;
 
 /** The contenders by name. A peer is one more class and one more line here. */
-final class Contenders {
+public final class Contenders {
 
     private Contenders() {
     }
@@ -19,7 +23,7 @@ final class Contenders {
      *
      * @param directory where it may keep files; not there yet
      */
-    static Contender open(String name, Shape shape, Path directory) throws IOException {
+    public static Contender open(String name, Shape shape, Path directory) throws IOException {
         switch (name) {
             case "queue":
                 return new QueueContender(directory, shape);
@@ -28,11 +32,23 @@ final class Contenders {
             case "ring+flush":
                 return new Ring(directory, shape, true);
             case "memcpy":
-                return new Memcpy(shape);
+                return new Memcpy(shape, false);
             case "write":
                 return new BufferedWrite(directory.resolve("file.dat"), shape);
+            case "write+force":
+                return new ForcedWrite(directory.resolve("file.dat"), shape);
+            case "memcpy+crc":
+                return new Memcpy(shape, true);
             case "heap":
                 return new HeapQueue(shape);
+            case "chronicle":
+                return new Chronicle(directory, shape, false);
+            case "chronicle+sync":
+                return new Chronicle(directory, shape, true);
+            case "rocksdb":
+                return new Rocks(directory, shape);
+            case "bigqueue":
+                return new BigQueue(directory, shape);
             default:
                 throw new IllegalArgumentException("no contender is named " + name);
         }

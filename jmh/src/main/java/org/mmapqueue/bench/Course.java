@@ -53,6 +53,8 @@ public abstract class Course {
     public int mapped;
     @Param({"10000"})
     public int ceiling;
+    @Param({"true"})
+    public boolean timestamps;
 
     Contender subject;
     Contender.Writer writer;
@@ -62,18 +64,17 @@ public abstract class Course {
     /** How many records have been pushed and not popped. */
     int inside;
     private Path directory;
+    private Shape shape;
 
     @Setup(Level.Trial)
     public void open() throws IOException {
-        Shape shape = new Shape(payload, segment, capacity, mapped, ceiling);
+        shape = new Shape(payload, segment, capacity, mapped, ceiling, timestamps);
         directory = BenchDirectory.create(contender);
-        subject = Contenders.open(contender, shape, directory.resolve("lane"));
-        writer = subject.writer();
-        reader = subject.reader();
+        reopen();
         record = new byte[payload];
         new Random(payload).nextBytes(record);
         records = shape.records();
-        if (shape.ringBytes() <= BEYOND_CACHE) {
+        if (recycled() && shape.ringBytes() <= BEYOND_CACHE) {
             for (long bytes = 0; bytes < shape.ringBytes(); bytes += (long) STEP * payload) {
                 fill(STEP);
                 drain();
@@ -87,6 +88,22 @@ public abstract class Course {
         closing();
         subject.close();
         BenchDirectory.delete(directory);
+    }
+
+    /** Opens the contender on whatever is in the directory. */
+    final void reopen() throws IOException {
+        subject = Contenders.open(contender, shape, directory.resolve("lane"));
+        writer = subject.writer();
+        reader = subject.reader();
+    }
+
+    final Path directory() {
+        return directory;
+    }
+
+    /** Whether the ring is written and read once before anything is measured. */
+    boolean recycled() {
+        return true;
     }
 
     /** What a benchmark makes ready once, after the contender: JMH promises no order of two setups. */

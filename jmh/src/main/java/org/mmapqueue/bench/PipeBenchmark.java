@@ -13,9 +13,10 @@ import org.openjdk.jmh.annotations.Param;
  * 100 µs of an invocation that takes tens of milliseconds.
  */
 public class PipeBenchmark extends Course {
-    /** Threads on either side. */
     @Param({"1"})
-    public int threads;
+    public int producers;
+    @Param({"1"})
+    public int consumers;
     @Param({"1"})
     public int batch;
 
@@ -26,13 +27,13 @@ public class PipeBenchmark extends Course {
     @Override
     void opened() {
         crew = new Crew();
-        int each = records / threads / batch * batch;
-        goal = (long) each * threads;
-        for (int i = 0; i < threads; i++) {
+        int each = records / producers / batch * batch;
+        goal = (long) each * producers;
+        for (int i = 0; i < producers; i++) {
             Contender.Writer mine = i == 0 ? writer : subject.writer();
             crew.add("producer-" + i, () -> produce(mine, each));
         }
-        for (int i = 0; i < threads; i++) {
+        for (int i = 0; i < consumers; i++) {
             Contender.Reader mine = i == 0 ? reader : subject.reader();
             crew.add("consumer-" + i, () -> consume(mine));
         }

@@ -16,16 +16,28 @@ import org.mmapqueue.queue.QueueConfig;
  * and, if nothing else is said, its ceiling of 10 000 records. Readers share the default consumer.
  */
 final class QueueContender implements Contender {
-    private static final long BATCH_BYTES = 1 << 20;
+    // Above what any batch of the suite holds: the number of records is to be the limit.
+    private static final long BATCH_BYTES = 1L << 30;
+    private static final int LEAST_EVENT_SIZE = 20 << 10;
+    private static final int MAX_UNACKED = 1_000_000;
     private final MmapQueue queue;
 
     QueueContender(Path directory, Shape shape) {
-        queue = MmapQueue.open(QueueConfig.builder(directory)
+        queue = MmapQueue.open(config(directory, shape));
+    }
+
+    static QueueConfig config(Path directory, Shape shape) {
+        QueueConfig.Builder builder = QueueConfig.builder(directory)
                 .segmentSize(shape.segmentBytes())
                 .queueCapacitySegments(shape.capacity())
                 .maxInMemSegments(shape.mapped())
-                .flushCeilingNum(shape.ceiling())
-                .build());
+                .maxEventSize(Math.max(LEAST_EVENT_SIZE, shape.payload()))
+                .maxUnacked(MAX_UNACKED)
+                .timestamps(shape.timestamps());
+        if (shape.ceiling() == Shape.NO_FLUSHER) {
+            return builder.flushPeriodMillis(Integer.MAX_VALUE).flushCeilingNum(Integer.MAX_VALUE).build();
+        }
+        return builder.flushCeilingNum(shape.ceiling()).build();
     }
 
     @Override
@@ -36,6 +48,20 @@ final class QueueContender implements Contender {
     @Override
     public Reader reader() {
         return new QueueReader(queue.consumer());
+    }
+
+    long endOffset() {
+        return queue.endOffset();
+    }
+
+    /** Gets the record at an offset as an object; returns its length. */
+    int get(long offset) {
+        return queue.get(offset).data().length;
+    }
+
+    /** Gives the record at an offset to the handler. */
+    void get(long offset, MessageHandler handler) {
+        queue.getMany(offset, 1, Long.MAX_VALUE, handler);
     }
 
     @Override
@@ -51,6 +77,18 @@ final class QueueContender implements Contender {
                 return true;
             } catch (FullException e) {
                 return false;
+            }
+        }
+
+        @Override
+        public boolean pushSync(byte[] record) {
+            try {
+                queue.pushSync(record, Duration.ZERO);
+                return true;
+            } catch (FullException e) {
+                return false;
+            } catch (InterruptedException e) {
+                throw new IllegalStateException(e);
             }
         }
 

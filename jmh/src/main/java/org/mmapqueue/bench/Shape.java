@@ -7,13 +7,17 @@ package org.mmapqueue.bench;
  * @param segmentBytes bytes of a segment
  * @param capacity segments in the ring
  * @param mapped the most segments that may be mapped at once
- * @param ceiling a flush is due after so many records
+ * @param ceiling a flush is due after so many records; 0 for no flusher at all
+ * @param timestamps whether each record stores when it was pushed
  */
-public record Shape(int payload, int segmentBytes, int capacity, int mapped, int ceiling) {
+public record Shape(int payload, int segmentBytes, int capacity, int mapped, int ceiling, boolean timestamps) {
     /** The queue's default. */
-    static final int DEFAULT_CEILING = 10_000;
+    public static final int DEFAULT_CEILING = 10_000;
     /** For a flusher that goes by its period alone. */
     static final int NO_CEILING = Integer.MAX_VALUE;
+
+    /** For no flusher at all. */
+    static final int NO_FLUSHER = 0;
 
     private static final int MOST_RECORDS = 3_000_000;
     private static final long MOST_BYTES = 1L << 30;
@@ -21,12 +25,17 @@ public record Shape(int payload, int segmentBytes, int capacity, int mapped, int
     private static final int OVERHEAD = 16;
     private static final int SEGMENT_HEADER = 64;
 
-    Shape(int payload, int segmentBytes, int capacity, int mapped) {
-        this(payload, segmentBytes, capacity, mapped, DEFAULT_CEILING);
+    /** With the queue's defaults but for the sizes. */
+    public Shape(int payload, int segmentBytes, int capacity, int mapped) {
+        this(payload, segmentBytes, capacity, mapped, DEFAULT_CEILING, true);
     }
 
     Shape withCeiling(int records) {
-        return new Shape(payload, segmentBytes, capacity, mapped, records);
+        return new Shape(payload, segmentBytes, capacity, mapped, records, timestamps);
+    }
+
+    Shape withoutTimestamps() {
+        return new Shape(payload, segmentBytes, capacity, mapped, ceiling, false);
     }
 
     /** Bytes of the whole ring. */

@@ -4,6 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 
+import org.mmapqueue.bench.peer.BigQueue;
+
 /** Which benchmarks are run, in which order: every row right after the roofline that it is compared with. */
 final class Suite {
     private static final int SMALL = 128 << 10;
@@ -12,6 +14,7 @@ final class Suite {
     private static final int SMALL_CAPACITY = 4000;
     private static final int SMALL_MAPPED = 10;
     private static final int LARGE_CAPACITY = 16;
+    private static final int OPENED_CAPACITY = 64;
     private static final int KIB = 1024;
 
     private final boolean full;
@@ -24,10 +27,16 @@ final class Suite {
 
     static List<Cell> of(boolean full) {
         Suite suite = new Suite(full);
-        suite.core("64 MiB x 16, all mapped", LARGE, LARGE_CAPACITY, LARGE_CAPACITY, 100, KIB, 8 * KIB);
+        suite.core("64 MiB x 16, all mapped", LARGE, LARGE_CAPACITY, LARGE_CAPACITY,
+                full ? new int[] {16, 100, KIB, 8 * KIB, 64 * KIB} : new int[] {100, KIB});
+        suite.peers();
         suite.faces();
+        suite.options();
+        suite.durable();
+        suite.reads();
+        suite.opening();
         suite.core("128 KiB x 4000, all mapped", SMALL, SMALL_CAPACITY, SMALL_CAPACITY,
-                full ? new int[] {100, KIB, 8 * KIB} : new int[] {100, KIB});
+                full ? new int[] {100, KIB, 8 * KIB} : new int[] {KIB});
         suite.core("128 KiB x 4000, 10 mapped: the defaults", SMALL, SMALL_CAPACITY, SMALL_MAPPED,
                 full ? new int[] {100, KIB, 8 * KIB} : new int[] {KIB});
         suite.ancestor();
@@ -35,17 +44,55 @@ final class Suite {
         return suite.cells;
     }
 
+    private static Shape large(int payload) {
+        return new Shape(payload, LARGE, LARGE_CAPACITY, LARGE_CAPACITY);
+    }
+
     private void core(String title, int segment, int capacity, int mapped, int... payloads) {
         section = title;
         for (int payload : payloads) {
             Shape shape = new Shape(payload, segment, capacity, mapped);
-            Cell write = pair("PushBenchmark.push", "push", "write", shape, true);
-            pair("PopBenchmark.pop", "pop", "read", shape, true);
-            Cell both = pair("PipeBenchmark.pipe", "1 producer + 1 consumer", "1 writer + 1 reader", shape, true);
+            // What is no target of its own is measured once.
+            boolean everyRound = segment == LARGE && (payload == 100 || payload == KIB);
+            Cell write = pair("PushBenchmark.push", "push", "write", shape, everyRound);
+            pair("PopBenchmark.pop", "pop", "read", shape, everyRound);
+            Cell both = pair("PipeBenchmark.pipe", "1 producer + 1 consumer", "1 writer + 1 reader", shape, everyRound);
             if (full || payload == KIB && segment == LARGE) {
                 flushed(shape, write, both);
             }
         }
+    }
+
+    private void peers() {
+        section = "Peers; shares of the roofline of 64 MiB x 16";
+        for (int payload : full ? new int[] {100, KIB, 8 * KIB} : new int[] {100, KIB}) {
+            peer("Chronicle Queue", "chronicle", payload, true);
+            if (BigQueue.isGiven()) {
+                peer("bigqueue", "bigqueue", payload, true);
+            }
+            if (full || payload == KIB) {
+                peer("RocksDB", "rocksdb", payload, false);
+                add("PipeBenchmark.pipe", "ArrayBlockingQueue, 1 + 1", "heap", large(payload), Map.of(),
+                        find("PipeBenchmark.pipe", large(payload)), false);
+            }
+        }
+    }
+
+    private void peer(String label, String contender, int payload, boolean everyRound) {
+        Shape shape = large(payload);
+        Cell both = find("PipeBenchmark.pipe", shape);
+        add("PushBenchmark.push", label + ", push", contender, shape, Map.of(), find("PushBenchmark.push", shape),
+                everyRound);
+        add("PopBenchmark.pop", label + ", pop", contender, shape, Map.of(), find("PopBenchmark.pop", shape),
+                everyRound);
+        add("PipeBenchmark.pipe", label + ", 1 + 1", contender, shape, Map.of(), both, everyRound);
+        if (full) {
+            add("PipeBenchmark.pipe", label + ", 4 + 4 (of 1 + 1)", contender, shape, threads(4, 4), both, everyRound);
+        }
+    }
+
+    private static Map<String, String> threads(int producers, int consumers) {
+        return Map.of("producers", Integer.toString(producers), "consumers", Integer.toString(consumers));
     }
 
     // What the flusher costs: with the ceiling it hardly ever rests at this speed, with the period alone it does.
@@ -62,20 +109,98 @@ final class Suite {
 
     private void faces() {
         section = "Batches, messages, threads; 64 MiB x 16, all mapped";
-        for (int payload : full ? new int[] {100, KIB, 8 * KIB} : new int[] {KIB}) {
-            Shape shape = new Shape(payload, LARGE, LARGE_CAPACITY, LARGE_CAPACITY);
+        for (int payload : full ? new int[] {16, 100, KIB, 8 * KIB} : new int[] {KIB}) {
+            Shape shape = large(payload);
             Cell write = find("PushBenchmark.push", shape);
             Cell read = find("PopBenchmark.pop", shape);
             Cell both = find("PipeBenchmark.pipe", shape);
-            queue("PushBenchmark.push", "push, batches of 100", shape, Map.of("batch", "100"), write);
-            queue("PushBenchmark.push", "push, batches of 1000", shape, Map.of("batch", "1000"), write);
+            for (int batch : new int[] {100, 10_000}) {
+                Map<String, String> size = Map.of("batch", Integer.toString(batch));
+                queue("PushBenchmark.push", "push, batches of " + batch, shape, size, write);
+                queue("PopBenchmark.popBatch", "pop, batches of " + batch, shape, size, read);
+                if (full || batch == 100) {
+                    queue("PipeBenchmark.pipe", "1 + 1, batches of " + batch, shape, size, both);
+                }
+            }
             queue("PopBenchmark.popMessage", "pop, as Message", shape, Map.of(), read);
-            queue("PopBenchmark.popBatch", "pop, batches of 100", shape, Map.of("batch", "100"), read);
-            queue("PopBenchmark.popBatch", "pop, batches of 1000", shape, Map.of("batch", "1000"), read);
             pair("PushPopBenchmark.pushPop", "push + pop, one thread", "write + read, one thread", shape, false);
-            queue("PipeBenchmark.pipe", "1 + 1, batches of 100", shape, Map.of("batch", "100"), both);
-            queue("PipeBenchmark.pipe", "4 + 4 threads (of 1 + 1)", shape, Map.of("threads", "4"), both);
+            queue("PipeBenchmark.pipe", "4 + 1 threads (of 1 + 1)", shape, threads(4, 1), both);
+            queue("PipeBenchmark.pipe", "1 + 4 threads (of 1 + 1)", shape, threads(1, 4), both);
+            queue("PipeBenchmark.pipe", "4 + 4 threads (of 1 + 1)", shape, threads(4, 4), both);
         }
+    }
+
+    private void options() {
+        section = "What options cost; 64 MiB x 16, all mapped";
+        for (int payload : full ? new int[] {100, KIB, 8 * KIB} : new int[] {KIB}) {
+            Shape shape = large(payload);
+            Cell write = find("PushBenchmark.push", shape);
+            queue("PushBenchmark.push", "push, no flusher", shape.withCeiling(Shape.NO_FLUSHER), Map.of(), write);
+            queue("PushBenchmark.push", "push, no timestamps", shape.withoutTimestamps(), Map.of(), write);
+            queue("PopBenchmark.pop", "pop, no timestamps", shape.withoutTimestamps(), Map.of(),
+                    find("PopBenchmark.pop", shape));
+            add("PushBenchmark.push", "memcpy", "memcpy", shape, Map.of(), write, false);
+            add("PushBenchmark.push", "memcpy and CRC32C", "memcpy+crc", shape, Map.of(), write, false);
+        }
+    }
+
+    // Without the flusher, so that all that is forced is what a push waits for.
+    private void durable() {
+        section = "Durable pushes, 1 KiB: each returns when it is on the disk";
+        Shape large = large(KIB).withCeiling(Shape.NO_FLUSHER);
+        Shape small = new Shape(KIB, SMALL, SMALL_CAPACITY, SMALL_CAPACITY, Shape.NO_FLUSHER, true);
+        sync("write(2) + fdatasync(2), 1 thread", "write+force", large, 1);
+        sync("Chronicle Queue, 1 thread", "chronicle+sync", large, 1);
+        for (int threads : new int[] {1, 8, 64}) {
+            String suffix = ", " + threads + (threads == 1 ? " thread" : " threads");
+            sync("push, 128 KiB x 4000" + suffix, "queue", small, threads);
+            if (full || threads > 1) {
+                sync("push, 64 MiB x 16" + suffix, "queue", large, threads);
+            }
+            if (full) {
+                sync("RocksDB" + suffix, "rocksdb", large, threads);
+            }
+        }
+    }
+
+    private void sync(String label, String contender, Shape shape, int threads) {
+        add("SyncBenchmark.pushSync", label, contender, shape, Map.of("threads", Integer.toString(threads)), null,
+                false);
+    }
+
+    private void reads() {
+        section = "Reads after opening; 64 MiB x 16";
+        for (int payload : full ? new int[] {100, KIB, 8 * KIB} : new int[] {KIB}) {
+            for (boolean cold : new boolean[] {false, true}) {
+                Map<String, String> extra = Map.of("cold", Boolean.toString(cold));
+                String suffix = cold ? ", from disk" : ", from page cache";
+                Shape shape = large(payload);
+                Cell files = add("ColdBenchmark.readFiles", "roofline: read(2)" + suffix, "queue", shape, extra, null,
+                        false);
+                queue("ColdBenchmark.pop", "pop" + suffix, shape, extra, files);
+            }
+        }
+        section = "Random access; 64 MiB x 16";
+        for (int payload : full ? new int[] {100, KIB, 8 * KIB} : new int[] {KIB}) {
+            queue("GetBenchmark.get", "get, as Message", large(payload), Map.of(), null);
+            queue("GetBenchmark.getHandled", "get, handled", large(payload), Map.of(), null);
+        }
+    }
+
+    private void opening() {
+        section = "Opening, 64 MiB x 64";
+        Shape shape = new Shape(KIB, LARGE, OPENED_CAPACITY, OPENED_CAPACITY);
+        for (int megabytes : full ? new int[] {1, 64, 1024} : new int[] {1, 256}) {
+            opened("after a clean close of " + megabytes + " MiB", shape, megabytes, 0);
+        }
+        for (int megabytes : full ? new int[] {1, 16, 64, 256} : new int[] {1, 64}) {
+            opened("after a kill, " + megabytes + " MiB not flushed", shape, full ? 1024 : 256, megabytes);
+        }
+    }
+
+    private void opened(String label, Shape shape, int megabytes, int tail) {
+        queue("OpenBenchmark.open", label, shape,
+                Map.of("size", Long.toString((long) megabytes << 20), "tail", Long.toString((long) tail << 20)), null);
     }
 
     // SkyWalking Satellite's parameter sets. In its push + pop nothing is acked, and its ring is never full.
@@ -104,10 +229,7 @@ final class Suite {
     private void bearings() {
         section = "Bearings: no queue, no checksum";
         for (int payload : full ? new int[] {100, KIB, 8 * KIB} : new int[] {KIB}) {
-            Shape shape = new Shape(payload, LARGE, LARGE_CAPACITY, LARGE_CAPACITY);
-            add("PushBenchmark.push", "memcpy", "memcpy", shape, Map.of(), null, false);
-            add("PushBenchmark.push", "write(2), 64 KiB a call", "write", shape, Map.of(), null, false);
-            add("PipeBenchmark.pipe", "ArrayBlockingQueue, 1 + 1", "heap", shape, Map.of(), null, false);
+            add("PushBenchmark.push", "write(2), 64 KiB a call", "write", large(payload), Map.of(), null, false);
         }
     }
 

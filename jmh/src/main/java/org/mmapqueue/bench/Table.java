@@ -24,15 +24,30 @@ final class Table {
             if (!cell.section().equals(section)) {
                 section = cell.section();
                 text.append(String.format(Locale.ROOT, "%n%s%n", section));
-                text.append(String.format(Locale.ROOT, ROW, "", "payload", "MB/s", "records/s", "MB/s, min..max",
-                        "roofline", "B/record"));
+                text.append(cell.perCall()
+                        ? String.format(Locale.ROOT, ROW, "", "payload", "us/call", "calls/s", "us/call, min..max",
+                                "", "B/call")
+                        : String.format(Locale.ROOT, ROW, "", "payload", "MB/s", "records/s", "MB/s, min..max",
+                                "roofline", "B/record"));
             } else if (cell.shape().payload() != payload) {
                 text.append(System.lineSeparator());
             }
             payload = cell.shape().payload();
-            text.append(row(cell, scores, results.get(cell.roofline())));
+            text.append(cell.perCall() ? callRow(cell, scores) : row(cell, scores, results.get(cell.roofline())));
         }
         return text.toString();
+    }
+
+    private static String callRow(Cell cell, Scores scores) {
+        return String.format(Locale.ROOT, ROW, "  " + cell.label(), Units.bytes(cell.shape().payload()),
+                micros(scores.recordsPerSecond()), Units.rate(scores.recordsPerSecond()),
+                micros(scores.most()) + ".." + micros(scores.least()), "",
+                String.format(Locale.ROOT, "%.0f", scores.bytesPerRecord()));
+    }
+
+    private static String micros(double perSecond) {
+        double micros = 1e6 / perSecond;
+        return micros < 100 ? String.format(Locale.ROOT, "%.2f", micros) : Units.grouped(micros);
     }
 
     private static String row(Cell cell, Scores scores, Scores roofline) {

@@ -23,11 +23,14 @@ final class Units {
         return String.format(Locale.ROOT, "%,.0f", value).replace(',', ' ');
     }
 
-    /** As 12.3 M or 123 k. */
+    /** As 12.3 M or 123 k; small ones as they are. */
     static String rate(double perSecond) {
         if (perSecond >= 1e6) {
             return String.format(Locale.ROOT, perSecond >= 1e8 ? "%.0f M" : perSecond >= 1e7 ? "%.1f M" : "%.2f M",
                     perSecond / 1e6);
+        }
+        if (perSecond < 1e3) {
+            return String.format(Locale.ROOT, perSecond >= 1e2 ? "%.0f" : "%.1f", perSecond);
         }
         return String.format(Locale.ROOT, perSecond >= 1e5 ? "%.0f k" : "%.1f k", perSecond / 1e3);
     }

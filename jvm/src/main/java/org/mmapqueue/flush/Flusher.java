@@ -38,7 +38,8 @@ public final class Flusher implements Closeable {
     private final Supplier<List<? extends ConsumerCursors>> consumers;
     private final Supplier<List<ProducerPage>> producers;
     private final long periodNanos;
-    private final ReentrantLock flushing = new ReentrantLock();
+    /** Fair: who waits may find its records durable by now, and whoever has just forced would take it first again. */
+    private final ReentrantLock flushing = new ReentrantLock(true);
     private final ReentrantLock waiting = new ReentrantLock();
     private final Condition wake = waiting.newCondition();
     private final Thread thread;

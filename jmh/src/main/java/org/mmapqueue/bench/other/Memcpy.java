@@ -1,13 +1,18 @@
 package org.mmapqueue.bench.other;
 
 import java.nio.ByteBuffer;
+import java.util.zip.CRC32C;
 
 import org.mmapqueue.bench.Contender;
 import org.mmapqueue.bench.Shape;
 
-/** Copies into anonymous memory and out of it: no file, no checksum, no header. One thread. */
+/**
+ * Copies into anonymous memory and out of it: no file, no header, and a CRC32C of each record on either side or none,
+ * so that the two together show what the checksum costs. One thread.
+ */
 public final class Memcpy implements Contender {
     private static final long MOST_BYTES = 256L << 20;
+    private final CRC32C crc;
     private final ByteBuffer memory;
     private final byte[] heap;
     private final int stride;
@@ -16,9 +21,15 @@ public final class Memcpy implements Contender {
     private long popped;
     private int writeAt;
     private int readAt;
+    private long sum;
 
-    /** As much memory as the ring has, within reason. */
-    public Memcpy(Shape shape) {
+    /**
+     * As much memory as the ring has, within reason.
+     *
+     * @param checked whether checksums are calculated
+     */
+    public Memcpy(Shape shape, boolean checked) {
+        crc = checked ? new CRC32C() : null;
         memory = ByteBuffer.allocateDirect((int) Math.min(MOST_BYTES, shape.ringBytes()));
         heap = new byte[shape.payload()];
         stride = shape.payload() + 7 & ~7;
@@ -28,6 +39,7 @@ public final class Memcpy implements Contender {
     @Override
     public Writer writer() {
         return record -> {
+            check(record);
             memory.put(writeAt, record, 0, record.length);
             writeAt = writeAt + stride > end ? 0 : writeAt + stride;
             pushed++;
@@ -44,6 +56,7 @@ public final class Memcpy implements Contender {
                     return false;
                 }
                 memory.get(readAt, heap, 0, heap.length);
+                check(heap);
                 readAt = readAt + stride > end ? 0 : readAt + stride;
                 popped++;
                 return true;
@@ -54,6 +67,15 @@ public final class Memcpy implements Contender {
                 // The memory is written again whether it was read or not.
             }
         };
+    }
+
+    // Stored in a field, so that the JIT can not leave it out.
+    private void check(byte[] bytes) {
+        if (crc != null) {
+            crc.reset();
+            crc.update(bytes, 0, bytes.length);
+            sum += crc.getValue();
+        }
     }
 
     @Override

@@ -1,0 +1,40 @@
+package org.mmapqueue.bench;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.stream.Stream;
+
+/**
+ * Has the system forget the pages of files, so that they are read from the disk. No right of root is needed: GNU dd
+ * asks for it by posix_fadvise(2), file by file. What is mapped stays, so close first.
+ */
+final class PageCache {
+
+    private PageCache() {
+    }
+
+    static void forget(Path directory) {
+        try (Stream<Path> paths = Files.walk(directory)) {
+            for (Path file : (Iterable<Path>) paths.filter(Files::isRegularFile)::iterator) {
+                // Written pages stay until they are on the disk: conv=fdatasync of this very file sees to it.
+                run("dd", "of=" + file, "oflag=nocache", "conv=notrunc,fdatasync", "count=0", "status=none");
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static void run(String... command) throws IOException {
+        Process process = new ProcessBuilder(command).inheritIO().start();
+        try {
+            if (process.waitFor() != 0) {
+                throw new IllegalStateException(String.join(" ", command) + " ended with " + process.exitValue()
+                        + "; GNU dd is needed");
+            }
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+}

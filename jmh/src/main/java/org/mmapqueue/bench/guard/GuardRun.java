@@ -1,0 +1,114 @@
+package org.mmapqueue.bench.guard;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+
+import org.mmapqueue.queue.Consumer;
+import org.mmapqueue.queue.MessageHandler;
+import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.queue.QueueConfig;
+
+/**
+ * Pushes and pops laps of a recycled ring with the queue that is on the class path, in a JVM of its own. It uses the
+ * least of the interface that will do, since the build it meets may be an old one.
+ */
+public final class GuardRun implements MessageHandler {
+    private static final int SEGMENT = 32 << 20;
+    private static final int SEGMENTS = 8;
+    // Leaves room at both ends, for whatever the queue has in use there.
+    private static final long LAP_BYTES = (SEGMENTS - 3L) * SEGMENT;
+    private static final int OVERHEAD = 24;
+    private static final int ACK_EVERY = 256;
+    private static final int LEAST_LAPS = 3;
+
+    private final MmapQueue queue;
+    private final Consumer consumer;
+    private final byte[] record;
+    private final int records;
+    private long last;
+    private long bytes;
+
+    private GuardRun(Path directory, int payload) {
+        queue = MmapQueue.open(QueueConfig.builder(directory).segmentSize(SEGMENT).queueCapacitySegments(SEGMENTS)
+                .maxInMemSegments(SEGMENTS).build());
+        consumer = queue.consumer();
+        record = new byte[payload];
+        new Random(payload).nextBytes(record);
+        records = (int) (LAP_BYTES / (payload + OVERHEAD));
+    }
+
+    /**
+     * Runs and writes the median rates of a lap.
+     *
+     * @param arguments the queue's directory, not there yet; bytes of a record; milliseconds to warm up and to measure;
+     *     the file for two numbers: records pushed and popped in a second
+     */
+    public static void main(String[] arguments) throws IOException {
+        GuardRun run = new GuardRun(Path.of(arguments[0]), Integer.parseInt(arguments[1]));
+        run.laps(Long.parseLong(arguments[2]));
+        double[] rates = run.laps(Long.parseLong(arguments[3]));
+        run.queue.close();
+        Files.writeString(Path.of(arguments[4]), rates[0] + " " + rates[1]);
+    }
+
+    private double[] laps(long millis) {
+        double[] push = {};
+        double[] pop = {};
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+        while (push.length < LEAST_LAPS || System.nanoTime() - end < 0) {
+            push = with(push, push());
+            pop = with(pop, pop());
+        }
+        return new double[] {median(push), median(pop)};
+    }
+
+    private double push() {
+        long start = System.nanoTime();
+        for (int i = 0; i < records; i++) {
+            queue.push(record);
+        }
+        return rate(start);
+    }
+
+    private double pop() {
+        bytes = 0;
+        long start = System.nanoTime();
+        for (int i = 0; i < records; i++) {
+            consumer.poll(this);
+            if (i % ACK_EVERY == ACK_EVERY - 1) {
+                consumer.ack(last);
+            }
+        }
+        consumer.ack(last);
+        double rate = rate(start);
+        if (bytes != (long) records * record.length) {
+            throw new IllegalStateException(bytes + " bytes came out of " + records + " records");
+        }
+        return rate;
+    }
+
+    @Override
+    public void onMessage(long offset, long timestampMicros, byte[] buffer, int start, int length, int attempts) {
+        last = offset;
+        bytes += length;
+    }
+
+    private double rate(long start) {
+        return records * 1e9 / (System.nanoTime() - start);
+    }
+
+    private static double[] with(double[] values, double value) {
+        double[] longer = Arrays.copyOf(values, values.length + 1);
+        longer[values.length] = value;
+        return longer;
+    }
+
+    private static double median(double[] values) {
+        Arrays.sort(values);
+        return values[values.length / 2];
+    }
+}

@@ -1,0 +1,38 @@
+package org.mmapqueue.bench.peer;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** What a JVM must be started with for a peer. */
+public final class JvmFlags {
+    /** From Chronicle's documentation of JDK 17; its report to its makers is off. */
+    private static final List<String> CHRONICLE = List.of(
+            "-Dchronicle.analytics.disable=true",
+            "-Dchronicle.announcer.disable=true",
+            "--add-exports=java.base/jdk.internal.ref=ALL-UNNAMED",
+            "--add-exports=java.base/sun.nio.ch=ALL-UNNAMED",
+            "--add-exports=jdk.unsupported/sun.misc=ALL-UNNAMED",
+            "--add-exports=jdk.compiler/com.sun.tools.javac.file=ALL-UNNAMED",
+            "--add-opens=jdk.compiler/com.sun.tools.javac=ALL-UNNAMED",
+            "--add-opens=java.base/java.lang=ALL-UNNAMED",
+            "--add-opens=java.base/java.lang.reflect=ALL-UNNAMED",
+            "--add-opens=java.base/java.io=ALL-UNNAMED",
+            "--add-opens=java.base/java.util=ALL-UNNAMED",
+            "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED");
+
+    private JvmFlags() {
+    }
+
+    /** The flags for a contender of this name; none for most. */
+    public static List<String> of(String contender) {
+        List<String> flags = new ArrayList<>();
+        if (contender.startsWith("chronicle")) {
+            flags.addAll(CHRONICLE);
+        }
+        String bigQueue = System.getProperty(BigQueue.PROPERTY);
+        if (contender.equals("bigqueue") && bigQueue != null) {
+            flags.add("-D" + BigQueue.PROPERTY + "=" + bigQueue);
+        }
+        return flags;
+    }
+}
