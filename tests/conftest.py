@@ -1,5 +1,6 @@
 """What the tests share: configurations that every behaviour must hold under, and ways to run a process of its own."""
 
+import contextlib
 import os
 import signal
 import subprocess
@@ -105,6 +106,16 @@ def in_thread() -> Iterator[Callable[[Callable[[], Any]], "Future[Any]"]]:
     """Runs functions in threads; all of them must have ended in the end."""
     with ThreadPoolExecutor(32) as executor:
         yield executor.submit
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process is there and not dead: one of its threads may go on for a moment when the first has ended."""
+    states = []
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(OSError):
+                states.append((thread / "stat").read_text().rsplit(")", 1)[1].split()[0])
+    return any(state not in "ZX" for state in states)
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> bool:

@@ -72,7 +72,7 @@ def constants(file: str) -> dict[str, str]:
 def test_both_languages_have_the_same_numbers() -> None:
     status = constants("Status.java")
     assert {name: int(value) for name, value in status.items()} == {
-        "FULL": _names.FULL, "EMPTY": _names.EMPTY, "CLOSED": _names.CLOSED,
+        "FULL": _names.FULL, "EMPTY": _names.EMPTY, "CLOSED": _names.CLOSED, "DONE": _names.DONE,
     }  # fmt: skip
     layout = constants("StageLayout.java")
     assert int(layout["PAYLOAD"]) == _names.PAYLOAD

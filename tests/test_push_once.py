@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import mmapqueue
-from conftest import SMALL, Open, Script, data, fill
+from conftest import SMALL, Open, Script, data, eventually, fill, is_running
 
 
 def test_a_batch_is_there_once(any_queue: mmapqueue.Queue) -> None:
@@ -113,6 +113,8 @@ def test_a_sink_that_is_killed_and_tries_again_pushes_each_batch_once(script: Sc
         os.kill(jvm, signal.SIGKILL)  # first, or it would close the queue
         process.kill()
         process.communicate()
+        # It holds its lock until the system has taken it down.
+        assert eventually(lambda pid=jvm: not is_running(pid))
     queue = open_queue(path)
     last = queue.last_sequence("sink")
     assert last is not None

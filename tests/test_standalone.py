@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import mmapqueue
-from conftest import SMALL, Open, Script, data, eventually
+from conftest import SMALL, Open, Script, data, eventually, is_running
 from mmapqueue import _standalone
 
 START = """
@@ -24,13 +24,6 @@ START = """
     queue = mmapqueue.Queue(None, sys.argv[1], segment_size="4k", capacity="64k", max_event_size="4k")
     jvm = _standalone._running.process.pid
 """
-
-
-def is_running(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
-    except OSError:
-        return False
 
 
 def first_line(process: "subprocess.Popen[str]") -> str:

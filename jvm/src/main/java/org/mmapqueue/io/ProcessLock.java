@@ -17,9 +17,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import org.mmapqueue.errors.LockedException;
 
 /**
@@ -32,7 +29,6 @@ import org.mmapqueue.errors.LockedException;
  * file itself, which a hard link and a bind mount do not change.
  */
 public final class ProcessLock implements Closeable {
-    private static final Logger LOG = LoggerFactory.getLogger(ProcessLock.class);
     private static final int PID_BYTES = 20;
     private static final String PREFIX = "mmapqueue.lock:";
     /** Stands for the pid of one that has the lock for a moment only, to look after what a dead holder has left. */
@@ -189,7 +185,7 @@ public final class ProcessLock implements Closeable {
         } catch (ClosedByInterruptException e) {
             throw e;
         } catch (IOException e) {
-            LOG.info("the lock is held, but its file does not say by which process: {}", e.toString());
+            // On a full disk: the lock is held, and its file does not say by whom.
         }
     }
 
