@@ -85,8 +85,20 @@ class Pipeline:
             time.sleep(0.02)
 
 
+def opened_patiently(path: Path, seconds: float = 30.0) -> mmapqueue.Queue:
+    """Opens a queue that a driver holds until the system has taken its JVM down."""
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return mmapqueue.Queue(None, path)
+        except mmapqueue.Locked:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.1)
+
+
 def records(path: Path) -> list[str]:
-    with mmapqueue.Queue(None, path) as queue:
+    with opened_patiently(path) as queue:
         return [message.data.decode() for message in queue.pop_many(10_000_000)]
 
 
