@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
-import java.util.zip.CRC32C;
 
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mismatch;
@@ -49,7 +48,7 @@ public final class ConsumerImage {
 
     /** Reads a page. */
     public static ConsumerImage read(Storage storage, Path path) throws IOException {
-        ByteBuffer bytes = ByteBuffer.allocate(ConsumerPage.LENGTH).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer bytes = ByteBuffer.allocate(PageHeader.LENGTH).order(ByteOrder.LITTLE_ENDIAN);
         try (DataFile file = storage.open(path, Storage.Mode.READ)) {
             file.read(bytes, 0);
             return new ConsumerImage(bytes, file.size());
@@ -58,15 +57,15 @@ public final class ConsumerImage {
 
     /** What is wrong with it by itself; null when it is whole. */
     public Mismatch check() {
-        if (fileLength != ConsumerPage.LENGTH) {
-            return new Mismatch(Math.min(fileLength, ConsumerPage.LENGTH), fileLength + " bytes",
-                    Integer.toString(ConsumerPage.LENGTH));
+        if (fileLength != PageHeader.LENGTH) {
+            return new Mismatch(Math.min(fileLength, PageHeader.LENGTH), fileLength + " bytes",
+                    Integer.toString(PageHeader.LENGTH));
         }
         if (bytes.getLong(0) != ConsumerPage.MAGIC) {
             return new Mismatch(0, "magic " + Mismatch.hex(bytes.getLong(0)), Mismatch.hex(ConsumerPage.MAGIC));
         }
-        int found = bytes.getInt(ConsumerPage.CHECKSUM);
-        return found == checksum() ? null : new Mismatch(ConsumerPage.CHECKSUM, "checksum " + Mismatch.hex(found),
+        int found = bytes.getInt(PageHeader.CHECKSUM);
+        return found == checksum() ? null : new Mismatch(PageHeader.CHECKSUM, "checksum " + Mismatch.hex(found),
                 Mismatch.hex(checksum()));
     }
 
@@ -106,13 +105,11 @@ public final class ConsumerImage {
     /** Makes the fixed part that of a consumer of this queue, whatever it was. */
     public void belongTo(MetaFields queue) {
         bytes.putLong(0, ConsumerPage.MAGIC).putLong(UUID_HIGH, queue.uuidHigh()).putLong(UUID_LOW, queue.uuidLow());
-        bytes.putInt(ConsumerPage.CHECKSUM, checksum());
+        bytes.putInt(PageHeader.CHECKSUM, checksum());
     }
 
     private int checksum() {
-        CRC32C crc = new CRC32C();
-        crc.update(bytes.array(), 0, ConsumerPage.CHECKSUM);
-        return (int) crc.getValue();
+        return PageHeader.checksum(bytes.array());
     }
 
     /** Puts the page in place, whole or not at all, forced. */

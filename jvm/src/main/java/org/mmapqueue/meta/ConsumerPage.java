@@ -7,7 +7,6 @@ import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.util.zip.CRC32C;
 
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
@@ -37,13 +36,10 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
 
     /** "MMAPQCO2" in ASCII, first byte lowest. */
     static final long MAGIC = 0x324F_4351_5041_4D4DL;
-    private static final int CREATED_AT = 24;
-    static final int CHECKSUM = 32;
     static final int COMMITTED = 128;
     static final int READING = 192;
     static final int DROPPED = 256;
     private static final int DROPPED_FIRST = 264;
-    static final int LENGTH = 4096;
     /** What committed is when the consumer has been deleted: no position. */
     static final long DELETED = -1;
 
@@ -59,10 +55,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     /** Makes the page of a new consumer that stands at {@code position}; it appears whole or not at all. */
     public static void create(Storage storage, Path path, MetaFields queue, long createdAtMicros, long position)
             throws IOException {
-        ByteBuffer image = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
-        image.putLong(0, MAGIC).putLong(8, queue.uuidHigh()).putLong(16, queue.uuidLow());
-        image.putLong(CREATED_AT, createdAtMicros);
-        image.putInt(CHECKSUM, checksum(image.array()));
+        ByteBuffer image = PageHeader.create(MAGIC, queue, createdAtMicros);
         image.putLong(COMMITTED, position).putLong(READING, position);
         NewFile.write(storage, path, image);
     }
@@ -75,18 +68,8 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     public static ConsumerPage open(Storage storage, Path path, MetaFields queue) throws IOException {
         DataFile file = storage.open(path, Storage.Mode.WRITE);
         try {
-            ByteBuffer image = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
-            if (file.read(image, 0) != LENGTH || file.size() != LENGTH) {
-                throw new CorruptException(path.toString(), file.size(),
-                        "the file has " + file.size() + " bytes, expected " + LENGTH);
-            }
-            if (image.getLong(0) != MAGIC || image.getInt(CHECKSUM) != checksum(image.array())) {
-                throw new CorruptException(path.toString(), 0, "this is no consumer's page, or its header is damaged");
-            }
-            if (image.getLong(8) != queue.uuidHigh() || image.getLong(16) != queue.uuidLow()) {
-                throw new CorruptException(path.toString(), 8, "the consumer belongs to another queue");
-            }
-            return new ConsumerPage(file, file.map(LENGTH, true));
+            PageHeader.read(file, path, MAGIC, queue, "consumer");
+            return new ConsumerPage(file, file.map(PageHeader.LENGTH, true));
         } catch (IOException | RuntimeException e) {
             file.close();
             throw e;
@@ -97,17 +80,11 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     public boolean isStillAt(Storage storage, Path path) throws IOException {
         ByteBuffer created = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         try (DataFile there = storage.open(path, Storage.Mode.READ)) {
-            return there.read(created, CREATED_AT) == Long.BYTES
-                    && created.getLong(0) == (long) Mapped.LONG.get(page, CREATED_AT);
+            return there.read(created, PageHeader.CREATED_AT) == Long.BYTES
+                    && created.getLong(0) == (long) Mapped.LONG.get(page, PageHeader.CREATED_AT);
         } catch (NoSuchFileException e) {
             return false;
         }
-    }
-
-    private static int checksum(byte[] image) {
-        CRC32C crc = new CRC32C();
-        crc.update(image, 0, CHECKSUM);
-        return (int) crc.getValue();
     }
 
     @Override

@@ -3,7 +3,6 @@ package org.mmapqueue.meta;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -49,17 +48,14 @@ public final class ProducerPage implements Closeable {
 
     /** "MMAPQPR2" in ASCII, first byte lowest. */
     private static final long MAGIC = 0x3252_5051_5041_4D4DL;
-    private static final int CREATED_AT = 24;
-    private static final int CHECKSUM = 32;
     private static final int SECTOR = 512;
     private static final int SLOTS = 4;
     private static final int SLOT_END = 8;
     private static final int SLOT_CHECKSUM = 16;
-    private static final int LENGTH = 4096;
 
     private final DataFile file;
     private final ByteBuffer page;
-    private final byte[] identity = new byte[CHECKSUM];
+    private final byte[] identity = new byte[PageHeader.CHECKSUM];
     /** What the slots hold; NONE in one that is free. */
     private final long[] sequences = new long[SLOTS];
     private final long[] ends = new long[SLOTS];
@@ -81,10 +77,7 @@ public final class ProducerPage implements Closeable {
 
     /** Makes the page of a producer that has pushed nothing; it appears whole or not at all. */
     public static void create(Storage storage, Path path, MetaFields queue, long createdAtMicros) throws IOException {
-        ByteBuffer image = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
-        image.putLong(0, MAGIC).putLong(8, queue.uuidHigh()).putLong(16, queue.uuidLow());
-        image.putLong(CREATED_AT, createdAtMicros);
-        image.putInt(CHECKSUM, checksum(image.array()));
+        ByteBuffer image = PageHeader.create(MAGIC, queue, createdAtMicros);
         NewFile.write(storage, path, image);
     }
 
@@ -96,18 +89,8 @@ public final class ProducerPage implements Closeable {
     public static ProducerPage open(Storage storage, Path path, MetaFields queue) throws IOException {
         DataFile file = storage.open(path, Storage.Mode.WRITE);
         try {
-            ByteBuffer image = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
-            if (file.read(image, 0) != LENGTH || file.size() != LENGTH) {
-                throw new CorruptException(path.toString(), file.size(),
-                        "the file has " + file.size() + " bytes, expected " + LENGTH);
-            }
-            if (image.getLong(0) != MAGIC || image.getInt(CHECKSUM) != checksum(image.array())) {
-                throw new CorruptException(path.toString(), 0, "this is no producer's page, or its header is damaged");
-            }
-            if (image.getLong(8) != queue.uuidHigh() || image.getLong(16) != queue.uuidLow()) {
-                throw new CorruptException(path.toString(), 8, "the producer belongs to another queue");
-            }
-            ProducerPage opened = new ProducerPage(file, file.map(LENGTH, true), image);
+            ByteBuffer image = PageHeader.read(file, path, MAGIC, queue, "producer");
+            ProducerPage opened = new ProducerPage(file, file.map(PageHeader.LENGTH, true), image);
             opened.load(path, image);
             return opened;
         } catch (IOException | RuntimeException e) {
@@ -140,18 +123,12 @@ public final class ProducerPage implements Closeable {
         return SECTOR * (1 + slot);
     }
 
-    private static int checksum(byte[] image) {
-        CRC32C crc = new CRC32C();
-        crc.update(image, 0, CHECKSUM);
-        return (int) crc.getValue();
-    }
-
     private int slotChecksum(long sequence, long end) {
         byte[] content = new byte[SLOT_CHECKSUM];
         Mapped.ARRAY_LONG.set(content, 0, sequence);
         Mapped.ARRAY_LONG.set(content, SLOT_END, end);
         CRC32C crc = new CRC32C();
-        crc.update(identity, 0, CHECKSUM);
+        crc.update(identity, 0, PageHeader.CHECKSUM);
         crc.update(content, 0, SLOT_CHECKSUM);
         int value = (int) crc.getValue();
         return value == 0 ? -1 : value;

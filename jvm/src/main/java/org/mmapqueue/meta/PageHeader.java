@@ -1,0 +1,55 @@
+package org.mmapqueue.meta;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Path;
+import java.util.zip.CRC32C;
+
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.io.DataFile;
+
+/** What pages of consumers and of producers begin with: magic, the queue's UUID, when they were made, a checksum. */
+final class PageHeader {
+    static final int LENGTH = 4096;
+    static final int CREATED_AT = 24;
+    static final int CHECKSUM = 32;
+
+    private PageHeader() {
+    }
+
+    /** A new page of nothing but the header. */
+    static ByteBuffer create(long magic, MetaFields queue, long createdAtMicros) {
+        ByteBuffer image = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
+        image.putLong(0, magic).putLong(8, queue.uuidHigh()).putLong(16, queue.uuidLow());
+        image.putLong(CREATED_AT, createdAtMicros);
+        return image.putInt(CHECKSUM, checksum(image.array()));
+    }
+
+    /**
+     * Reads a page, and checks its header.
+     *
+     * @param whose "consumer" or "producer", for the error's text
+     * @throws CorruptException when it is not whole, or of another queue
+     */
+    static ByteBuffer read(DataFile file, Path path, long magic, MetaFields queue, String whose) throws IOException {
+        ByteBuffer image = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
+        if (file.read(image, 0) != LENGTH || file.size() != LENGTH) {
+            throw new CorruptException(path.toString(), file.size(),
+                    "the file has " + file.size() + " bytes, expected " + LENGTH);
+        }
+        if (image.getLong(0) != magic || image.getInt(CHECKSUM) != checksum(image.array())) {
+            throw new CorruptException(path.toString(), 0, "this is no " + whose + "'s page, or its header is damaged");
+        }
+        if (image.getLong(8) != queue.uuidHigh() || image.getLong(16) != queue.uuidLow()) {
+            throw new CorruptException(path.toString(), 8, "the " + whose + " belongs to another queue");
+        }
+        return image;
+    }
+
+    static int checksum(byte[] image) {
+        CRC32C crc = new CRC32C();
+        crc.update(image, 0, CHECKSUM);
+        return (int) crc.getValue();
+    }
+}
