@@ -22,6 +22,7 @@ import java.util.TreeMap;
 
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.io.ForwardingFile;
 import org.mmapqueue.io.Storage;
 
 /**
@@ -313,47 +314,26 @@ final class LossyDisk implements Storage, Closeable {
         }
     }
 
-    private final class TrackedFile implements DataFile {
-        private final DataFile file;
+    private final class TrackedFile extends ForwardingFile {
         private final Inode inode;
 
         TrackedFile(DataFile file, Inode inode) {
-            this.file = file;
+            super(file);
             this.inode = inode;
-        }
-
-        @Override
-        public Path path() {
-            return file.path();
-        }
-
-        @Override
-        public long size() throws IOException {
-            return file.size();
-        }
-
-        @Override
-        public int read(ByteBuffer target, long position) throws IOException {
-            return file.read(target, position);
         }
 
         @Override
         public void write(ByteBuffer source, long position) throws IOException {
             watcher.before("write");
-            file.write(source, position);
+            super.write(source, position);
         }
 
         @Override
         public void zeroFill(long size) throws IOException {
             watcher.before("fill");
-            file.zeroFill(size / 2);
+            super.zeroFill(size / 2);
             watcher.before("fill on");
-            file.zeroFill(size);
-        }
-
-        @Override
-        public MappedByteBuffer map(long size, boolean writable) throws IOException {
-            return file.map(size, writable);
+            super.zeroFill(size);
         }
 
         @Override
@@ -366,11 +346,6 @@ final class LossyDisk implements Storage, Closeable {
         public void force(MappedByteBuffer mapping, int from, int length) throws IOException {
             watcher.before("force part");
             LossyDisk.force(inode, from, from + length);
-        }
-
-        @Override
-        public void close() throws IOException {
-            file.close();
         }
     }
 }

@@ -1,6 +1,7 @@
 package org.mmapqueue.queue;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertInstanceOf;
 import static org.junit.jupiter.api.Assertions.assertNotNull;
 import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertSame;
@@ -250,66 +251,24 @@ class FailedAppendTest {
         assertOnlyExpected(version);
     }
 
-    /** Recursion to the end of the stack; from there on up one push in each frame, until none fails any more. */
-    private final class Deep implements Runnable {
-        private static final int ENOUGH = 40;
-
-        private final boolean batched;
-        private int overflows;
-        private PoisonedException poisoned;
-
-        Deep(boolean batched) {
-            this.batched = batched;
-        }
-
-        @Override
-        public void run() {
-            try {
-                recurse();
-            } catch (PoisonedException e) {
-                poisoned = e;
-            }
-        }
-
-        private int recurse() {
-            int succeeded = 0;
-            try {
-                succeeded = recurse();
-            } catch (VirtualMachineError e) {
-                overflows++; // or an InternalError that has one as its cause
-            }
-            if (succeeded > ENOUGH) {
-                return succeeded;
-            }
-            int number = expected.size();
-            byte[] payload = Payload.of(number, 600);
-            try {
-                long offset = batched ? core.writer().push(Records.of(List.of(payload, payload)))
-                        : core.writer().push(payload, 0, payload.length);
-                assertEquals(number, offset);
-                succeeded++;
-            } catch (VirtualMachineError e) {
-                overflows++;
-                succeeded = 0;
-            }
-            // A push that has failed may have stored all of its records, or none.
+    // One that fails may have stored all of its records, or none.
+    private void pushAtEnd(boolean batched) {
+        int number = expected.size();
+        byte[] payload = Payload.of(number, 600);
+        List<byte[]> batch = batched ? List.of(payload, payload) : List.of(payload);
+        boolean done = false;
+        try {
+            long offset = batched ? core.writer().push(Records.of(batch))
+                    : core.writer().push(payload, 0, payload.length);
+            assertEquals(number, offset);
+            done = true;
+        } finally {
             long end = core.writer().endOffset();
-            if (end > number || succeeded > 0) {
-                assertEquals(number + (batched ? 2 : 1), end);
-                expected.addAll(batched ? List.of(payload, payload) : List.of(payload));
+            if (done || end > number) {
+                assertEquals(number + batch.size(), end);
+                expected.addAll(batch);
             }
-            return succeeded;
         }
-    }
-
-    private void runDeep(Deep deep) throws InterruptedException {
-        Thread thread = new Thread(null, deep, "deep", 256 << 10);
-        List<Throwable> failures = new ArrayList<>();
-        thread.setUncaughtExceptionHandler((in, failure) -> failures.add(failure));
-        thread.start();
-        thread.join();
-        assertEquals(List.of(), failures);
-        assertTrue(deep.overflows > 0);
     }
 
     private void assertConsumed(ConsumerCore consumer) {
@@ -327,9 +286,7 @@ class FailedAppendTest {
         core = QueueCore.open(config, storage);
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
         for (int round = 0; round < 60; round++) {
-            Deep deep = new Deep(batched);
-            runDeep(deep);
-            assertNull(deep.poisoned);
+            assertNull(EndOfStack.reach(() -> pushAtEnd(batched)));
             push(40);
             assertConsumed(consumer);
             core.writer().flush();
@@ -348,10 +305,11 @@ class FailedAppendTest {
     void anOverflowBetweenSegmentsLosesNothing(int version) throws Exception {
         open(version);
         for (int round = 0; round < 40; round++) {
-            Deep deep = new Deep(false);
-            runDeep(deep);
-            if (deep.poisoned == null) {
+            Throwable failure = EndOfStack.reach(() -> pushAtEnd(false));
+            if (failure == null) {
                 push(40);
+            } else {
+                assertInstanceOf(PoisonedException.class, failure);
             }
             core.close();
             core = QueueCore.open(QueueConfig.builder(temp.resolve("queue")).maxEventSize(20_000)

@@ -314,45 +314,21 @@ class FailedPushOnceTest {
         pushes(24, false);
     }
 
-    /** Recursion to the end of the stack; from there on up one push in each frame, until none fails any more. */
-    private final class Deep implements Runnable {
-        private static final int ENOUGH = 40;
-        private int overflows;
-
-        @Override
-        public void run() {
-            recurse();
-        }
-
-        private int recurse() {
-            int succeeded = 0;
-            try {
-                succeeded = recurse();
-            } catch (VirtualMachineError e) {
-                overflows++; // or an InternalError that has one as its cause
-            }
-            if (succeeded > ENOUGH) {
-                return succeeded;
-            }
-            int number = expected.size();
-            List<byte[]> batch = two(600);
-            try {
-                assertEquals(number, pushOnce(known + 1, Records.of(batch), false));
-                succeeded++;
-            } catch (VirtualMachineError e) {
-                overflows++;
-                succeeded = 0;
-            } catch (InterruptedException e) {
-                throw new AssertionError(e);
-            }
-            // A push that has failed may have stored all of its records, or none; the sequence tells.
+    // One that fails may have stored all of its records, or none; the sequence tells.
+    private void pushAtEnd() throws InterruptedException {
+        int number = expected.size();
+        List<byte[]> batch = two(600);
+        boolean done = false;
+        try {
+            assertEquals(number, pushOnce(known + 1, Records.of(batch), false));
+            done = true;
+        } finally {
             long end = core.writer().endOffset();
-            if (end > number || succeeded > 0) {
+            if (done || end > number) {
                 assertEquals(number + 2, end);
                 expected.addAll(batch);
                 known++;
             }
-            return succeeded;
         }
     }
 
@@ -364,14 +340,7 @@ class FailedPushOnceTest {
         core = QueueCore.open(config, storage);
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
         for (int round = 0; round < 40; round++) {
-            Deep deep = new Deep();
-            Thread thread = new Thread(null, deep, "deep", 256 << 10);
-            List<Throwable> failures = new ArrayList<>();
-            thread.setUncaughtExceptionHandler((in, failure) -> failures.add(failure));
-            thread.start();
-            thread.join();
-            assertEquals(List.of(), failures);
-            assertTrue(deep.overflows > 0);
+            assertNull(EndOfStack.reach(this::pushAtEnd));
             pushesPlain();
             assertKnown(core);
             for (Message next = consumer.poll(); next != null; next = consumer.poll()) {

@@ -112,55 +112,11 @@ class FailedReadTest {
         abstract void run(FailedReadTest test);
     }
 
-    /** Recursion to the end of the stack; from there on up one step in each frame, until none fails any more. */
-    private final class Deep implements Runnable {
-        private static final int ENOUGH = 40;
-
-        private final Step step;
-        private int overflows;
-
-        Deep(Step step) {
-            this.step = step;
-        }
-
-        @Override
-        public void run() {
-            recurse();
-        }
-
-        private int recurse() {
-            int succeeded = 0;
-            try {
-                succeeded = recurse();
-            } catch (VirtualMachineError e) {
-                overflows++; // or an InternalError that has one as its cause
-            }
-            if (succeeded > ENOUGH) {
-                return succeeded;
-            }
-            try {
-                step.run(FailedReadTest.this);
-                succeeded++;
-            } catch (VirtualMachineError e) {
-                overflows++;
-                succeeded = 0;
-            }
-            return succeeded;
-        }
-    }
-
     private void runDeep(Step step) throws InterruptedException {
         // A class whose first use meets the end of the stack could never be used again in this JVM.
         check(consumer.peek());
         step.run(this);
-        Deep deep = new Deep(step);
-        Thread thread = new Thread(null, deep, "deep", 256 << 10);
-        List<Throwable> failures = new ArrayList<>();
-        thread.setUncaughtExceptionHandler((in, failure) -> failures.add(failure));
-        thread.start();
-        thread.join();
-        assertEquals(List.of(), failures);
-        assertTrue(deep.overflows > 0);
+        assertNull(EndOfStack.reach(() -> step.run(this)));
     }
 
     @ParameterizedTest

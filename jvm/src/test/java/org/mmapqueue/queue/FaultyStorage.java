@@ -12,6 +12,7 @@ import java.util.function.BiPredicate;
 
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.io.ForwardingFile;
 import org.mmapqueue.io.Storage;
 
 /** The disk, but a call fails when a test says so. */
@@ -129,28 +130,21 @@ final class FaultyStorage implements Storage {
         return disk.delete(path);
     }
 
-    private final class FaultyFile implements DataFile {
-        private final DataFile file;
-
+    private final class FaultyFile extends ForwardingFile {
         FaultyFile(DataFile file) {
-            this.file = file;
-        }
-
-        @Override
-        public Path path() {
-            return file.path();
+            super(file);
         }
 
         @Override
         public long size() throws IOException {
             step(Call.SIZE, path());
-            return file.size();
+            return super.size();
         }
 
         @Override
         public int read(ByteBuffer target, long position) throws IOException {
             step(Call.READ, path());
-            return file.read(target, position);
+            return super.read(target, position);
         }
 
         @Override
@@ -159,11 +153,11 @@ final class FaultyStorage implements Storage {
                 step(Call.WRITE, path());
             } catch (IOException e) {
                 if (fault != Fault.INPUT_OUTPUT) {
-                    file.write(source.slice(0, source.remaining() / 2), position);
+                    super.write(source.slice(0, source.remaining() / 2), position);
                 }
                 throw e;
             }
-            file.write(source, position);
+            super.write(source, position);
         }
 
         // A disk that is full takes a part.
@@ -172,39 +166,34 @@ final class FaultyStorage implements Storage {
             try {
                 step(Call.ZERO_FILL, path());
             } catch (IOException e) {
-                file.zeroFill(size / 2);
+                super.zeroFill(size / 2);
                 throw e;
             }
             // Blocks that a file has are used again.
-            long more = size - Math.min(size, file.size());
+            long more = size - Math.min(size, super.size());
             if (room.addAndGet(-more) < 0) {
                 room.addAndGet(more);
                 throw new IOException("injected: no room for " + more + " bytes of " + path().getFileName());
             }
-            file.zeroFill(size);
+            super.zeroFill(size);
         }
 
         @Override
         public MappedByteBuffer map(long size, boolean writable) throws IOException {
             step(Call.MAP, path());
-            return file.map(size, writable);
+            return super.map(size, writable);
         }
 
         @Override
         public void force() throws IOException {
             step(Call.FORCE, path());
-            file.force();
+            super.force();
         }
 
         @Override
         public void force(MappedByteBuffer mapping, int from, int length) throws IOException {
             step(Call.FORCE, path());
-            file.force(mapping, from, length);
-        }
-
-        @Override
-        public void close() throws IOException {
-            file.close();
+            super.force(mapping, from, length);
         }
     }
 }

@@ -2,7 +2,6 @@ package org.mmapqueue.queue;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -16,6 +15,7 @@ import java.util.SplittableRandom;
 
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.io.ForwardingFile;
 import org.mmapqueue.io.Storage;
 
 /**
@@ -152,41 +152,9 @@ final class PowerLossStorage implements Storage {
         return deleted;
     }
 
-    private final class TrackedFile implements DataFile {
-        private final DataFile file;
-
+    private final class TrackedFile extends ForwardingFile {
         TrackedFile(DataFile file) {
-            this.file = file;
-        }
-
-        @Override
-        public Path path() {
-            return file.path();
-        }
-
-        @Override
-        public long size() throws IOException {
-            return file.size();
-        }
-
-        @Override
-        public int read(ByteBuffer target, long position) throws IOException {
-            return file.read(target, position);
-        }
-
-        @Override
-        public void write(ByteBuffer source, long position) throws IOException {
-            file.write(source, position);
-        }
-
-        @Override
-        public void zeroFill(long size) throws IOException {
-            file.zeroFill(size);
-        }
-
-        @Override
-        public MappedByteBuffer map(long size, boolean writable) throws IOException {
-            return file.map(size, writable);
+            super(file);
         }
 
         @Override
@@ -197,11 +165,6 @@ final class PowerLossStorage implements Storage {
         @Override
         public void force(MappedByteBuffer mapping, int from, int length) throws IOException {
             PowerLossStorage.this.force(path(), from, from + length);
-        }
-
-        @Override
-        public void close() throws IOException {
-            file.close();
         }
     }
 }

@@ -1,13 +1,12 @@
 package org.mmapqueue.swap;
 
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.MappedByteBuffer;
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicInteger;
 
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.io.ForwardingFile;
 import org.mmapqueue.io.Storage;
 
 /** The disk; a test may do something while a file is being filled or deleted, and counts forced directories. */
@@ -52,59 +51,17 @@ final class WatchedStorage implements Storage {
         return disk.delete(path);
     }
 
-    private final class WatchedFile implements DataFile {
-        private final DataFile file;
-
+    private final class WatchedFile extends ForwardingFile {
         WatchedFile(DataFile file) {
-            this.file = file;
-        }
-
-        @Override
-        public Path path() {
-            return file.path();
-        }
-
-        @Override
-        public long size() throws IOException {
-            return file.size();
-        }
-
-        @Override
-        public int read(ByteBuffer target, long position) throws IOException {
-            return file.read(target, position);
-        }
-
-        @Override
-        public void write(ByteBuffer source, long position) throws IOException {
-            file.write(source, position);
+            super(file);
         }
 
         // Half of it: as another process may find it.
         @Override
         public void zeroFill(long size) throws IOException {
-            file.zeroFill(size / 2);
+            super.zeroFill(size / 2);
             whileFilling.run();
-            file.zeroFill(size);
-        }
-
-        @Override
-        public MappedByteBuffer map(long size, boolean writable) throws IOException {
-            return file.map(size, writable);
-        }
-
-        @Override
-        public void force() throws IOException {
-            file.force();
-        }
-
-        @Override
-        public void force(MappedByteBuffer mapping, int from, int length) throws IOException {
-            file.force(mapping, from, length);
-        }
-
-        @Override
-        public void close() throws IOException {
-            file.close();
+            super.zeroFill(size);
         }
     }
 }

@@ -1,0 +1,114 @@
+package org.mmapqueue.cost;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+/**
+ * What a push and a pop of 100 bytes run: bytecode instructions and calls of the JDK, counted to the last one by a class
+ * loader, so that this needs no clock. All stays in one segment. Who makes them cheaper lowers the bounds.
+ */
+class CostTest {
+    private static final String LOCKS = "monitor\\.enter|.*Lock\\.(lock|tryLock|lockInterruptibly)|.*LockSupport\\..*";
+    private static final String CLOCKS = "java/lang/System\\.(currentTimeMillis|nanoTime)";
+    private static final String ATOMIC_UPDATES = ".*\\.(compareAndSet|weakCompareAndSet.*|getAnd.*|.*AndGet)";
+    private static final String COPIES = "java/nio/ByteBuffer\\.(get|put)";
+    private static final String CHECKSUMS = "java/util/zip/CRC32C\\.getValue";
+    private static final String FILES = "java/nio/(channels|file)/.*";
+
+    @TempDir
+    Path directory;
+
+    private Map<String, Runnable> works;
+
+    @SuppressWarnings("unchecked")
+    @BeforeEach
+    void open() throws ReflectiveOperationException {
+        Object work = new CountingLoader().loadClass(Work.class.getName()).getDeclaredConstructor().newInstance();
+        works = ((Function<Path, Map<String, Runnable>>) work).apply(directory.resolve("queue"));
+        // Whatever is done once has been done then.
+        for (String name : List.of("push", "poll", "pushBatch", "popBatch", "push", "poll", "pushBatch", "popBatch")) {
+            works.get(name).run();
+        }
+        works.get("ack").run();
+    }
+
+    @AfterEach
+    void close() {
+        works.get("close").run();
+    }
+
+    private Counter.Counts count(String work) {
+        Counter.Counts counts = Counter.count(works.get(work));
+        assertEquals(0, counts.of(LOCKS), () -> "locks: " + counts);
+        assertEquals(0, counts.of(FILES), () -> "files: " + counts);
+        assertEquals(Work.COUNT, counts.of(COPIES), () -> "copies: " + counts);
+        assertEquals(Work.COUNT, counts.of(CHECKSUMS), () -> "checksums: " + counts);
+        return counts;
+    }
+
+    private static void assertAtMost(long bound, long found, String what) {
+        assertTrue(found <= bound, () -> found + " " + what + " for " + Work.COUNT + " records, the bound is " + bound);
+    }
+
+    @Test
+    void theCounterSeesLocksAndClocks() {
+        works.get("push").run();
+        works.get("poll").run(); // what is not acked can be got
+        assertTrue(Counter.count(works.get("get")).of(LOCKS) > 0);
+        works.get("pushBatch").run();
+        assertTrue(Counter.count(works.get("popBatch")).of(CLOCKS) > 0);
+    }
+
+    @Test
+    void aPush() {
+        Counter.Counts counts = count("push");
+        assertAtMost(400_000, counts.instructions(), "instructions");
+        assertAtMost(Work.COUNT, counts.of(CLOCKS), "clock readings");
+        assertAtMost(Work.COUNT, counts.of(ATOMIC_UPDATES), "atomic updates");
+    }
+
+    @Test
+    void aPushOfABatch() {
+        Counter.Counts counts = count("pushBatch");
+        assertAtMost(320_000, counts.instructions(), "instructions");
+        assertAtMost(Work.COUNT, counts.of(CLOCKS), "clock readings");
+        assertAtMost(Work.COUNT / Work.BATCH, counts.of(ATOMIC_UPDATES), "atomic updates");
+    }
+
+    @Test
+    void aPop() {
+        works.get("push").run();
+        Counter.Counts counts = count("poll");
+        assertAtMost(830_000, counts.instructions(), "instructions");
+        assertAtMost(0, counts.of(CLOCKS), "clock readings");
+        assertAtMost(Work.COUNT, counts.of(ATOMIC_UPDATES), "atomic updates");
+    }
+
+    @Test
+    void aPopOfABatch() {
+        works.get("push").run();
+        Counter.Counts counts = count("popBatch");
+        assertAtMost(640_000, counts.instructions(), "instructions");
+        assertAtMost(Work.COUNT / Work.BATCH, counts.of(CLOCKS), "clock readings");
+        assertAtMost(Work.COUNT / Work.BATCH, counts.of(ATOMIC_UPDATES), "atomic updates");
+    }
+
+    @Test
+    void anAckOfAThousandRecords() {
+        works.get("push").run();
+        works.get("poll").run();
+        Counter.Counts counts = Counter.count(works.get("ack"));
+        assertEquals(0, counts.of(LOCKS), counts::toString);
+        assertAtMost(1000, counts.instructions(), "instructions");
+    }
+}
