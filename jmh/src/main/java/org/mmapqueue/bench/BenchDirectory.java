@@ -37,6 +37,20 @@ public final class BenchDirectory {
         }
     }
 
+    /**
+     * A JVM's argument that lets only warnings through to the console: Chronicle tells of each file that it maps, and a
+     * line on the console would be in the way of what is measured.
+     */
+    public static String quietLogging() {
+        try {
+            Files.createDirectories(root());
+            return "-Djava.util.logging.config.file="
+                    + Files.writeString(root().resolve("logging.properties"), ".level=WARNING\n");
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
     /** Removes a directory with all that is in it, if it is there. */
     public static void delete(Path directory) {
         if (!Files.exists(directory)) {

@@ -145,6 +145,7 @@ public final class BenchMain {
     private static String[] flags(String contender) {
         List<String> flags = new ArrayList<>(JvmFlags.of(contender));
         flags.add(HEAP);
+        flags.add(BenchDirectory.quietLogging());
         flags.add("-D" + BenchDirectory.PROPERTY + "=" + BenchDirectory.base());
         return flags.toArray(String[]::new);
     }

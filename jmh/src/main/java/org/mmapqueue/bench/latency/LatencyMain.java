@@ -128,7 +128,7 @@ public final class LatencyMain {
         Path file = directory.resolve("result.json");
         List<String> flags = new ArrayList<>(JvmFlags.of(line.contender()));
         flags.add("-Xmx512m");
-        flags.add("-Djava.util.logging.config.file=" + quiet(directory));
+        flags.add(BenchDirectory.quietLogging());
         try {
             BenchChild.run(LatencyRun.class, flags, List.of(line.contender(), Integer.toString(PAYLOAD), line.segment(),
                     line.segments(), Integer.toString(line.rate()), Integer.toString(Math.max(1000, seconds * 300)),
@@ -137,11 +137,6 @@ public final class LatencyMain {
         } finally {
             BenchDirectory.delete(directory);
         }
-    }
-
-    // Chronicle tells of each file that it maps; a line on the console would be in the way of what is measured.
-    private static Path quiet(Path directory) throws IOException {
-        return Files.writeString(directory.resolve("logging.properties"), ".level=WARNING\n");
     }
 
     private static void print(Line line, String kind, List<String> rounds) {
