@@ -41,7 +41,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage fuzz spark-kill lint format bench bench-full bench-latency bench-guard demo demo-stream demo-clean lock clean distclean
+.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage fuzz spark-kill lint format bench bench-full bench-latency bench-guard bench-report demo demo-stream demo-clean lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -163,14 +163,14 @@ format: $(PACKAGE_READY) ## Format the Python sources
 	$(PY) -m ruff format .
 
 bench: $(JMH_CP) ## Run the benchmarks in five minutes (BENCH="--only REGEX" for some; BIGQUEUE=jar to compare with it)
-	$(BENCH_RUN).BenchMain --short $(BENCH)
+	$(call NOTED,jmh) $(BENCH_RUN).BenchMain --short $(BENCH)
 
 bench-full: $(JMH_CP) ## Run all benchmarks, five rounds, then the latencies; hours
-	$(BENCH_RUN).BenchMain --full $(BENCH)
-	$(BENCH_RUN).latency.LatencyMain
+	$(call NOTED,jmh) $(BENCH_RUN).BenchMain --full $(BENCH)
+	$(call NOTED,latency) $(BENCH_RUN).latency.LatencyMain
 
 bench-latency: $(JMH_CP) ## Measure what a push takes at a steady rate (BENCH="--rounds 1 --seconds 3" for less)
-	$(BENCH_RUN).latency.LatencyMain $(BENCH)
+	$(call NOTED,latency) $(BENCH_RUN).latency.LatencyMain $(BENCH)
 
 bench-guard: $(JMH_CP) ## Compare the speed of BASE=commit with HEAD=commit; fails above 10 % (PAIRS=10 MILLIS=2000)
 	scripts/bench-guard "$(BASE)" "$(HEAD)" $(PAIRS) $(MILLIS)
@@ -182,8 +182,14 @@ bench bench-full bench-latency: BENCH ?=
 BENCH_RUN = java $(if $(BIGQUEUE),-Dbigqueue.jar=$(BIGQUEUE)) @$(JMH_CP) org.mmapqueue.bench
 
 bench-spark: $(PACKAGE_READY) $(JAR) ## Measure the data source beside Spark's own (BENCH="--mb 256 --rounds 3" for less)
-	$(PY) python/benchmarks/bench_spark.py $(BENCH)
+	$(call NOTED,spark) $(PY) python/benchmarks/bench_spark.py $(BENCH)
 bench-spark: BENCH ?=
+
+# Notes beside the results what the machine was, how busy, and when. The JVM's benchmarks need no virtual environment.
+NOTED = $(PYTHON) python/benchmarks/bench_report/machine.py $(1) "make $@" build/bench
+
+bench-report: $(VENV_READY) ## Make docs/BENCHMARKS.md and the plots of the kept raw results (RUN=build/bench to keep those first)
+	PYTHONPATH=python/benchmarks $(PY) -m bench_report $(if $(RUN),--publish $(RUN))
 
 demo: $(PACKAGE_READY) $(JAR) ## Run the log pipeline of examples/
 	$(PY) examples/log_pipeline/demo.py

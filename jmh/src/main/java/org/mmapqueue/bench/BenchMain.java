@@ -3,6 +3,7 @@ package org.mmapqueue.bench;
 import java.io.IOException;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -88,7 +89,7 @@ public final class BenchMain {
         cells.forEach(cell -> scores.put(cell, new Scores()));
         List<Cell> core = cells.stream().filter(Cell::everyRound).toList();
         List<Cell> once = cells.stream().filter(cell -> !cell.everyRound()).toList();
-        Files.createDirectories(arguments.results());
+        clear(arguments.results());
         try {
             // The core first: what there is no time for is left out.
             round("round-1", core);
@@ -100,6 +101,16 @@ public final class BenchMain {
             BenchDirectory.delete(BenchDirectory.root());
         }
         print();
+    }
+
+    // Rounds of an earlier run, which may have had more of them, would pass for rounds of this one.
+    private static void clear(Path results) throws IOException {
+        Files.createDirectories(results);
+        try (DirectoryStream<Path> old = Files.newDirectoryStream(results, "{once,round-*}.json")) {
+            for (Path file : old) {
+                Files.delete(file);
+            }
+        }
     }
 
     private void round(String name, List<Cell> cells) throws IOException, RunnerException {

@@ -42,9 +42,11 @@ public final class Contenders {
             case "heap":
                 return new HeapQueue(shape);
             case "chronicle":
-                return new Chronicle(directory, shape, false);
+                return new Chronicle(directory, shape, 0);
             case "chronicle+sync":
-                return new Chronicle(directory, shape, true);
+                return new Chronicle(directory, shape, 1);
+            case "chronicle+sync100":
+                return new Chronicle(directory, shape, 100);
             case "rocksdb":
                 return new Rocks(directory, shape);
             case "bigqueue":

@@ -151,6 +151,7 @@ final class Suite {
         Shape small = new Shape(KIB, SMALL, SMALL_CAPACITY, SMALL_CAPACITY, Shape.NO_FLUSHER, true);
         sync("write(2) + fdatasync(2), 1 thread", "write+force", large, 1);
         sync("Chronicle Queue, 1 thread", "chronicle+sync", large, 1);
+        sync("Chronicle Queue, one sync for 100", "chronicle+sync100", large, 1);
         for (int threads : new int[] {1, 8, 64}) {
             String suffix = ", " + threads + (threads == 1 ? " thread" : " threads");
             sync("push, 128 KiB x 4000" + suffix, "queue", small, threads);

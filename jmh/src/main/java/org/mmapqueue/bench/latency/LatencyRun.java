@@ -18,7 +18,8 @@ import org.mmapqueue.bench.Shape;
  * The ring has been written and read once before, and the writer has run for a while. The result is one JSON object.
  */
 public final class LatencyRun {
-    private static final double[] PERCENTILES = {50, 90, 99, 99.9, 99.99};
+    // Close enough to draw a curve through them.
+    private static final double[] PERCENTILES = {50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.999};
     private static final int ACK_EVERY = 256;
     private static final long REST_NANOS = 50_000;
     private static final long JOIN_MILLIS = 10_000;

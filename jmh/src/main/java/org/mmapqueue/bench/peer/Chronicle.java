@@ -38,20 +38,23 @@ public final class Chronicle implements Contender {
     private final ChronicleQueue queue;
     private final long rollBytes;
     private final int payload;
+    private final int recordsPerSync;
     private final Object tailerLock = new Object();
     private ExcerptTailer tailer;
 
     /**
      * Makes an empty queue.
      *
-     * @param forced whether records are to be forced: without this mode its sync() does nothing
+     * @param recordsPerSync a durable push calls its sync() after so many; 0 for no such pushes, and for the mode in
+     *     which sync() does nothing
      */
-    public Chronicle(Path directory, Shape shape, boolean forced) {
+    public Chronicle(Path directory, Shape shape, int recordsPerSync) {
+        this.recordsPerSync = recordsPerSync;
         rollBytes = shape.ringBytes();
         payload = shape.payload();
         queue = ChronicleQueue.singleBuilder(directory)
                 .rollCycle(RollCycles.FAST_DAILY)
-                .syncMode(forced ? SyncMode.SYNC : SyncMode.NONE)
+                .syncMode(recordsPerSync > 0 ? SyncMode.SYNC : SyncMode.NONE)
                 .timeProvider(clock::get)
                 .storeFileListener(new StoreFileListener() {
                     @Override
@@ -90,6 +93,7 @@ public final class Chronicle implements Contender {
         private static final long TELL_BYTES = 1 << 20;
         private final ExcerptAppender appender;
         private long untold;
+        private int unforced;
 
         ChronicleWriter(ExcerptAppender appender) {
             this.appender = appender;
@@ -111,7 +115,10 @@ public final class Chronicle implements Contender {
         @Override
         public boolean pushSync(byte[] record) {
             push(record);
-            appender.sync();
+            if (++unforced >= recordsPerSync) {
+                appender.sync();
+                unforced = 0;
+            }
             return true;
         }
 

@@ -1,0 +1,123 @@
+"""The looks that all plots have in common."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import matplotlib as mpl
+
+mpl.use("Agg")  # no display needed
+from matplotlib import pyplot as plt
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter, NullLocator
+from PIL import Image
+
+from .figure import Figure
+from .words import NOTHING, number, size, trimmed
+
+#: By Okabe and Ito: told apart with any colour vision. The queue is blue everywhere, its limit grey.
+BLUE, ORANGE, GREEN, PURPLE, SKY, RED = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
+GREY, GRID, INK = "#8C8C8C", "#DDDDDD", "#333333"
+COLORS = {
+    "queue": BLUE,
+    "ring": GREY,
+    "chronicle": ORANGE,
+    "rocksdb": GREEN,
+    "bigqueue": PURPLE,
+    "heap": SKY,
+}
+#: Also told apart without any colour.
+MARKERS = {"queue": "o", "ring": "D", "chronicle": "s", "rocksdb": "^", "bigqueue": "v", "heap": "P"}
+#: Beyond those that have a colour by name.
+OTHERS = (ORANGE, GREEN, PURPLE, SKY, RED, "#000000", "#8B4513", "#6A5ACD", GREY, "#808000")
+
+#: Inches; with the dots below some 1 300 pixels, what a page on GitHub shows sharply.
+WIDTH, _DPI, _COLORS_IN_FILE = 8.8, 150, 128
+
+mpl.rcParams.update(
+    {
+        "font.size": 9,
+        "axes.titlesize": 9.5,
+        "axes.edgecolor": GREY,
+        "axes.labelcolor": INK,
+        "text.color": INK,
+        "xtick.color": INK,
+        "ytick.color": INK,
+    }
+)
+
+
+def tidy(axes: Axes, lines: str = "both") -> None:
+    """Leaves out what says nothing. `lines` are the grid's: "x", "y" or "both"."""
+    axes.grid(color=GRID, linewidth=0.6, axis=lines)  # type: ignore[arg-type]
+    axes.set_axisbelow(True)
+    axes.spines[["top", "right"]].set_visible(False)
+    axes.tick_params(which="both", length=0)
+
+
+def plain_ticks(axes: Axes, which: str, values: Sequence[float] | None = None, sizes: bool = False) -> None:
+    """Labels a logarithmic axis, "x" or "y", with plain numbers or with sizes in bytes; at these values, if given."""
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    axis.set_minor_formatter(NullFormatter())
+    axis.set_major_formatter(FuncFormatter(lambda value, _: size(value) if sizes else trimmed(number(value))))
+    if values is not None:
+        axis.set_ticks(list(values))
+        axis.set_minor_locator(NullLocator())
+    elif few_decades(*axis.get_view_interval()):
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+
+
+def few_decades(low: float, high: float) -> bool:
+    """Whether powers of ten alone would leave a logarithmic axis with next to no labels."""
+    return low > 0 and high / low < 1000
+
+
+def legend(canvas: Canvas, axes: Sequence[Axes], columns: int) -> None:
+    """One legend for all panels, below them."""
+    named = {label: handle for each in axes for handle, label in zip(*each.get_legend_handles_labels(), strict=True)}
+    canvas.legend(named.values(), named.keys(), loc="outside lower center", ncols=columns, frameon=False)
+
+
+class Bar(NamedTuple):
+    """One bar; without a figure there is nothing but its label."""
+
+    label: str
+    figure: Figure | None
+    color: str
+
+
+def bars(axes: Axes, entries: Sequence[Bar], title: str, unit: str) -> None:
+    """Draws horizontal bars from the top down with whiskers from the least to the greatest, and tells each value."""
+    highest = 0.0
+    for place, (_, figure, color) in enumerate(entries):
+        if figure is None:
+            axes.annotate(NOTHING, (0, place), xytext=(4, 0), textcoords="offset points", va="center", color=GREY)
+            continue
+        low, high = figure.spread
+        reach = [[figure.median - low], [high - figure.median]]
+        axes.barh(place, figure.median, color=color, height=0.7, xerr=reach, ecolor=INK, error_kw={"elinewidth": 0.8})
+        # Beside the whisker, and not on it.
+        at = (max(figure.median, high), place)
+        axes.annotate(number(figure.median), at, xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+        highest = max(highest, *at[:1])
+    axes.set_yticks(range(len(entries)), [entry.label for entry in entries])
+    axes.set_ylim(len(entries) - 0.4, -0.6)
+    axes.set_xlim(0, highest * 1.25 or 1)
+    axes.xaxis.set_major_locator(MaxNLocator(4))
+    axes.set_title(title, loc="left", fontweight="bold")
+    axes.set_xlabel(unit)
+    tidy(axes, "x")
+
+
+def save(canvas: Canvas, path: Path) -> None:
+    """Writes a PNG of few colours, the same one for the same data."""
+    buffer = io.BytesIO()
+    canvas.savefig(buffer, dpi=_DPI, format="png")
+    plt.close(canvas)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with Image.open(buffer) as image:
+        image.convert("RGB").quantize(_COLORS_IN_FILE, dither=Image.Dither.NONE).save(path, optimize=True)

@@ -1,0 +1,189 @@
+"""The Spark data source beside Spark's own sources and Kafka: its table, its plot and its targets."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from matplotlib import pyplot as plt
+
+from .charts import BLUE, GREY, ORANGE, PURPLE, SKY, WIDTH, Bar, bars, save
+from .contenders import KIB
+from .figure import Figure
+from .raw import Run
+from .targets import Check, Target, ratio
+from .words import NOTHING, number, percent, rate, size, spread, table
+
+#: The workloads that targets speak of, by the names that the benchmark gives to them.
+READ, STREAM, WRITE = "queue, value", "queue, AvailableNow", "write, queue"
+PARQUET, FLOOR = "Parquet, value", "spark.range"
+
+
+class Workload(NamedTuple):
+    """What one workload did: rows by the second, in each round."""
+
+    name: str
+    size: int
+    per_second: Figure
+
+    @property
+    def megabytes(self) -> Figure:
+        """MB of payload by the second."""
+        return self.per_second.map(lambda rows: rows * self.size / 1e6)
+
+
+def workloads(run: Run) -> list[Workload]:
+    """Returns all workloads: reads, then writes."""
+    found = []
+    for each in run.spark.get("results", []):
+        seconds = each.get("seconds_all") or [each["seconds"]]
+        found.append(Workload(each["workload"], each["bytes"], Figure.of([each["rows"] / taken for taken in seconds])))
+    return sorted(found, key=lambda each: (each.size, "write" in each.name))
+
+
+def find(run: Run, name: str, payload: int) -> Figure | None:
+    """Returns rows by the second of a workload, or None where it was not measured."""
+    for each in workloads(run):
+        if (each.name, each.size) == (name, payload):
+            return each.per_second
+    return None
+
+
+def tables(run: Run) -> str:
+    """Every workload beside the floor of the engine, and what a micro-batch takes."""
+    if not run.spark:
+        return ""
+    rows = []
+    for each in workloads(run):
+        floor = find(run, FLOOR, each.size)
+        share = percent(each.per_second.over(floor).median) if floor else NOTHING
+        rows.append(
+            [
+                each.name,
+                size(each.size),
+                rate(each.per_second.median),
+                number(each.megabytes.median),
+                spread(each.megabytes),
+                share,
+            ]
+        )
+    parts = [
+        f"Spark {run.spark['spark']}, local[{run.spark['cores']}], {run.spark['rounds']} rounds:",
+        table(["workload", "record", "rows/s", "MB/s", "min–max", f"of {FLOOR}"], rows, left=2),
+    ]
+    lines = []
+    for kind, sources in run.spark.get("micro_batch_ms_all", {}).items():
+        for name in sources:
+            figure = _millis(run, kind, name)
+            if figure:
+                lines.append([kind, name, number(figure.median), spread(figure)])
+    if lines:
+        parts.append(table(["micro-batch", "source", "ms from the trigger to its end", "min–max"], lines, left=2))
+    kafka_is = [
+        f"- {what}: {', '.join(f'`{name}={value}`' for name, value in values.items())}"
+        for what, values in (run.spark.get("kafka") or {}).items()
+    ]
+    if kafka_is:
+        parts.append("Kafka has its defaults but for:\n\n" + "\n".join(kafka_is))
+    return "\n\n".join(parts)
+
+
+def _millis(run: Run, kind: str, source: str) -> Figure | None:
+    batches = run.spark.get("micro_batch_ms_all", {}).get(kind, {}).get(source)
+    # One after the other in one round: their spread says more than that of the rounds would.
+    return Figure({"round": batches}) if batches else None
+
+
+def plot(run: Run, path: Path) -> bool:
+    """Bars of all workloads, a panel for each size of record; False when there is nothing to draw."""
+    found = workloads(run)
+    if not found:
+        return False
+    sizes = sorted({each.size for each in found})
+    tallest = max(sum(each.size == payload for each in found) for payload in sizes)
+    canvas, panels = plt.subplots(
+        1, len(sizes), figsize=(WIDTH, 0.9 + 0.24 * tallest), layout="constrained", squeeze=False
+    )
+    for axes, payload in zip(panels[0], sizes, strict=True):
+        entries = [
+            Bar(each.name, each.per_second.map(lambda rows: rows / 1e6), _color(each.name))
+            for each in found
+            if each.size == payload
+        ]
+        bars(axes, entries, f"records of {size(payload)}", "million rows/s")
+    save(canvas, path)
+    return True
+
+
+def _color(name: str) -> str:
+    for part, color in (("Kafka", ORANGE), ("Parquet", PURPLE), (FLOOR, GREY), ("rate", GREY), ("write", SKY)):
+        if part in name:
+            return color
+    return BLUE
+
+
+def targets(run: Run) -> list[Target]:
+    """What is promised of the data source."""
+    reads = []
+    for what, name in (("batch", READ), ("AvailableNow", STREAM)):
+        small, large = find(run, name, 100), find(run, name, KIB)
+        millions = small.map(lambda rows: rows / 1e6) if small else None
+        megabytes = large.map(lambda rows: rows * KIB / 1e6) if large else None
+        reads.append(Check(f"Read to noop, {what}, two cores, 100 B", millions, 8, "million/s"))
+        reads.append(Check(f"Read to noop, {what}, two cores, 1 KiB", megabytes, 2800, "MB/s"))
+    peers = []
+    for payload in (100, KIB):
+        read, write = find(run, READ, payload), find(run, WRITE, payload)
+        told = size(payload)
+        peers += [
+            Check(
+                f"Batch read of {told}, as a multiple of Kafka's source at its defaults",
+                ratio(read, kafka(run, payload, "read", tuned=False)),
+                5,
+                "times",
+            ),
+            Check(
+                "The same, of Kafka's source with fetch sizes tuned",
+                ratio(read, kafka(run, payload, "read", tuned=True)),
+                3,
+                "times",
+            ),
+            Check("The same, of uncompressed Parquet", ratio(read, find(run, PARQUET, payload)), 1, "times"),
+            Check(
+                f"Batch write of {told}, as a multiple of Kafka's sink",
+                ratio(write, kafka(run, payload, "write", tuned=False)),
+                5,
+                "times",
+            ),
+        ]
+    empty = ratio(_millis(run, "empty", "queue"), _millis(run, "empty", "rate"))
+    return [
+        Target("Spark reads", reads),
+        Target("Spark beside Kafka and Parquet", peers),
+        Target(
+            "Empty micro-batch",
+            [
+                Check(
+                    "Time of a micro-batch without records, as a multiple of the rate source's",
+                    empty,
+                    1.2,
+                    "times",
+                    False,
+                )
+            ],
+        ),
+    ]
+
+
+def kafka(run: Run, payload: int, what: str, tuned: bool) -> Figure | None:
+    """Returns the faster of Kafka's workloads of this kind, "read" or "write": of one partition and of two."""
+    found: Sequence[Figure] = [
+        each.per_second
+        for each in workloads(run)
+        if each.size == payload
+        and "Kafka" in each.name
+        and (each.name.startswith("write") if what == "write" else each.name.endswith("value"))
+        and ("tuned" in each.name) == tuned
+    ]
+    return max(found, key=lambda figure: figure.median) if found else None

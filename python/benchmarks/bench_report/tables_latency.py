@@ -1,0 +1,51 @@
+"""The tables of how long a push takes at a steady rate."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from .contenders import DEFAULTS, LARGE
+from .raw import Run
+from .words import NOTHING, number, table
+
+#: The columns, as the raw results call them.
+POINTS = ("p50", "p90", "p99", "p99.9", "p99.99", "max")
+
+
+class Contestant(NamedTuple):
+    """Who pushes into which segments."""
+
+    name: str
+    contender: str
+    segment: int
+
+
+CONTESTANTS = (
+    Contestant("roofline, 64 MiB", "ring+flush", LARGE.segment),
+    Contestant("mmapqueue, 64 MiB", "queue", LARGE.segment),
+    Contestant("roofline, 128 KiB", "ring+flush", DEFAULTS.segment),
+    Contestant("mmapqueue, 128 KiB", "queue", DEFAULTS.segment),
+    Contestant("Chronicle Queue", "chronicle", LARGE.segment),
+    Contestant("bigqueue", "bigqueue", LARGE.segment),
+    Contestant("RocksDB", "rocksdb", LARGE.segment),
+)
+
+
+def latencies(run: Run) -> str:
+    """Service and response times at each rate, in microseconds."""
+    parts = []
+    for kind, told in (
+        ("service", "Service time, from the call to its return, µs:"),
+        ("response", "Response time, from when the push was due, µs:"),
+    ):
+        rows = []
+        for rate in sorted({each.rate for each in run.latencies}):
+            for name, contender, segment in CONTESTANTS:
+                found = run.latency(contender, rate, segment)
+                if found:
+                    points = found.service if kind == "service" else found.response
+                    values = [number(points[point].median) if point in points else NOTHING for point in POINTS]
+                    rows.append([name, number(rate), *values])
+        if rows:
+            parts.append(f"{told}\n\n{table(['', 'pushes/s', *POINTS], rows)}")
+    return "\n\n".join(parts)

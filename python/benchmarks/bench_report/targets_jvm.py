@@ -1,0 +1,123 @@
+"""The targets of the JVM library: throughput beside the roofline and peers, latencies, durable pushes."""
+
+from __future__ import annotations
+
+from .contenders import DEFAULTS, KIB, LARGE, PIPE, POP, PUSH, RATE, SMALL, Course, Shape
+from .figure import Figure
+from .raw import Run
+from .targets import Check, Target, ratio
+
+#: Percentiles at which a push is to be faster than the peer's.
+_POINTS = ("p50", "p99", "p99.9", "p99.99", "max")
+
+
+def targets(run: Run) -> list[Target]:
+    """Returns them with what was measured."""
+    return [
+        Target(
+            "Push of 1 KiB",
+            [
+                _roofline(run, PUSH, KIB, 0.60),
+                _peer(run, PUSH, KIB, "bigqueue", 5),
+                _peer(run, PUSH, KIB, "chronicle", 3),
+            ],
+        ),
+        Target("Push of 100 B", [_roofline(run, PUSH, 100, 0.35), _peer(run, PUSH, 100, "chronicle", 3)]),
+        Target("Pop of 1 KiB", [_roofline(run, POP, KIB, 0.55), _peer(run, POP, KIB, "chronicle", 0.8)]),
+        Target(
+            "Both at once, 1 KiB",
+            [
+                _roofline(run, PIPE, KIB, 0.55),
+                _peer(run, PIPE, KIB, "bigqueue", 5),
+                _peer(run, PIPE, KIB, "chronicle", 1.5),
+            ],
+        ),
+        Target("Both at once, 100 B", [_peer(run, PIPE, 100, "chronicle", 2)]),
+        Target("Eight threads", [_threads(run)]),
+        Target("Latency of a push", _latencies(run)),
+        Target("Durable push", _durable(run)),
+    ]
+
+
+def _rate(run: Run, course: Course, payload: int, contender: str, **parameters: object) -> Figure | None:
+    row = run.row(course.benchmark, contender, payload, **parameters)
+    return row.per_second if row else None
+
+
+_DONE = {
+    PUSH: "{} pushed by one thread",
+    POP: "{} popped by one thread, checksums verified",
+    PIPE: "{} pushed by one thread while another one pops",
+}
+
+
+def _words(course: Course, payload: int, against: str) -> str:
+    return f"{_DONE[course].format('1 KiB' if payload == KIB else f'{payload} B')}, as a {against}"
+
+
+def _roofline(run: Run, course: Course, payload: int, least: float) -> Check:
+    figure = ratio(_rate(run, course, payload, "queue"), _rate(run, course, payload, "ring"))
+    return Check(_words(course, payload, "share of the roofline"), figure, least, "percent")
+
+
+def _peer(run: Run, course: Course, payload: int, peer: str, least: float) -> Check:
+    name = {"chronicle": "Chronicle Queue", "bigqueue": "bigqueue"}[peer]
+    figure = ratio(_rate(run, course, payload, "queue"), _rate(run, course, payload, peer))
+    return Check(_words(course, payload, f"multiple of {name}"), figure, least, "times")
+
+
+def _threads(run: Run) -> Check:
+    many = _rate(run, PIPE, KIB, "queue", producers=4, consumers=4)
+    figure = ratio(many, _rate(run, PIPE, KIB, "queue"))
+    return Check("1 KiB through 4 producers and 4 consumers, as a share of 1 + 1", figure, 0.70, "percent")
+
+
+def _latencies(run: Run) -> list[Check]:
+    checks = []
+    for shape, point, most in (
+        (LARGE, "p50", 0.15),
+        (LARGE, "p99", 0.4),
+        (LARGE, "p99.9", 1),
+        (DEFAULTS, "p99.9", 10),
+        (LARGE, "p99.99", 50),
+        (LARGE, "max", 1000),
+    ):
+        words = f"1 KiB at 100 000 pushes/s, segments of {_segment(shape)}: {point}"
+        checks.append(Check(words, _point(run, "queue", shape, point), most, "µs", at_least=False))
+    behind = [ratio(_point(run, "chronicle", LARGE, point), _point(run, "queue", LARGE, point)) for point in _POINTS]
+    there = [each for each in behind if each]
+    worst = min(there, key=lambda each: each.median) if there else None
+    words = f"the same, Chronicle Queue's time as a multiple, at the worst of {', '.join(_POINTS)}"
+    checks.append(Check(words, worst, 1, "times"))
+    return checks
+
+
+def _segment(shape: Shape) -> str:
+    return shape.name.partition(" ×")[0]
+
+
+def _point(run: Run, contender: str, shape: Shape, point: str) -> Figure | None:
+    found = run.latency(contender, RATE, shape.segment)
+    return found.service.get(point) if found else None
+
+
+def _durable(run: Run) -> list[Check]:
+    sync = Course("SyncBenchmark.pushSync", "durable push")
+
+    def forced(contender: str, threads: int = 1, shape: Shape = LARGE) -> Figure | None:
+        return _rate(run, sync, KIB, contender, ceiling=0, threads=threads, **shape.parameters())
+
+    return [
+        Check(
+            "1 KiB by one thread, segments of 128 KiB, as a multiple of write(2) + fdatasync(2)",
+            ratio(forced("queue", shape=SMALL), forced("write+force")),
+            1,
+            "times",
+        ),
+        Check(
+            "1 KiB by 64 threads that share their forces, as a multiple of Chronicle Queue with one sync() for 100",
+            ratio(forced("queue", 64), forced("chronicle+sync100")),
+            2,
+            "times",
+        ),
+    ]
