@@ -28,6 +28,8 @@ PACKAGE_READY := $(VENV)/.package
 # Beside the other requirements, so that the tests without them stay without them.
 CONNECT       := $(VENV)/connect
 CONNECT_READY := $(CONNECT)/.requirements
+PEERS         := $(VENV)/peers
+PEERS_READY   := $(PEERS)/.requirements
 
 # Directories are prerequisites too: that is how a deleted file is noticed.
 BUILD_FILES := build.gradle settings.gradle gradle.properties gradle/libraries.gradle
@@ -41,7 +43,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage fuzz spark-kill lint format bench bench-full bench-latency bench-guard bench-report demo demo-stream demo-clean lock clean distclean
+.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage fuzz spark-kill lint format bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-stream demo-clean lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -178,6 +180,12 @@ bench-guard: HEAD ?= HEAD
 bench-guard: PAIRS ?= 10
 bench-guard: MILLIS ?= 2000
 
+bench-scale: $(JMH_CP) ## Measure a queue of SIZE=20g: memory, cost by size, opening, recovery (SEGMENT=64m ROUNDS=5)
+	$(call NOTED,scale) $(BENCH_RUN).scale.ScaleMain --size $(SIZE) --segment $(SEGMENT) --rounds $(ROUNDS)
+bench-scale: SIZE ?= 20g
+bench-scale: SEGMENT ?= 64m
+bench-scale: ROUNDS ?= 5
+
 bench bench-full bench-latency: BENCH ?=
 BENCH_RUN = java $(if $(BIGQUEUE),-Dbigqueue.jar=$(BIGQUEUE)) @$(JMH_CP) org.mmapqueue.bench
 
@@ -191,6 +199,10 @@ NOTED = $(PYTHON) python/benchmarks/bench_report/machine.py $(1) "make $@" build
 bench-report: $(VENV_READY) ## Make docs/BENCHMARKS.md and the plots of the kept raw results (RUN=build/bench to keep those first)
 	PYTHONPATH=python/benchmarks $(PY) -m bench_report $(if $(RUN),--publish $(RUN))
 
+bench-python: $(PACKAGE_READY) $(JAR) $(PEERS_READY) ## Measure the Python module beside its peers (BENCH="--only REGEX --rounds 1" for less)
+	PYTHONPATH=python/benchmarks:$(PEERS) $(call NOTED,python) $(PY) -m queue_bench $(BENCH)
+bench-python: BENCH ?=
+
 demo: $(PACKAGE_READY) $(JAR) ## Run the log pipeline of examples/
 	$(PY) examples/log_pipeline/demo.py
 
@@ -202,7 +214,7 @@ demo-clean: ## Remove what the demos have left
 
 lock: ## Lock the libraries and requirements anew (needs uv)
 	$(GRADLE) lockLibraries
-	for name in build dev connect; do \
+	for name in build dev connect peers; do \
 	    uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
 	        --quiet --upgrade --output-file requirements/$$name.lock requirements/$$name.in || exit 1; \
 	done
@@ -248,6 +260,11 @@ $(VENV_READY): requirements/build.lock requirements/dev.lock
 $(CONNECT_READY): requirements/connect.lock $(VENV_READY)
 	rm -rf $(CONNECT)
 	$(PY) -m pip install --quiet --require-hashes --no-deps --target $(CONNECT) -r requirements/connect.lock
+	@touch $@
+
+$(PEERS_READY): requirements/peers.lock $(VENV_READY)
+	rm -rf $(PEERS)
+	$(PY) -m pip install --quiet --require-hashes --no-deps --target $(PEERS) -r requirements/peers.lock
 	@touch $@
 
 # Editable: a change in python/src counts at once.

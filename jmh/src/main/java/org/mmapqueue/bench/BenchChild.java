@@ -22,14 +22,7 @@ public final class BenchChild {
     /** The same with a class path of its own. */
     public static void run(String classPath, Class<?> main, List<String> flags, List<String> arguments)
             throws IOException {
-        List<String> command = new ArrayList<>();
-        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
-        command.addAll(flags);
-        command.add("-cp");
-        command.add(classPath);
-        command.add(main.getName());
-        command.addAll(arguments);
-        Process process = new ProcessBuilder(command).inheritIO().start();
+        Process process = builder(classPath, main, flags, arguments).inheritIO().start();
         try {
             int code = process.waitFor();
             if (code != 0) {
@@ -39,5 +32,23 @@ public final class BenchChild {
             process.destroy();
             throw new IllegalStateException(e);
         }
+    }
+
+    /** Starts a main class; what it prints is for this JVM to read, its errors go where those of this JVM go. */
+    public static Process start(Class<?> main, List<String> flags, List<String> arguments) throws IOException {
+        return builder(System.getProperty("java.class.path"), main, flags, arguments)
+                .redirectError(ProcessBuilder.Redirect.INHERIT).start();
+    }
+
+    private static ProcessBuilder builder(String classPath, Class<?> main, List<String> flags,
+            List<String> arguments) {
+        List<String> command = new ArrayList<>();
+        command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
+        command.addAll(flags);
+        command.add("-cp");
+        command.add(classPath);
+        command.add(main.getName());
+        command.addAll(arguments);
+        return new ProcessBuilder(command);
     }
 }

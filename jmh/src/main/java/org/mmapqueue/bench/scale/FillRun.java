@@ -1,0 +1,39 @@
+package org.mmapqueue.bench.scale;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+import org.mmapqueue.queue.QueueStats;
+
+/** Fills a queue while nobody reads, then reads all of it, in a JVM of its own; samples every 256 MiB. */
+final class FillRun {
+    private static final long WINDOW = Lane.records(256L << 20);
+
+    private FillRun() {
+    }
+
+    /**
+     * Runs.
+     *
+     * @param arguments those of {@link Lane}; payload bytes to fill with; the file for the samples,
+     *     members of a JSON object
+     */
+    public static void main(String[] arguments) throws IOException {
+        try (Lane lane = Lane.of(arguments, true)) {
+            long records = Lane.records(Long.parseLong(arguments[3]));
+            Sampler sampler = new Sampler(lane);
+            for (long done = 0; done < records; done += WINDOW) {
+                long count = Math.min(WINDOW, records - done);
+                sampler.time("push", count, () -> lane.push(count));
+            }
+            for (long done = 0; done < records; done += WINDOW) {
+                long count = Math.min(WINDOW, records - done);
+                sampler.time("pop", count, () -> lane.pop(count));
+            }
+            QueueStats stats = lane.queue.stats();
+            Files.writeString(Path.of(arguments[4]), "\"peak_mapped_segments\": " + stats.peakMappedSegments()
+                    + ",\n \"samples\": " + sampler.json());
+        }
+    }
+}

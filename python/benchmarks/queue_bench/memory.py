@@ -1,0 +1,69 @@
+"""The queues of the standard library, which keep everything in memory."""
+
+from __future__ import annotations
+
+import multiprocessing
+import platform
+import queue
+from collections.abc import Iterable, Sequence
+from functools import partial
+from pathlib import Path
+
+from queue_bench.course import Contender, Course, Held, Session, Step, one, times
+
+
+class _Threads(Session):
+    def __init__(self, _directory: Path, payload: int) -> None:
+        super().__init__(payload)
+        self._queue: queue.Queue[bytes] = queue.Queue()
+
+    def courses(self, batches: Sequence[int]) -> Iterable[Course]:
+        if 1 in batches:
+            held = Held(self.record)
+            steps = (
+                Step("push", times(partial(self._queue.put, self.record)), 1),
+                Step("pop", held.take(self._queue.get), 1),
+                Step("ack", times(self._queue.task_done), 1),
+            )
+            yield Course(steps, held.check(1, one))
+
+    def close(self) -> None:
+        """Nothing is to be let go."""
+
+
+class _Processes(Session):
+    def __init__(self, _directory: Path, payload: int) -> None:
+        super().__init__(payload)
+        self._queue: multiprocessing.Queue[bytes] = multiprocessing.Queue()
+
+    def courses(self, batches: Sequence[int]) -> Iterable[Course]:
+        if 1 in batches:
+            held = Held(self.record)
+            steps = (
+                Step("push", times(partial(self._queue.put, self.record)), 1),
+                Step("pop", held.take(self._queue.get), 1),
+            )
+            yield Course(steps, held.check(1, one))
+
+    def close(self) -> None:
+        self._queue.close()
+        self._queue.join_thread()
+
+
+CONTENDERS = [
+    Contender(
+        "queue.Queue",
+        "put, get, task_done; unbounded, both ends in one thread",
+        "nothing: memory",
+        platform.python_version,
+        _Threads,
+    ),
+    Contender(
+        "multiprocessing.Queue",
+        "put, get; both ends in one process. put returns when a thread of its own has the record, so only push and pop "
+        "together tell what passing one costs",
+        "nothing: memory and a pipe",
+        platform.python_version,
+        _Processes,
+    ),
+]

@@ -1,0 +1,175 @@
+"""mmapqueue, on a JVM of its own or in that of a Spark session."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import mmapqueue
+from mmapqueue import _standalone
+from queue_bench.course import Contender, Course, Held, Run, Session, Step, nothing, times
+
+STANDALONE = "mmapqueue"
+IN_SPARK = "mmapqueue in Spark"
+#: Where one batch tells all: what these cost hardly depends on it.
+_ONE_BATCH = 1000
+
+
+class _Queue(Session):
+    def __init__(self, spark: Any, ring: int, segment_size: str, directory: Path, payload: int) -> None:
+        super().__init__(payload)
+        self.room = ring // 8
+        # A method of an object that gives back a number, called the way py4j does it.
+        self._jvm = _standalone.jvm() if spark is None else spark._jvm
+        self.null = self._jvm.java.lang.Object().hashCode
+        self._queue = mmapqueue.Queue(spark, directory / "queue", capacity=ring, segment_size=segment_size)
+
+    def warm(self) -> None:
+        records = [self.record] * (self.room // len(self.record))
+        # Until the ring has gone round its files are new, and after that never again.
+        for _ in range(9):
+            self._queue.push_many(records)
+            self._drain()
+
+    def _drain(self) -> None:
+        while batch := self._queue.pop_many(10_000):
+            self._queue.ack(batch[-1])
+
+    def courses(self, batches: Sequence[int]) -> Iterable[Course]:
+        for batch in batches:
+            if batch == 1:
+                yield self._singles()
+            yield self._many(batch)
+            yield self._iteration(batch, "consume", self._consume)
+            if batch == _ONE_BATCH:
+                yield self._iteration(batch, "aconsume", self._aconsume)
+                yield self._workers(batch)
+                yield self._by_offset(batch)
+
+    def _singles(self) -> Course:
+        queue = self._queue
+        held = Held(self.record)
+        steps = (
+            Step("push", times(partial(queue.push, self.record)), 1),
+            Step("pop", held.take(queue.pop), 1),
+            Step("ack_single", held.give(partial(queue.ack, single=True)), 1),
+        )
+        return Course(steps, held.check(1, lambda message: (message.data,)))
+
+    def _many(self, batch: int) -> Course:
+        queue = self._queue
+        held = Held(self.record)
+        steps = (
+            Step("push_many", self._push(batch), batch),
+            Step("pop_many", held.take(partial(queue.pop_many, batch)), batch),
+            Step("ack_many", held.give(queue.ack_many), batch),
+        )
+        return Course(steps, held.check(batch, lambda messages: [message.data for message in messages]))
+
+    def _push(self, batch: int) -> Run:
+        return times(partial(self._queue.push_many, [self.record] * batch))
+
+    def _iteration(self, batch: int, operation: str, iterate: Any) -> Course:
+        """Goes over records that are popped by batches, then acks them by batches: the last one and all before it."""
+        first = 0
+
+        def go(calls: int) -> None:
+            nonlocal first
+            first = self._queue.end_offset() - calls * batch
+            last = iterate(calls * batch, batch)
+            if last.offset != self._queue.end_offset() - 1 or last.data != self.record:
+                raise RuntimeError(f"{operation} ended with record {last.offset}, or gave it wrong")
+
+        def ack(calls: int) -> None:
+            for call in range(calls):
+                self._queue.ack(first + (call + 1) * batch - 1)
+
+        acks = "ack" if operation == "consume" else ""
+        return Course(
+            (Step("", self._push(batch), batch), Step(operation, go, batch), Step(acks, ack, batch)), self._empty
+        )
+
+    def _consume(self, records: int, batch: int) -> mmapqueue.Message:
+        for message in islice(self._queue.consume(0.0, max_records=batch), records):
+            last = message
+        return last
+
+    def _aconsume(self, _records: int, batch: int) -> mmapqueue.Message:
+        async def consume() -> mmapqueue.Message:
+            async for message in self._queue.aconsume(0.0, max_records=batch):
+                last = message
+            return last
+
+        return asyncio.run(consume())
+
+    def _workers(self, batch: int) -> Course:
+        def go(calls: int) -> None:
+            handled = self._queue.consume(0.0, handler=lambda _message: None, workers=2, max_records=batch)
+            if handled != calls * batch:
+                raise RuntimeError(f"{handled} records were handled of {calls * batch}")
+
+        return Course((Step("", self._push(batch), batch), Step("consume_2_workers", go, batch)), self._empty)
+
+    def _by_offset(self, batch: int) -> Course:
+        def go(calls: int) -> None:
+            end = self._queue.end_offset()
+            for first in range(end - calls * batch, end, batch):
+                self._queue.get_many(first, batch)
+
+        def drain(_calls: int) -> None:
+            self._drain()
+
+        steps = (Step("", self._push(batch), batch), Step("get_many", go, batch), Step("", drain, batch))
+        return Course(steps, nothing)
+
+    def _empty(self, _calls: int) -> None:
+        if self._queue.lag():
+            raise RuntimeError(f"{self._queue.lag()} records are left")
+
+    def close(self) -> None:
+        self._queue.close()
+
+
+class _Session:
+    """The Spark session, made when it is first asked for."""
+
+    def __init__(self) -> None:
+        self._spark: Any = None
+
+    def get(self) -> Any:
+        """The session, with one core."""
+        if self._spark is None:
+            from pyspark.sql import SparkSession
+
+            builder = SparkSession.builder.master("local[1]").appName("mmapqueue benchmark")
+            for key, value in {"spark.ui.enabled": "false", "spark.driver.host": "127.0.0.1"}.items():
+                builder.config(key, value)
+            self._spark = mmapqueue.configure(builder).getOrCreate()
+            self._spark.sparkContext.setLogLevel("ERROR")
+        return self._spark
+
+
+def contenders(ring: int, segment_size: str, in_spark: bool) -> list[Contender]:
+    """The queue without Spark, and with it if told so."""
+    fast = f"push_many, pop_many, ack_many; ring of {ring >> 20} MiB, segments of {segment_size}, flusher on"
+    survives = "everything that was pushed; a loss of power takes at most a second, nothing after flush()"
+    found = [
+        Contender(STANDALONE, fast, survives, lambda: mmapqueue.__version__, partial(_Queue, None, ring, segment_size))
+    ]
+    if in_spark:
+        session = _Session()
+
+        def version() -> str:
+            import pyspark
+
+            return f"{mmapqueue.__version__}, pyspark {pyspark.__version__}"
+
+        def open_in_spark(directory: Path, payload: int) -> Session:
+            return _Queue(session.get(), ring, segment_size, directory, payload)
+
+        found.append(Contender(IN_SPARK, fast + "; in the driver of a Spark session", survives, version, open_in_spark))
+    return found

@@ -1,0 +1,148 @@
+"""Measures courses in rounds: all of them once in each, so that a slow minute of the machine meets all and not one."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+from queue_bench.course import Course, Step, times
+
+#: A cycle is so long, that it can be timed and that the machine hardly changes meanwhile.
+_CYCLE_SECONDS = 0.02
+_MOST_RECORDS = 200_000
+_GROWTH = 8
+#: Null calls before and behind each step.
+_NULL_CALLS = 25
+
+
+@dataclass
+class Figures:
+    """One operation of one course, round by round; each figure is the median over the cycles of a round.
+
+    Attributes:
+        us_per_call: Microseconds of a call.
+        null_calls: How many null calls take as long, by those that were made just before and behind; empty without.
+    """
+
+    us_per_call: list[float] = field(default_factory=list)
+    null_calls: list[float] = field(default_factory=list)
+
+
+@dataclass
+class Cell:
+    """A course of a contender, and what came of it so far.
+
+    Attributes:
+        title: What it is called when it is chosen.
+        contender: Its name.
+        payload: Bytes of a record.
+        course: What is done.
+        null: The null call that it is compared with, if it has one.
+        room: The most bytes of records that are to be in it at once.
+        figures: By operation.
+        null_us: Microseconds of the null calls made meanwhile, round by round.
+    """
+
+    title: str
+    contender: str
+    payload: int
+    course: Course
+    null: Callable[[], object] | None
+    room: int
+    figures: dict[Step, Figures] = field(default_factory=dict)
+    null_us: list[float] = field(default_factory=list)
+    _calls: int = 1
+    _grown: bool = False
+
+    def __post_init__(self) -> None:
+        self._whole = self.course.whole
+
+    def measure(self, seconds: float) -> None:
+        """Goes through the course for so long, once at least, and adds the figures of a round."""
+        taken: dict[Step, list[tuple[float, float | None]]] = {}
+        nulls: list[float] = []
+        end = time.perf_counter() + seconds
+        while True:
+            start = time.perf_counter()
+            cycle, cycle_nulls = self._cycle()
+            ready = self._grown or time.perf_counter() > end
+            self._grow(time.perf_counter() - start)
+            if ready:
+                nulls += cycle_nulls
+                for step, timed in cycle:
+                    taken.setdefault(step, []).append(timed)
+                if time.perf_counter() > end:
+                    break
+        for step, each in taken.items():
+            figures = self.figures.setdefault(step, Figures())
+            figures.us_per_call.append(statistics.median(us for us, _ in each))
+            ratios = [ratio for _, ratio in each if ratio is not None]
+            if ratios:
+                figures.null_calls.append(statistics.median(ratios))
+        if nulls:
+            self.null_us.append(statistics.median(nulls))
+
+    def _cycle(self) -> tuple[list[tuple[Step, tuple[float, float | None]]], list[float]]:
+        found: list[tuple[Step, tuple[float, float | None]]] = []
+        nulls = [_null_us(self.null)] if self.null else []
+        for step in self.course.steps:
+            start = time.perf_counter_ns()
+            step.run(self._calls)
+            us = (time.perf_counter_ns() - start) / self._calls / 1000
+            ratio = None
+            if self.null:
+                nulls.append(_null_us(self.null))
+                ratio = 2 * us / (nulls[-2] + nulls[-1])
+            if step.operation:
+                found.append((step, (us, ratio)))
+        if self._whole:
+            whole = sum(us for _, (us, _) in found)
+            found.append((self._whole, (whole, whole / statistics.mean(nulls) if nulls else None)))
+        self.course.settle(self._calls)
+        return found, nulls
+
+    # What is too short to be timed is done more often, as far as the queue has room.
+    def _grow(self, seconds: float) -> None:
+        if self._grown:
+            return
+        batch = self.course.batch
+        most = max(1, min(_MOST_RECORDS, self.room // self.payload) // batch)
+        if seconds >= _CYCLE_SECONDS / 2 or self._calls >= most:
+            self._grown = True
+        else:
+            self._calls = min(most, max(self._calls + 1, int(self._calls * min(_GROWTH, _CYCLE_SECONDS / seconds))))
+
+
+def _null_us(null: Callable[[], object]) -> float:
+    run = times(null)
+    start = time.perf_counter_ns()
+    run(_NULL_CALLS)
+    return (time.perf_counter_ns() - start) / _NULL_CALLS / 1000
+
+
+def go(cells: list[Cell], rounds: int, seconds: float, deadline: float, tell: Callable[[str], None]) -> int:
+    """Goes through the cells so often, the one time forth, the next time back.
+
+    Args:
+        cells: What is measured.
+        rounds: How often.
+        seconds: How long each cell takes in a round, if one cycle does not take longer.
+        deadline: No round is begun, after the first, that would probably end later: seconds of `time.monotonic`.
+        tell: Is told what goes on.
+
+    Returns:
+        How many rounds there were.
+    """
+    longest = 0.0
+    for number in range(rounds):
+        start = time.monotonic()
+        if number and start + longest > deadline:
+            return number
+        tell(f"round {number + 1} of {rounds}: {len(cells)} courses")
+        order: Iterable[Cell] = reversed(cells) if number % 2 else cells
+        for cell in order:
+            cell.measure(seconds)
+        longest = max(longest, time.monotonic() - start)
+    return rounds
