@@ -15,10 +15,12 @@ TEST_CP := jvm/build/test.classpath
 FUZZ_CP := jvm/build/fuzz.classpath
 JMH_CP  := jmh/build/bench.classpath
 JCS_CP  := jcstress/build/stress.classpath
+KAFKA_CP := python/benchmarks/kafka/build/connector.classpath
 
 # What the data source is tested with, one of each minor.
 SPARKS      := 3.5.7 4.0.1 4.1.1 4.2.0 4.3.0
-SPARK       ?= $(lastword $(SPARKS))
+# With Kafka beside it, the newest one whose connector is on Maven Central: that of python/benchmarks/kafka/build.gradle.
+SPARK       ?= $(if $(KAFKA),4.2.0,$(lastword $(SPARKS)))
 SPARK_VENV  := build/spark-$(SPARK)
 SPARK_READY := $(SPARK_VENV)/.ready
 
@@ -189,8 +191,9 @@ bench-scale: ROUNDS ?= 5
 bench bench-full bench-latency: BENCH ?=
 BENCH_RUN = java $(if $(BIGQUEUE),-Dbigqueue.jar=$(BIGQUEUE)) @$(JMH_CP) org.mmapqueue.bench
 
-bench-spark: $(PACKAGE_READY) $(JAR) ## Measure the data source beside Spark's own (BENCH="--mb 256 --rounds 3" for less)
-	$(call NOTED,spark) $(PY) python/benchmarks/bench_spark.py $(BENCH)
+bench-spark: $(if $(KAFKA),$(SPARK_READY) $(KAFKA_CP),$(PACKAGE_READY)) $(JAR) ## Measure the data source beside Spark's own, KAFKA=1 beside Kafka (BENCH="--mb 256 --rounds 3" for less)
+	$(call NOTED,spark) $(if $(KAFKA),$(SPARK_VENV)/bin/python,$(PY)) python/benchmarks/bench_spark.py \
+	    $(if $(KAFKA),--kafka $(dir $(KAFKA_CP))) $(BENCH)
 bench-spark: BENCH ?=
 
 # Notes beside the results what the machine was, how busy, and when. The JVM's benchmarks need no virtual environment.
@@ -220,7 +223,7 @@ lock: ## Lock the libraries and requirements anew (needs uv)
 	done
 
 clean: ## Remove what was built
-	rm -rf build dist jvm/build jmh/build jcstress/build python/src/mmapqueue/jars $(PACKAGE_READY)
+	rm -rf build dist jvm/build jmh/build jcstress/build python/benchmarks/kafka/build python/src/mmapqueue/jars $(PACKAGE_READY)
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find python examples tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
@@ -247,6 +250,10 @@ $(JMH_CP): $(JVM_BUILD) $(JVM_MAIN) $(JMH_MAIN) | $(JAR)
 
 $(JCS_CP): $(JVM_BUILD) $(JVM_MAIN) $(JCS_MAIN) | $(JAR)
 	$(GRADLE) :mmapqueue-jcstress:stressClasspath
+	@touch $@
+
+$(KAFKA_CP): $(BUILD_FILES) $(addprefix python/benchmarks/kafka/,build.gradle libraries.lock)
+	$(GRADLE) :mmapqueue-kafka:kafkaClasspaths
 	@touch $@
 
 # In two steps, as the first holds what the second is built with.

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+import mmapqueue
 from conftest import eventually
 
 pyspark = pytest.importorskip("pyspark")
@@ -13,7 +14,7 @@ pyspark = pytest.importorskip("pyspark")
 from pyspark.sql import SparkSession  # noqa: E402
 from pyspark.sql.streaming.query import StreamingQuery  # noqa: E402
 
-from .conftest import Fill  # noqa: E402
+from .conftest import SMALL, Fill  # noqa: E402
 from .streams import SECONDS, Streams  # noqa: E402
 
 #: Spark refuses shorter batches than this in its default configuration.
@@ -88,4 +89,42 @@ def test_a_restart_goes_on_behind_the_last_batch(
     query = start(spark, streams, out, SHORTEST)
     await_count(query, lambda: len(kept(out)), len(records))
     query.stop()
+    assert kept(out) == expected(records)
+
+
+def semaphore(spark: SparkSession, path: Path) -> Any:
+    """What tasks that read a partition, which is open here, take a permit from."""
+    jvm, gateway = spark._jvm, spark.sparkContext._gateway
+    queue = jvm.org.mmapqueue.queue.MmapQueue.openToRead(jvm.java.io.File(str(path)).toPath())
+    try:
+        permits = queue.getClass().getClassLoader().loadClass("org.mmapqueue.spark.read.ReadPermits")
+        kinds, given = gateway.new_array(jvm.Class, 1), gateway.new_array(jvm.Object, 1)
+        kinds[0], given[0] = queue.getClass(), queue
+        make = permits.getDeclaredMethod("of", kinds)
+        make.setAccessible(True)
+        found = make.invoke(None, given)
+        for name in ("shared", "permits"):
+            field = found.getClass().getDeclaredField(name)
+            field.setAccessible(True)
+            found = field.get(found)
+        return found
+    finally:
+        queue.close()
+
+
+def test_a_task_takes_its_turn_with_others(spark: SparkSession, streams: Streams, fill: Fill, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    with mmapqueue.Queue(spark, streams.queue_dir, **{**SMALL, "max_in_mem_segments": 6}):
+        records = fill(10, max_in_mem_segments=6)
+        permits = semaphore(spark, streams.queue_dir)
+        assert permits.availablePermits() == 1
+        permits.acquire()
+        query = start(spark, streams, out, SHORTEST)
+        try:
+            assert eventually(lambda: permits.getQueueLength() == 1, SECONDS), query.status
+            assert kept(out) == []
+            permits.release()
+            await_count(query, lambda: len(kept(out)), len(records))
+        finally:
+            query.stop()
     assert kept(out) == expected(records)

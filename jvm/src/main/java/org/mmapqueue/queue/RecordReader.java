@@ -24,6 +24,9 @@ public final class RecordReader implements AutoCloseable {
     private final Consumer<RecordReader> forget;
     private final long to;
     private long offset;
+    private long segments;
+    /** The last segment that is among those. */
+    private long lastSegment = -1;
     private boolean closed;
 
     /**
@@ -56,6 +59,15 @@ public final class RecordReader implements AutoCloseable {
     }
 
     /**
+     * How much of the ring it has gone through.
+     *
+     * @return in how many segments it has read so far
+     */
+    public synchronized long segments() {
+        return segments;
+    }
+
+    /**
      * Reads records.
      *
      * @param maxRecords the most records, at least 1
@@ -75,6 +87,8 @@ public final class RecordReader implements AutoCloseable {
             throw new ClosedException("the reader, or the handle of the queue that gave it, is closed");
         }
         int count = 0;
+        long before = offset;
+        long segment = reader.offset == reader.segmentSize ? reader.segmentId + 1 : reader.segmentId;
         try {
             long left = maxBytes;
             while (count < maxRecords && offset < to && reader.next() && (count == 0 || reader.length <= left)) {
@@ -103,8 +117,17 @@ public final class RecordReader implements AutoCloseable {
         } catch (IOException e) {
             throw new MmapQueueException("record " + offset + " could not be read: " + e, e);
         } finally {
+            if (offset > before) {
+                countSegments(segment, reader.segmentId);
+            }
             reader.leave();
         }
+    }
+
+    // They come one after the other, and the one where a call ends is mostly that where the next one begins.
+    private void countSegments(long first, long last) {
+        segments += last - Math.max(first, lastSegment + 1) + 1;
+        lastSegment = last;
     }
 
     // What was overwritten while it was read looks like damage.

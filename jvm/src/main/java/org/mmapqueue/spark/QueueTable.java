@@ -13,6 +13,7 @@ import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.read.ScanBuilder;
+import org.apache.spark.sql.connector.read.streaming.ReportsSinkMetrics;
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
@@ -22,10 +23,11 @@ import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.common.RecordSchema;
 import org.mmapqueue.spark.read.QueueScanBuilder;
+import org.mmapqueue.spark.write.PushFigures;
 import org.mmapqueue.spark.write.QueueWriteBuilder;
 
-/** A queue as a table. Immutable. */
-final class QueueTable implements SupportsRead, SupportsWrite {
+/** A queue as a table. Any number of threads. */
+final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
     private static final Set<TableCapability> CAPABILITIES = EnumSet.of(TableCapability.BATCH_READ,
             TableCapability.MICRO_BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.STREAMING_WRITE,
             TableCapability.TRUNCATE, TableCapability.ACCEPT_ANY_SCHEMA);
@@ -37,6 +39,8 @@ final class QueueTable implements SupportsRead, SupportsWrite {
 
     private final Options properties;
     private final Path path;
+    /** Those of the last write that has committed: of a stream, the last epoch's. Spark makes more than it runs. */
+    private volatile PushFigures lastWrite;
 
     /**
      * A table that need not be there yet.
@@ -99,7 +103,15 @@ final class QueueTable implements SupportsRead, SupportsWrite {
 
     @Override
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-        return new QueueWriteBuilder(path, merged(info.options()), SqlWriteInfo.of(info));
+        return new QueueWriteBuilder(path, merged(info.options()), SqlWriteInfo.of(info),
+                new PushFigures(each -> lastWrite = each));
+    }
+
+    /** What a query's progress says of its sink. */
+    @Override
+    public Map<String, String> metrics() {
+        PushFigures figures = lastWrite;
+        return figures == null ? Map.of() : figures.figures();
     }
 
     /** As query progress names a source or a sink. */

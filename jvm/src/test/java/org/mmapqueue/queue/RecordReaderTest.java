@@ -330,4 +330,34 @@ class RecordReaderTest {
             assertThrows(ConfigException.class, () -> old.reader(0, 1));
         }
     }
+
+    @Test
+    void segmentsAreCountedOnceHoweverItIsRead() {
+        open();
+        // Records of 1016 bytes with their framing, 4 to a segment or lying across two.
+        for (int i = 0; i < 40; i++) {
+            queue.push(new byte[1000]);
+        }
+        int all = queue.stats().segmentsInUse();
+        assertEquals(11, all);
+        for (int most : new int[] {1, 3, 40}) {
+            try (RecordReader reader = queue.reader(0, 40)) {
+                assertEquals(0, reader.segments());
+                while (reader.read(most, Long.MAX_VALUE, new Kept()) > 0) {
+                    assertTrue(reader.segments() >= 1);
+                }
+                assertEquals(all, reader.segments());
+            }
+        }
+        try (RecordReader first = queue.reader(0, 3); RecordReader last = queue.reader(38, 40)) {
+            first.read(3, Long.MAX_VALUE, new Kept());
+            assertEquals(1, first.segments());
+            last.read(1, Long.MAX_VALUE, new Kept());
+            assertEquals(1, last.segments());
+            last.read(1, Long.MAX_VALUE, new Kept());
+            assertEquals(2, last.segments());
+            assertEquals(0, first.read(1, Long.MAX_VALUE, new Kept()));
+            assertEquals(1, first.segments());
+        }
+    }
 }

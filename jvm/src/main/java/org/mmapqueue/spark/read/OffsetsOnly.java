@@ -25,6 +25,16 @@ final class OffsetsOnly implements RecordSource {
     }
 
     @Override
+    public long segments() {
+        return 0;
+    }
+
+    @Override
+    public long waitedMillis() {
+        return 0;
+    }
+
+    @Override
     public void close() {
         // nothing is open
     }

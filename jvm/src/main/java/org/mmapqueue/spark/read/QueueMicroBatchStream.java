@@ -47,6 +47,7 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
     private final StreamLimits limits;
     /** Null until the first call that needs it: Spark stops what it has made, unless the query fails before. */
     private StreamQueue queue;
+    private boolean stopped;
     /** Where the run ends, when it reads what is there and no more. */
     private PartitionOffsets lastEnds;
     /** Whether a batch of this run was planned, or looked for. */
@@ -107,7 +108,8 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
 
     private StreamQueue queue() {
         if (queue == null) {
-            queue = new StreamQueue(path, checkpoint, consumer(), options.failOnDataLoss());
+            boolean lasting = options.consumer() != null || !checkpoint.isTemporary();
+            queue = new StreamQueue(path, checkpoint, consumer(), lasting, options.failOnDataLoss());
         }
         return queue;
     }
@@ -272,12 +274,13 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
 
     // ---- what users see
 
+    // A batch without records that is run again after a restart is over before anything else has opened the queue.
     @Override
     public final synchronized Map<String, String> metrics(Optional<Offset> latestConsumedOffset) {
-        if (queue == null || latestConsumedOffset.isEmpty()) {
+        if (stopped || latestConsumedOffset.isEmpty()) {
             return Collections.emptyMap();
         }
-        return new StreamLag(queue, StreamOffset.offsets(latestConsumedOffset.get())).figures();
+        return new StreamLag(queue(), StreamOffset.offsets(latestConsumedOffset.get())).figures();
     }
 
     @Override
@@ -289,6 +292,7 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
 
     @Override
     public final synchronized void stop() {
+        stopped = true;
         if (queue == null) {
             return;
         }

@@ -48,9 +48,15 @@ final class ReadPermits implements Closeable {
         }
     }
 
-    /** Waits for a permit, which must be given back; not while holding one. */
-    void acquire() {
+    /**
+     * Waits for a permit, which must be given back; not while holding one.
+     *
+     * @return ns that it has waited
+     */
+    long acquire() {
+        long start = System.nanoTime();
         shared.permits.acquireUninterruptibly();
+        return System.nanoTime() - start;
     }
 
     /** Gives the permit back. */

@@ -16,6 +16,12 @@ interface RecordSource extends Closeable {
     /** Records that were not there any more. */
     long lost();
 
+    /** In how many segments it has read. */
+    long segments();
+
+    /** Ms that it has waited until a segment could be kept in memory. */
+    long waitedMillis();
+
     @Override
     void close();
 }

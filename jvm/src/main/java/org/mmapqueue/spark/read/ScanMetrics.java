@@ -66,6 +66,63 @@ public final class ScanMetrics {
         }
     }
 
+    /** Segments that tasks have read in: one that two tasks share counts twice. */
+    public static final class Segments extends CustomSumMetric {
+        static final String NAME = "segmentsRead";
+
+        /** Made by Spark. */
+        public Segments() {
+        }
+
+        @Override
+        public String name() {
+            return NAME;
+        }
+
+        @Override
+        public String description() {
+            return "segments read";
+        }
+    }
+
+    /** Ms that tasks have waited until a segment could be kept in memory. */
+    public static final class MemoryWait extends CustomSumMetric {
+        static final String NAME = "memoryWaitMs";
+
+        /** Made by Spark. */
+        public MemoryWait() {
+        }
+
+        @Override
+        public String name() {
+            return NAME;
+        }
+
+        @Override
+        public String description() {
+            return "ms waited for a segment in memory";
+        }
+    }
+
+    /** Ms that tasks have waited for records that were not pushed yet: in real-time mode alone. */
+    public static final class RecordWait extends CustomSumMetric {
+        static final String NAME = "recordWaitMs";
+
+        /** Made by Spark. */
+        public RecordWait() {
+        }
+
+        @Override
+        public String name() {
+            return NAME;
+        }
+
+        @Override
+        public String description() {
+            return "ms waited for records";
+        }
+    }
+
     private record Value(String name, long value) implements CustomTaskMetric {
     }
 
@@ -75,7 +132,8 @@ public final class ScanMetrics {
      * @return what Spark is told of them
      */
     public static CustomMetric[] all() {
-        return new CustomMetric[] {new Records(), new Bytes(), new Lost()};
+        return new CustomMetric[] {new Records(), new Bytes(), new Lost(), new Segments(), new MemoryWait(),
+            new RecordWait()};
     }
 
     /**
@@ -84,10 +142,15 @@ public final class ScanMetrics {
      * @param records records read
      * @param bytes bytes of payload read
      * @param lost records that were not there any more
+     * @param segments segments that were read in
+     * @param memoryWait ms waited until a segment could be kept in memory
+     * @param recordWait ms waited for records that were not there yet
      * @return their values
      */
-    public static CustomTaskMetric[] values(long records, long bytes, long lost) {
+    public static CustomTaskMetric[] values(long records, long bytes, long lost, long segments, long memoryWait,
+            long recordWait) {
         return new CustomTaskMetric[] {new Value(Records.NAME, records), new Value(Bytes.NAME, bytes),
-            new Value(Lost.NAME, lost)};
+            new Value(Lost.NAME, lost), new Value(Segments.NAME, segments), new Value(MemoryWait.NAME, memoryWait),
+            new Value(RecordWait.NAME, recordWait)};
     }
 }

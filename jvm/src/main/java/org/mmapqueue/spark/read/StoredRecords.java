@@ -1,5 +1,7 @@
 package org.mmapqueue.spark.read;
 
+import java.util.concurrent.TimeUnit;
+
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.queue.MmapQueue;
 import org.mmapqueue.queue.RecordReader;
@@ -16,6 +18,9 @@ final class StoredRecords implements RecordSource {
     private RecordReader reader;
     private long next;
     private long lost;
+    /** Those of readers that are closed. */
+    private long segmentsBefore;
+    private long waitedNanos;
 
     /**
      * Opens the partition.
@@ -42,8 +47,7 @@ final class StoredRecords implements RecordSource {
                 // There when the range was planned: the end of the log was lost with the machine, or by hand.
                 lose(input.to(), "the queue ends at " + next);
             } catch (OutOfRangeException e) {
-                close(reader);
-                reader = null;
+                closeReader();
                 if (e.last() < e.first()) {
                     lose(input.to(), "nothing is retained any more");
                 } else if (e.first() > next) {
@@ -60,7 +64,7 @@ final class StoredRecords implements RecordSource {
         if (reader == null) {
             reader = queue.reader(next, input.to());
         }
-        permits.acquire();
+        waitedNanos += permits.acquire();
         try {
             return reader.read(rows.room(), BATCH_BYTES, rows);
         } finally {
@@ -80,15 +84,28 @@ final class StoredRecords implements RecordSource {
         return lost;
     }
 
-    private static void close(RecordReader reader) {
-        if (reader != null) {
-            reader.close();
-        }
+    @Override
+    public long segments() {
+        return segmentsBefore + (reader == null ? 0 : reader.segments());
     }
 
     @Override
+    public long waitedMillis() {
+        return TimeUnit.NANOSECONDS.toMillis(waitedNanos);
+    }
+
+    private void closeReader() {
+        if (reader != null) {
+            segmentsBefore += reader.segments();
+            reader.close();
+            reader = null;
+        }
+    }
+
+    // Spark asks for the figures once more afterwards.
+    @Override
     public void close() {
-        close(reader);
+        closeReader();
         permits.close();
         queue.close();
     }

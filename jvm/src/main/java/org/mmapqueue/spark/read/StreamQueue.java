@@ -29,6 +29,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     private final Path root;
     private final CheckpointFile checkpoint;
     private final String consumerName;
+    private final boolean lasting;
     private final boolean failOnDataLoss;
     private final SortedMap<Integer, StreamPartition> partitions = new TreeMap<>();
     /** Those whose queue is another one than the checkpoint tells of. */
@@ -42,13 +43,15 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
      * Opens the partitions that are there.
      *
      * @param consumerName holds what the query has not committed
+     * @param lasting whether it stays when the query ends
      * @throws IllegalArgumentException when there is no queue
      * @throws IllegalStateException when the consumer is in use
      */
-    StreamQueue(Path root, CheckpointFile checkpoint, String consumerName, boolean failOnDataLoss) {
+    StreamQueue(Path root, CheckpointFile checkpoint, String consumerName, boolean lasting, boolean failOnDataLoss) {
         this.root = root;
         this.checkpoint = checkpoint;
         this.consumerName = consumerName;
+        this.lasting = lasting;
         this.failOnDataLoss = failOnDataLoss;
         this.origin = checkpoint.read().orElse(null);
         boolean done = false;
@@ -67,7 +70,8 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         StreamOrigin before = origin;
         for (PartitionDirectory each : PartitionDirectory.find(root)) {
             if (!partitions.containsKey(each.id())) {
-                partitions.put(each.id(), new StreamPartition(each, consumerName, checkpoint.toString()));
+                partitions.put(each.id(), new StreamPartition(each, consumerName, checkpoint.toString(),
+                        lasting));
                 if (origin != null) {
                     compare(each.id());
                 }

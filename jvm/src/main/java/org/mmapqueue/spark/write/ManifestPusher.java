@@ -2,6 +2,7 @@ package org.mmapqueue.spark.write;
 
 import java.io.IOException;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -15,6 +16,7 @@ import java.util.concurrent.TimeUnit;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.queue.QueueStats;
 
 /** Pushes the staged rows of a manifest, each partition's at once, several partitions side by side. */
 final class ManifestPusher {
@@ -113,11 +115,34 @@ final class ManifestPusher {
 
     private void push(MmapQueue queue, List<StagedFile> files) throws InterruptedException {
         try (StagedRecords records = new StagedRecords(directory, files)) {
-            queue.pushOnce(manifest.producer(), manifest.sequence(), records, push.timeout(), push.sync());
+            long before = queue.stats().writingPosition();
+            push(queue, records);
+            QueueStats after = queue.stats();
+            if (after.writingPosition() > before) {
+                push.figures().wroteIn((after.writingPosition() - 1) / after.segmentSize()
+                        - before / after.segmentSize() + 1);
+            }
         } catch (FullException e) {
             throw new Room(queue, files, what).full(push.timeout(), e);
         } catch (TooLargeException e) {
             throw new Room(queue, files, what).tooLarge(e);
+        }
+    }
+
+    // In two steps, to know how long it waits.
+    private void push(MmapQueue queue, StagedRecords records) throws InterruptedException {
+        try {
+            queue.pushOnce(manifest.producer(), manifest.sequence(), records, Duration.ZERO, push.sync());
+        } catch (FullException e) {
+            if (push.timeout().isZero()) {
+                throw e;
+            }
+            long start = System.nanoTime();
+            try {
+                queue.pushOnce(manifest.producer(), manifest.sequence(), records, push.timeout(), push.sync());
+            } finally {
+                push.figures().waitedForRoom((records.begun() == 0 ? System.nanoTime() : records.begun()) - start);
+            }
         }
     }
 }

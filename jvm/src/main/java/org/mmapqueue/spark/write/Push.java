@@ -7,6 +7,17 @@ import java.time.Duration;
  *
  * @param timeout the longest to wait for room
  * @param sync whether what has been pushed is on the disk when it is told
+ * @param figures count what is done and waited for
  */
-record Push(Duration timeout, boolean sync) {
+record Push(Duration timeout, boolean sync, PushFigures figures) {
+
+    /** A push that is counted for nobody. */
+    Push(Duration timeout, boolean sync) {
+        this(timeout, sync, new PushFigures(figures -> { }));
+    }
+
+    /** The same, with other figures. */
+    Push counting(PushFigures others) {
+        return new Push(timeout, sync, others);
+    }
 }

@@ -3,6 +3,7 @@ package org.mmapqueue.spark.write;
 import java.time.Duration;
 
 import org.apache.spark.sql.connector.metric.CustomMetric;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.write.BatchWrite;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.PhysicalWriteInfo;
@@ -17,6 +18,7 @@ final class QueueWrite implements Write {
     private final WriteColumns columns;
     private final String query;
     private final boolean truncating;
+    private boolean streaming;
 
     /**
      * A write.
@@ -48,12 +50,22 @@ final class QueueWrite implements Write {
     // In mode complete the whole result comes with each batch, and is appended.
     @Override
     public StreamingWrite toStreaming() {
+        streaming = true;
         return new Stream(new SinkWrite(options, columns, query, SinkQueues.LINGER));
     }
 
     @Override
     public CustomMetric[] supportedCustomMetrics() {
-        return WriteMetrics.all();
+        return WriteMetrics.all(streaming);
+    }
+
+    /**
+     * What the driver has counted. Without @Override: older versions of Spark do not ask for it.
+     *
+     * @return of a batch that is over
+     */
+    public CustomTaskMetric[] reportDriverMetrics() {
+        return streaming ? new CustomTaskMetric[0] : WriteMetrics.of(options.push().figures());
     }
 
     private record Batch(SinkWrite write) implements BatchWrite {

@@ -15,6 +15,7 @@ public final class QueueWriteBuilder implements SupportsTruncate, SupportsStream
     private final Path path;
     private final Options options;
     private final LogicalWriteInfo info;
+    private final PushFigures figures;
     private boolean truncating;
 
     /**
@@ -23,11 +24,13 @@ public final class QueueWriteBuilder implements SupportsTruncate, SupportsStream
      * @param path the queue's directory
      * @param options of the table and of the query
      * @param info what Spark says of the query
+     * @param figures count what the driver does
      */
-    public QueueWriteBuilder(Path path, Options options, LogicalWriteInfo info) {
+    public QueueWriteBuilder(Path path, Options options, LogicalWriteInfo info, PushFigures figures) {
         this.path = path;
         this.options = options;
         this.info = info;
+        this.figures = figures;
     }
 
     @Override
@@ -44,7 +47,7 @@ public final class QueueWriteBuilder implements SupportsTruncate, SupportsStream
      */
     @Override
     public Write build() {
-        WriteOptions parsed = WriteOptions.of(path, options);
+        WriteOptions parsed = WriteOptions.of(path, options).counting(figures);
         return new QueueWrite(parsed, WriteColumns.of(info.schema(), parsed.key()), info.queryId(), truncating);
     }
 }

@@ -17,6 +17,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.spark.common.DefaultConsumer;
 
 /**
  * A queue that is written, as the driver has it: its partitions, open, and its staging area. Any number of threads; one
@@ -28,9 +29,9 @@ import org.mmapqueue.queue.MmapQueue;
  */
 final class SinkQueue implements Closeable {
     private static final Logger LOG = LoggerFactory.getLogger(SinkQueue.class);
-    private static final String EPOCHS = "spark-";
+    private static final String EPOCHS = DefaultConsumer.SPARK_PRODUCERS;
     // Batch writes are numbered through: their ids do not come back, and each would leave a page.
-    private static final String BATCHES = "spark-batch";
+    private static final String BATCHES = DefaultConsumer.SPARK_PRODUCERS + "batch";
 
     private final Path root;
     private final StagingArea staging;
@@ -77,7 +78,7 @@ final class SinkQueue implements Closeable {
 
     /** Ends what earlier writes have begun, and deletes what dead ones have left. */
     void recover(Push push, Predicate<String> isAlive) throws IOException, InterruptedException {
-        committing.lockInterruptibly();
+        lock(push);
         try {
             carryThrough(push);
             staging.clean(isAlive);
@@ -96,7 +97,8 @@ final class SinkQueue implements Closeable {
      */
     boolean commitEpoch(String query, long epoch, List<StagedFile> files, Push push)
             throws IOException, InterruptedException {
-        committing.lockInterruptibly();
+        lock(push);
+        long start = System.nanoTime();
         try {
             carryThrough(push);
             boolean isNew = !isKnownSomewhere(EPOCHS + query, epoch);
@@ -109,6 +111,7 @@ final class SinkQueue implements Closeable {
             staging.deleteThrough(query, epoch);
             return isNew;
         } finally {
+            push.figures().committed(System.nanoTime() - start);
             committing.unlock();
         }
     }
@@ -120,7 +123,8 @@ final class SinkQueue implements Closeable {
      * @param files the rows
      */
     void commitBatch(String query, List<StagedFile> files, Push push) throws IOException, InterruptedException {
-        committing.lockInterruptibly();
+        lock(push);
+        long start = System.nanoTime();
         try {
             carryThrough(push);
             long last = -1;
@@ -130,8 +134,15 @@ final class SinkQueue implements Closeable {
             begin(query, new Manifest(BATCHES, last + 1, files), "the batch", push);
             staging.delete(query);
         } finally {
+            push.figures().committed(System.nanoTime() - start);
             committing.unlock();
         }
+    }
+
+    private void lock(Push push) throws InterruptedException {
+        long start = System.nanoTime();
+        committing.lockInterruptibly();
+        push.figures().waitedForLock(System.nanoTime() - start);
     }
 
     /** Deletes staged rows that are not to be pushed; what a manifest names stays until that is carried through. */
@@ -167,10 +178,12 @@ final class SinkQueue implements Closeable {
         if (parts.isEmpty()) {
             return;
         }
+        long start = System.nanoTime();
         long deadline = deadline(push.timeout());
         for (int partition : parts.keySet()) {
             new Room(partitions.get(partition), parts.get(partition), what).await(deadline, push.timeout());
         }
+        push.figures().waitedForRoom(System.nanoTime() - start);
         manifest.write(directory, push.sync());
         try {
             new ManifestPusher(partitions, directory, manifest, what, push).push(parts);

@@ -30,6 +30,7 @@ final class StagedRecords implements Records, Closeable {
     private int inBlock;
     private int payloadBytes;
     private boolean isRead;
+    private long begun;
     private int current = -1;
     private int from;
 
@@ -73,6 +74,7 @@ final class StagedRecords implements Records, Closeable {
     public byte[] array(int i) {
         goTo(i);
         if (!isRead) {
+            begun = begun == 0 ? System.nanoTime() : begun;
             try {
                 if (payload.length < payloadBytes) {
                     payload = new byte[payloadBytes];
@@ -85,6 +87,11 @@ final class StagedRecords implements Records, Closeable {
             isRead = true;
         }
         return payload;
+    }
+
+    /** When the first payload was asked for, which is when there is room; of System.nanoTime, 0 for not yet. */
+    long begun() {
+        return begun;
     }
 
     // Mostly it is the next one.

@@ -62,6 +62,11 @@ record WriteOptions(Path path, SinkConfig config, Push push, String key) {
                 new Push(duration(options, PUSH_TIMEOUT, DEFAULT_TIMEOUT), options.flag(SYNC, false)), key);
     }
 
+    /** The same, with figures that count its push. */
+    WriteOptions counting(PushFigures figures) {
+        return new WriteOptions(path, config, push.counting(figures), key);
+    }
+
     private static Map<String, String> queueKeys(Options options) {
         Map<String, String> keys = new HashMap<>();
         for (String name : QueueConfig.defaults().keySet()) {

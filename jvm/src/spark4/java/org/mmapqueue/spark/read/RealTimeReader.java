@@ -2,6 +2,7 @@ package org.mmapqueue.spark.read;
 
 import java.io.IOException;
 import java.io.InterruptedIOException;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -24,11 +25,16 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
     private final QueueInputPartition input;
     private final boolean failOnDataLoss;
     private final MmapQueue queue;
+    private final ReadPermits permits;
     private final Next record;
     private RecordReader reader;
     private long next;
     private long count;
     private long lost;
+    /** Those of readers that are closed. */
+    private long segmentsBefore;
+    private long memoryWaitNanos;
+    private long recordWaitNanos;
 
     /** The record that was read last, as a row. */
     private static final class Next implements RecordSink {
@@ -79,6 +85,7 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
         this.record = new Next(columns, input.directory().id());
         this.next = input.from();
         this.queue = PartitionHandle.open(input);
+        this.permits = ReadPermits.of(queue);
     }
 
     @Override
@@ -93,10 +100,11 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
                 if (reader == null) {
                     reader = queue.reader(next, input.to());
                 }
-                if (reader.read(1, Long.MAX_VALUE, record) == 0) {
+                int read = read();
+                next = reader.offset();
+                if (read == 0) {
                     return false;
                 }
-                next = reader.offset();
                 count++;
                 return true;
             } catch (OutOfRangeException e) {
@@ -109,6 +117,16 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
                 next = e.first();
                 closeReader();
             }
+        }
+    }
+
+    // As all tasks: while it waits for records it has no permit.
+    private int read() {
+        memoryWaitNanos += permits.acquire();
+        try {
+            return reader.read(1, Long.MAX_VALUE, record);
+        } finally {
+            permits.release();
         }
     }
 
@@ -138,7 +156,9 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
             if (System.currentTimeMillis() - startTimeMs >= timeoutMs) {
                 return RecordStatus.newStatusWithoutArrivalTime(false);
             }
+            long start = System.nanoTime();
             LockSupport.parkNanos(this, LOOK_NANOS);
+            recordWaitNanos += System.nanoTime() - start;
             if (Thread.currentThread().isInterrupted()) {
                 throw new InterruptedIOException("interrupted while waiting for record " + next);
             }
@@ -154,11 +174,13 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
 
     @Override
     public CustomTaskMetric[] currentMetricsValues() {
-        return ScanMetrics.values(count, record.bytes, lost);
+        return ScanMetrics.values(count, record.bytes, lost, segmentsBefore + (reader == null ? 0 : reader.segments()),
+                TimeUnit.NANOSECONDS.toMillis(memoryWaitNanos), TimeUnit.NANOSECONDS.toMillis(recordWaitNanos));
     }
 
     private void closeReader() {
         if (reader != null) {
+            segmentsBefore += reader.segments();
             reader.close();
             reader = null;
         }
@@ -167,6 +189,7 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
     @Override
     public void close() {
         closeReader();
+        permits.close();
         queue.close();
     }
 }
