@@ -21,7 +21,7 @@ final class AppenderV2 extends Appender {
     private final MetaFields fields;
     private final RecordChecksum checksum;
     private final int stampFlag;
-    private long lastTimestamp;
+    private final RecordClock clock;
     private long epoch;
     /** The slot that is stored for the append under way; null when none is. */
     private Once pendingOnce;
@@ -31,7 +31,7 @@ final class AppenderV2 extends Appender {
         this.fields = meta.fields();
         this.checksum = new RecordChecksum(fields.uuidHigh(), fields.uuidLow());
         this.stampFlag = settings.timestamps() ? RecordDescriptor.TIMESTAMPED : 0;
-        this.lastTimestamp = lastTimestamp;
+        this.clock = new RecordClock(lastTimestamp, System::currentTimeMillis, Ticker.SHARED);
     }
 
     @Override
@@ -171,7 +171,7 @@ final class AppenderV2 extends Appender {
         int body = at + RecordDescriptor.HEADER;
         long timestamp = 0;
         if (stampFlag != 0) {
-            timestamp = now();
+            timestamp = clock.micros();
             segment.putLong(body, timestamp);
             body += 8;
         }
@@ -211,15 +211,6 @@ final class AppenderV2 extends Appender {
             swapper.force(segmentId, offset, pendingEnd);
         }
         pendingEnd = 0;
-    }
-
-    // Timestamps never decrease along the log, whatever the clock does.
-    private long now() {
-        long micros = System.currentTimeMillis() * 1000;
-        if (micros > lastTimestamp) {
-            lastTimestamp = micros;
-        }
-        return lastTimestamp;
     }
 
     private long appendSpanning(Records batch, Once once) {
@@ -281,7 +272,7 @@ final class AppenderV2 extends Appender {
                 }
                 int length = batch.length(i);
                 int flags = length | stampFlag | (i + 1 < batch.count() ? RecordDescriptor.BATCH : 0);
-                long timestamp = stampFlag != 0 ? now() : 0;
+                long timestamp = stampFlag != 0 ? clock.micros() : 0;
                 CRC32C crc = new CRC32C();
                 crc.update(batch.array(i), batch.from(i), length);
                 long header = RecordDescriptor.header(flags, checksum.finish(crc, id, epoch, at, flags, timestamp));
@@ -348,7 +339,7 @@ final class AppenderV2 extends Appender {
             epoch = fields.epoch();
             int start = geometry.dataStart();
             int firstRecord = left < geometry.dataBytes() ? start + left : 0;
-            current.writeHeader(fields.uuidLow(), epoch, nextIndex, lastTimestamp, firstRecord);
+            current.writeHeader(fields.uuidLow(), epoch, nextIndex, clock.last(), firstRecord);
             at = start;
         }
     }

@@ -73,6 +73,12 @@ abstract class LogReader {
     abstract boolean next() throws IOException;
 
     /**
+     * Whether no record is stored at the place, as far as its own bytes tell: {@link #next} finds none then, unless one
+     * comes in between. Changes nothing.
+     */
+    abstract boolean hasCaughtUp();
+
+    /**
      * Copies the payload of the record that {@link #next} has found, and checks it.
      *
      * @param target gets the payload from index 0 on

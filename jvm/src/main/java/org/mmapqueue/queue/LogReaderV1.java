@@ -58,6 +58,12 @@ final class LogReaderV1 extends LogReader {
         return true;
     }
 
+    /** The bytes do not tell it. */
+    @Override
+    boolean hasCaughtUp() {
+        return false;
+    }
+
     @Override
     void read(byte[] target) throws IOException {
         int done = Math.min(length, segmentSize - offset - LENGTH_BYTES);

@@ -90,6 +90,11 @@ final class LogReaderV2 extends LogReader {
         }
     }
 
+    @Override
+    boolean hasCaughtUp() {
+        return segment != null && offset < segmentSize && segment.headerAcquire(offset) == 0;
+    }
+
     /** Like {@link #next}, but stays in this segment: behind a pad the place is the segment's end. */
     boolean nextHere() throws IOException {
         long word = checkedSegment().headerAcquire(offset);

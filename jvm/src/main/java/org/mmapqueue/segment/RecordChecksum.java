@@ -23,7 +23,6 @@ public final class RecordChecksum {
     private static final int SEGMENT_ID = 16;
     private static final int EPOCH = 24;
     private static final int OFFSET = 32;
-    private static final int LENGTH_AND_FLAGS = 36;
     private static final int TIMESTAMP = 40;
     private static final int BYTES = 48;
 
@@ -45,8 +44,8 @@ public final class RecordChecksum {
         byte[] bytes = identity;
         Mapped.ARRAY_LONG.set(bytes, SEGMENT_ID, segmentId);
         Mapped.ARRAY_LONG.set(bytes, EPOCH, epoch);
-        Mapped.ARRAY_INT.set(bytes, OFFSET, offset);
-        Mapped.ARRAY_INT.set(bytes, LENGTH_AND_FLAGS, lengthAndFlags);
+        // One store, since it is read as one word: the processor forwards no two stores to one load, it would wait.
+        Mapped.ARRAY_LONG.set(bytes, OFFSET, (long) lengthAndFlags << 32 | offset);
         Mapped.ARRAY_LONG.set(bytes, TIMESTAMP, timestamp);
         crc.update(bytes, 0, BYTES);
         int value = (int) crc.getValue();
