@@ -2,10 +2,9 @@ package org.mmapqueue.flush;
 
 import java.io.Closeable;
 import java.io.IOException;
-import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
@@ -22,9 +21,9 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentForcer;
 
 /**
- * Forces the producers' slots, data segments, the consumers' cursors, then the watermark; by period, by count, and on
- * request. Requests group themselves: whoever holds the lock forces everything published by then, and those who waited
- * for it meanwhile find their records covered. Safe for any number of threads.
+ * Says when to force, by period, by count, and on request; {@link Forcer} says what, in which order. Requests group
+ * themselves: whoever holds the lock forces everything published by then, and those who waited for it meanwhile find
+ * their records covered. Safe for any number of threads.
  *
  * <p>The watermark is the writing position as it was BEFORE the force, so it never passes a byte that has not been
  * forced, but for those that every consumer had acked by then: they are never needed again. The acks that say so reach
@@ -33,23 +32,20 @@ import org.mmapqueue.segment.SegmentForcer;
  */
 public final class Flusher implements Closeable {
     private final MetaPage meta;
-    private final SegmentForcer segments;
-    private final Geometry geometry;
-    private final Supplier<List<? extends ConsumerCursors>> consumers;
-    private final Supplier<List<ProducerPage>> producers;
+    private final FlusherState state = new FlusherState();
+    private final Forcer forcer;
     private final long periodNanos;
     /** Fair: who waits may find its records durable by now, and whoever has just forced would take it first again. */
     private final ReentrantLock flushing = new ReentrantLock(true);
     private final ReentrantLock waiting = new ReentrantLock();
     private final Condition wake = waiting.newCondition();
+    /** How many wait for {@link #flushing} to bring acks to the disk. */
+    private final AtomicInteger acksWaiting = new AtomicInteger();
     private final Thread thread;
-    private boolean requested;
+    private volatile boolean requested;
+    /** The thread waits for the end of its rest, whether a flush is requested or not. */
+    private boolean resting;
     private boolean stopped;
-    private boolean ended;
-    private long[] forcedMoving = {};
-    private long[] forcedNeeded = {};
-    private volatile long durableCommitted;
-    private volatile Throwable failure;
 
     /**
      * A flusher that is not running yet.
@@ -63,10 +59,7 @@ public final class Flusher implements Closeable {
             Supplier<List<? extends ConsumerCursors>> consumers, Supplier<List<ProducerPage>> producers,
             long periodMillis) {
         this.meta = meta;
-        this.geometry = geometry;
-        this.segments = segments;
-        this.consumers = consumers;
-        this.producers = producers;
+        this.forcer = new Forcer(meta, geometry, segments, consumers, producers, state, this::letAcksPass);
         this.periodNanos = TimeUnit.MILLISECONDS.toNanos(periodMillis);
         this.thread = new Thread(this::run, name);
         this.thread.setDaemon(true);
@@ -79,11 +72,16 @@ public final class Flusher implements Closeable {
 
     /** Asks the thread for a flush and does not wait for it. */
     public void request() {
+        if (requested) {
+            return;
+        }
         StackRoom.ensure();
         waiting.lock();
         try {
             requested = true;
-            wake.signal();
+            if (!resting) {
+                wake.signal();
+            }
         } finally {
             waiting.unlock();
         }
@@ -109,15 +107,15 @@ public final class Flusher implements Closeable {
     }
 
     private void awaitDurable(BooleanSupplier done) {
-        if (failure == null && done.getAsBoolean()) {
+        if (state.failure() == null && done.getAsBoolean()) {
             return;
         }
         StackRoom.ensure();
         flushing.lock();
         try {
-            checkUsable();
+            state.check();
             if (!done.getAsBoolean()) {
-                guarded(this::forceRecords);
+                guarded(forcer::forceRecords);
             }
         } finally {
             flushing.unlock();
@@ -133,10 +131,56 @@ public final class Flusher implements Closeable {
         StackRoom.ensure();
         flushing.lock();
         try {
-            checkUsable();
-            guarded(this::forceAll);
+            state.check();
+            guarded(forcer::forceAll);
         } finally {
             flushing.unlock();
+        }
+    }
+
+    /**
+     * Forces cursors, so that {@link #durableCommitted} gets beyond a position, if the consumers are: no more records
+     * than a recovery would need to find the slowest one's place, and none at all when they are on the disk already.
+     *
+     * @throws PoisonedException when a force fails, or one has failed before
+     */
+    public void forceAcks(long position) {
+        StackRoom.ensure();
+        state.check();
+        if (forcedCursorsBeyond(position)) {
+            return;
+        }
+        acksWaiting.incrementAndGet();
+        try {
+            flushing.lock();
+        } finally {
+            acksWaiting.decrementAndGet();
+        }
+        try {
+            state.check();
+            if (forcer.durableCommitted() <= position) {
+                guarded(forcer::forceAcked);
+            }
+        } finally {
+            flushing.unlock();
+        }
+    }
+
+    // A flush of much may take long, and producers wait for slots.
+    private void letAcksPass() {
+        if (acksWaiting.get() > 0) {
+            flushing.unlock();
+            flushing.lock();
+            state.check();
+        }
+    }
+
+    private boolean forcedCursorsBeyond(long position) {
+        try {
+            return forcer.forceCursorsBeyond(position);
+        } catch (IOException e) {
+            state.throwIfPoisoned();
+            throw new IllegalStateException(e);
         }
     }
 
@@ -146,22 +190,20 @@ public final class Flusher implements Closeable {
      * @param cause what went wrong
      */
     public void poison(Throwable cause) {
-        if (failure == null) {
-            failure = cause;
-        }
+        state.poison(cause);
     }
 
     /**
-     * Every consumer's committed position is on the disk up to here: a ring slot that ends before it may be used again,
-     * and even after a loss of power nobody will look for what it held.
+     * No recovery will look for what is before this position: every consumer has acked it, and the disk knows. A ring
+     * slot that ends before it may be used again.
      */
     public long durableCommitted() {
-        return durableCommitted;
+        return forcer.durableCommitted();
     }
 
-    /** Says what {@link #durableCommitted} is at the beginning. */
+    /** Says what {@link #durableCommitted} is at the beginning; all cursors are on the disk. */
     public void startAt(long committed) {
-        durableCommitted = committed;
+        forcer.startAt(committed);
     }
 
     /**
@@ -170,12 +212,7 @@ public final class Flusher implements Closeable {
      */
     public void durableAtMost(long committed) {
         StackRoom.ensure();
-        flushing.lock();
-        try {
-            durableCommitted = Math.min(durableCommitted, committed);
-        } finally {
-            flushing.unlock();
-        }
+        forcer.durableAtMost(committed);
     }
 
     /**
@@ -185,14 +222,8 @@ public final class Flusher implements Closeable {
      * @throws PoisonedException when the force fails, or one has failed before
      */
     public void giveUpBefore(long position) {
-        flushing.lock();
-        try {
-            checkUsable();
-            meta.intact(Math.max(meta.intact(), position));
-            guarded(meta::force);
-        } finally {
-            flushing.unlock();
-        }
+        StackRoom.ensure();
+        guarded(() -> forcer.giveUpBefore(position));
     }
 
     /** Does something while nothing is being forced. */
@@ -200,7 +231,7 @@ public final class Flusher implements Closeable {
         StackRoom.ensure();
         flushing.lock();
         try {
-            checkUsable();
+            state.check();
             work.run();
         } finally {
             flushing.unlock();
@@ -209,16 +240,12 @@ public final class Flusher implements Closeable {
 
     /** What poisoned the writer, or null. */
     public Throwable failure() {
-        return failure;
+        return state.failure();
     }
 
     /** Raises {@link PoisonedException} when the writer is poisoned. */
     public void throwIfPoisoned() {
-        Throwable cause = failure;
-        if (cause != null) {
-            throw new PoisonedException("an earlier failure makes the writer unsafe; close the queue and open it again:"
-                    + " " + cause, cause);
-        }
+        state.throwIfPoisoned();
     }
 
     /** Stops the thread; does not flush. Calls after {@link #end} raise ClosedException. */
@@ -242,20 +269,15 @@ public final class Flusher implements Closeable {
         try {
             flush();
         } finally {
-            ended = true;
+            forcer.end();
             flushing.unlock();
         }
     }
 
-    private void checkUsable() {
-        if (ended) {
-            throw new ClosedException("the queue is closed");
-        }
-        throwIfPoisoned();
-    }
-
     private void run() {
-        while (awaitTurn()) {
+        FlushTimes times = new FlushTimes(periodNanos, System.nanoTime());
+        while (awaitTurn(times)) {
+            long begin = System.nanoTime();
             try {
                 flush();
             } catch (RuntimeException | Error e) {
@@ -263,22 +285,31 @@ public final class Flusher implements Closeable {
                 poison(e);
                 return;
             }
+            times.flushed(begin, System.nanoTime());
         }
     }
 
-    private boolean awaitTurn() {
+    private boolean awaitTurn(FlushTimes times) {
         waiting.lock();
         try {
-            long left = periodNanos;
-            while (!stopped && !requested && left > 0) {
-                left = wake.awaitNanos(left);
-            }
+            resting = true;
+            await(times, true);
+            resting = false;
+            await(times, false);
             requested = false;
             return !stopped;
         } catch (InterruptedException e) {
             return !stopped;
         } finally {
             waiting.unlock();
+        }
+    }
+
+    private void await(FlushTimes times, boolean rest) throws InterruptedException {
+        long left = times.left(rest || requested, System.nanoTime());
+        while (!stopped && left > 0) {
+            wake.awaitNanos(left);
+            left = times.left(rest || requested, System.nanoTime());
         }
     }
 
@@ -292,102 +323,12 @@ public final class Flusher implements Closeable {
     private void guarded(Forcing forcing) {
         try {
             forcing.run();
+        } catch (ClosedException e) {
+            throw e;
         } catch (IOException | RuntimeException | Error e) {
             // An Error, too: it may hide that a force has failed.
             poison(e);
             throwIfPoisoned();
         }
-    }
-
-    /**
-     * Forces what has been published since the last time, up to {@code target}. Without retention, segments before
-     * {@code needed} are left out: nobody will read them again, once the cursors that say so are on the disk. The
-     * segment that holds {@code needed} is forced from its beginning, because finding the number of a record begins
-     * there; so is the last one, for the number of the next record, even when all of it has been acked.
-     */
-    private void forceData(long target, long needed) throws IOException {
-        long from = meta.watermark();
-        if (target <= from) {
-            return;
-        }
-        long last = geometry.segmentOfEnd(target);
-        if (meta.isRetaining()) {
-            needed = 0;
-        }
-        // An id a lap behind shares its slot with a later one.
-        long first = Math.max(Math.min(geometry.segmentOf(needed), last), last - geometry.capacity() + 1);
-        if (geometry.segmentOf(from) < first) {
-            from = geometry.position(first, 0);
-            meta.intact(Math.max(meta.intact(), from));
-        }
-        for (long id = geometry.segmentOf(from); id <= last; id++) {
-            int start = (int) Math.max(0, from - geometry.position(id, 0));
-            int end = id == last ? geometry.offsetOfEnd(target) : geometry.segmentSize();
-            segments.force(id, start, end);
-        }
-    }
-
-    private void forceRecords() throws IOException {
-        long target = meta.writing();
-        List<ProducerPage> slots = forceSlots();
-        forceData(slots.isEmpty() ? target : meta.writing(), durableCommitted);
-        meta.watermark(Math.max(target, meta.watermark()));
-        slots.forEach(ProducerPage::endForce);
-    }
-
-    /**
-     * Forces the slots of all batches that end before the writing position as it was before the call, at least: the
-     * watermark is not to pass a batch whose slot could get lost. A slot that is forced counts nothing without its
-     * batch, so these come first; and the log is to be forced up to where it ends by then.
-     *
-     * @return what has been forced, to be told when all else is, too
-     */
-    private List<ProducerPage> forceSlots() throws IOException {
-        List<ProducerPage> all = producers.get();
-        if (all.isEmpty()) {
-            return all;
-        }
-        List<ProducerPage> forced = new ArrayList<>();
-        for (ProducerPage page : all) {
-            if (page.beginForce(meta::writing)) {
-                page.force();
-                forced.add(page);
-            }
-        }
-        return forced;
-    }
-
-    private void forceAll() throws IOException {
-        // Before the cursors are read: one that is moved back meanwhile makes what is read here worthless.
-        long changes = meta.consumerChanges();
-        List<? extends ConsumerCursors> all = consumers.get();
-        // Read once: what is remembered as forced must be what was forced.
-        long[] moving = {meta.writing(), meta.reading(), meta.committed()};
-        long slowest = all.isEmpty() ? meta.reclaimed() : moving[0];
-        long[] needed = new long[all.size()];
-        for (int i = 0; i < needed.length; i++) {
-            needed[i] = all.get(i).needed();
-            slowest = Math.min(slowest, needed[i]);
-        }
-        if (Arrays.equals(moving, forcedMoving) && Arrays.equals(needed, forcedNeeded)
-                && durableCommitted == slowest && producers.get().stream().noneMatch(ProducerPage::isDirty)) {
-            return;
-        }
-        long target = meta.writing();
-        List<ProducerPage> slots = forceSlots();
-        forceData(slots.isEmpty() ? target : meta.writing(), slowest);
-        for (ConsumerCursors consumer : all) {
-            if (consumer != meta) {
-                consumer.force();
-            }
-        }
-        // Not before: the kernel may write this word to the disk at any time.
-        meta.watermark(Math.max(target, meta.watermark()));
-        meta.mirror();
-        meta.force();
-        slots.forEach(ProducerPage::endForce);
-        forcedMoving = moving;
-        forcedNeeded = needed;
-        durableCommitted = meta.consumerChanges() == changes ? slowest : Math.min(slowest, meta.reclaimed());
     }
 }

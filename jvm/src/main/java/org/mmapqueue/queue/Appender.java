@@ -37,8 +37,10 @@ abstract class Appender {
         /**
          * Sees to it, ahead of time, that slots are free in good number. For the background thread: it may take as long
          * as a flush.
+         *
+         * @return whether they are not, because they hold what is not acked: acks are worth another look
          */
-        void freeAhead(long segmentId);
+        boolean freeAhead(long segmentId);
 
         /** The writer has gone into this segment. */
         void entered(long segmentId);

@@ -31,6 +31,8 @@ final class Housekeeper implements AutoCloseable {
     private volatile long entered = -1;
     private volatile boolean stopped;
     private volatile boolean wanted;
+    /** The last look has found that acks will let the writer go on. */
+    private volatile boolean awaitsSpace;
     private volatile long preparedTo = -1;
     private boolean complained;
     private long lastActivity = -1;
@@ -69,8 +71,14 @@ final class Housekeeper implements AutoCloseable {
         }
     }
 
-    /** There may be something to do: the writer has moved, or space has become free. */
-    void wake() {
+    /** Slots may have become free. Waking a thread for each would cost the consumer more than its reading. */
+    void freed() {
+        if (awaitsSpace || swapper.isFull()) {
+            wake();
+        }
+    }
+
+    private void wake() {
         if (!wanted) {
             wanted = true;
             LockSupport.unpark(thread);
@@ -115,9 +123,9 @@ final class Housekeeper implements AutoCloseable {
         try {
             swapper.displaceWhenFull();
             long tail = entered;
-            if (tail >= 0) {
-                ring.freeAhead(tail);
-            }
+            // Before the look: acks that come while it is being taken are not to be missed.
+            awaitsSpace = true;
+            boolean isShort = tail >= 0 && ring.freeAhead(tail);
             // Those that the limit has kept from being mapped are gone through again, the others are not.
             long first = swapper.mapped() < maxInMemSegments ? tail + 1 : Math.max(tail, preparedTo) + 1;
             for (long id = first; id <= tail + ahead && !stopped; id++) {
@@ -128,6 +136,7 @@ final class Housekeeper implements AutoCloseable {
                 swapper.prepare(id);
                 preparedTo = id;
             }
+            awaitsSpace = isShort;
             complained = false;
         } catch (IOException | RuntimeException e) {
             if (!complained) {

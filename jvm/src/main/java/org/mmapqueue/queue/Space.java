@@ -102,13 +102,10 @@ final class Space {
                 if (id >= geometry.segmentOf(registry.slowest())) {
                     return false;
                 }
-                if (!isDurable(id)) {
-                    flusher.flush();
-                    if (!isDurable(id)) {
-                        return false;
-                    }
-                }
                 long wanted = geometry.position(id + 1, 0);
+                if (!isDurable(id) && !isMadeDurable(id, wanted)) {
+                    return false;
+                }
                 if (meta.isRetaining() && meta.intact() < wanted) {
                     long slowest = geometry.segmentOf(registry.slowest());
                     flusher.giveUpBefore(geometry.position(Math.min(id + 1 + ahead, slowest), 0));
@@ -160,20 +157,40 @@ final class Space {
                 || id < geometry.segmentOf(durable) && meta.watermark() > durable;
     }
 
-    /** Sees to it that acks are on the disk before a quarter of a lap is left. For the background thread. */
-    synchronized void freeAhead(long segmentId) {
-        try {
-            refresh();
-            dropLaggards();
-        } catch (IOException e) {
-            throw new MmapQueueException("the consumers could not be looked at: " + e, e);
+    private boolean isMadeDurable(long id, long wanted) {
+        flusher.forceAcks(wanted);
+        if (!isDurable(id)) {
+            flusher.flush(); // the consumer is at a segment's end: the header behind it has to be there, too
         }
+        return isDurable(id);
+    }
+
+    /**
+     * Sees to it that acks are on the disk before a quarter of a lap is left. For the background thread.
+     *
+     * @return whether less than a quarter is left all the same, since there are not acks enough
+     */
+    boolean freeAhead(long segmentId) {
         long quarter = Math.max(1, geometry.capacity() / 4);
-        long durable = geometry.segmentOf(flusher.durableCommitted());
-        if (segmentId + quarter - geometry.capacity() >= durable
-                && geometry.segmentOf(registry.slowest()) - durable >= quarter) {
-            flusher.flush();
+        long durable;
+        boolean isEnough;
+        synchronized (this) {
+            try {
+                refresh();
+                dropLaggards();
+            } catch (IOException e) {
+                throw new MmapQueueException("the consumers could not be looked at: " + e, e);
+            }
+            durable = geometry.segmentOf(flusher.durableCommitted());
+            if (segmentId + quarter - geometry.capacity() < durable) {
+                return false;
+            }
+            isEnough = geometry.segmentOf(registry.slowest()) - durable >= quarter;
         }
+        if (isEnough) { // nobody who finds slots free meanwhile waits for this
+            flusher.forceAcks(geometry.position(durable + quarter, 0));
+        }
+        return !isEnough;
     }
 
     private void dropLaggards() throws IOException {

@@ -91,8 +91,8 @@ final class Writer implements Closeable {
         }
 
         @Override
-        public void freeAhead(long segmentId) {
-            space.freeAhead(segmentId);
+        public boolean freeAhead(long segmentId) {
+            return space.freeAhead(segmentId);
         }
 
         @Override
@@ -258,7 +258,7 @@ final class Writer implements Closeable {
 
     /** Acks, or a consumer that is gone, may have given slots free. */
     void spaceMayBeFree() {
-        housekeeper.wake();
+        housekeeper.freed();
     }
 
     /** Deletes the ring files that hold nothing which is retained; returns the bytes that the disk has got back. */

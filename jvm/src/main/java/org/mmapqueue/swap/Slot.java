@@ -15,6 +15,8 @@ final class Slot {
     final SlotFile file;
     /** Users of the mapping, in whatever lap: while there are any it stays. */
     int pins;
+    /** Those of them that force a part of it; none of these takes long. */
+    int forcing;
     /** Somebody writes zeros into the file, touches its pages or deletes it; mapping and preparedId are his. */
     boolean filling;
     /** Mapped, but not entered by the writer yet: not counted as live. */

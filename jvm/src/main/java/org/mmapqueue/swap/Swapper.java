@@ -39,6 +39,8 @@ public final class Swapper implements SegmentForcer, Closeable {
     private static final long PIN_WAIT_NANOS = 10_000_000_000L;
     /** Below this a page fault or two on the writer's side are cheaper than having the preparing thread take them. */
     private static final int TOUCHED_FROM = 2 << 20;
+    /** Bytes. A slot that is given to another segment meanwhile is not waited for longer than this takes to force. */
+    private static final int FORCED_AT_ONCE = 8 << 20;
 
     private final SegmentRing ring;
     private final Geometry geometry;
@@ -263,6 +265,10 @@ public final class Swapper implements SegmentForcer, Closeable {
         boolean remap;
         lock.lock();
         try {
+            // What its last lap held is of no use to anybody by now, and the next part of it will not be forced.
+            while (slot.forcing > 0) {
+                changed.awaitUninterruptibly();
+            }
             if (slot.file.isMapped()) {
                 remap = slot.forced && slot.pins == 0;
             } else if (slots.mapped() < max) {
@@ -398,21 +404,33 @@ public final class Swapper implements SegmentForcer, Closeable {
         if (newFiles) {
             forceEntries();
         }
+        int at = from;
+        while (at < to) {
+            int end = Math.min(to, (at / FORCED_AT_ONCE + 1) * FORCED_AT_ONCE);
+            at = forcePart(id, at, end) ? to : end;
+        }
+    }
+
+    // Returns whether nothing is left to be forced of the segment, whatever comes behind the part.
+    private boolean forcePart(long id, int from, int to) throws IOException {
         Slot slot;
         SlotFile.Forcing forcing;
+        boolean isWhole;
         int number = geometry.slotOf(id);
         lock.lock();
         try {
             slot = slots.of(id);
             if (slot != null && (slot.filling || slot.preparedId > id
                     || slot.segment != null && slot.segment.id() > id) || discarded.get(number)) {
-                return; // acked by all, and its slot given to a later one or to nobody
+                return true; // acked by all, and its slot given to a later one or to nobody
             }
             boolean held = slot != null && slot.file.isMapped();
             // A file system may grow a file on the disk only as far as its pages have got there.
-            forcing = held ? slot.file.forcing(!lengthForced.get(number)) : null;
+            isWhole = !held || !lengthForced.get(number);
+            forcing = held ? slot.file.forcing(isWhole) : null;
             if (held) {
                 slot.pins++;
+                slot.forcing++;
                 slot.forced = true;
             }
         } finally {
@@ -434,12 +452,15 @@ public final class Swapper implements SegmentForcer, Closeable {
                     lengthForced.set(number);
                 }
                 if (forcing != null) {
+                    slot.forcing--;
                     unpin(slot);
+                    changed.signalAll();
                 }
             } finally {
                 lock.unlock();
             }
         }
+        return isWhole;
     }
 
     // A ring that fits into memory never needs a place.

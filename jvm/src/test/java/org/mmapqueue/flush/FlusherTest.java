@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -33,6 +34,7 @@ class FlusherTest {
     private final Page meta = new Page();
     private volatile IOException fails;
     private volatile String failsAt = "";
+    private volatile Consumer<String> during = what -> { };
     private Flusher flusher = make(3_600_000);
 
     private class Cursors implements ConsumerCursors {
@@ -227,6 +229,7 @@ class FlusherTest {
 
     private void call(String what) throws IOException {
         calls.add(what);
+        during.accept(what);
         if (fails != null && what.startsWith(failsAt)) {
             throw fails;
         }
@@ -326,6 +329,101 @@ class FlusherTest {
     }
 
     @Test
+    void acksAreForcedAloneWhereTheRecordsAreOnTheDisk() {
+        meta.writing(5 * SIZE + 100);
+        flusher.flush();
+        calls.clear();
+        meta.writing(6 * SIZE);
+        meta.committed(4 * SIZE);
+        named.committed(3 * SIZE + 40);
+        flusher.forceAcks(3 * SIZE);
+        assertCalls("named", "watermark 20580", "meta");
+        assertEquals(3 * SIZE + 40, flusher.durableCommitted());
+        flusher.flush();
+        assertCalls("segment 5 100-4096", "named", "watermark 24576", "meta");
+    }
+
+    /** Of what is not, as much as a recovery would need to find the slowest consumer's place. */
+    @Test
+    void acksOfRecordsThatWereNotForcedTakeTheirSegmentAlong() {
+        meta.writing(8 * SIZE);
+        meta.committed(7 * SIZE);
+        named.committed(5 * SIZE + 48);
+        flusher.forceAcks(4 * SIZE);
+        assertCalls("segment 5 0-48", "named", "watermark 20528", "meta");
+        assertEquals(5 * SIZE + 48, flusher.durableCommitted());
+        assertEquals(5 * SIZE, meta.intact());
+        flusher.flush();
+        assertCalls("segment 5 48-4096", "segment 6 0-4096", "segment 7 0-4096", "named", "watermark 32768", "meta");
+    }
+
+    /** The cursors may be on the disk: a recovery that does not find their place begins at the watermark. */
+    @Test
+    void noAckIsDurableBeyondTheWatermark() {
+        meta.writing(2 * SIZE);
+        flusher.flush();
+        meta.writing(6 * SIZE);
+        meta.committed(5 * SIZE);
+        named.committed(5 * SIZE);
+        calls.clear();
+        flusher.forceAcks(SIZE);
+        assertCalls("named", "watermark 8192", "meta");
+        assertEquals(2 * SIZE, flusher.durableCommitted());
+    }
+
+    @Test
+    void whatIsAckedDuringAFlushIsLeftOut() {
+        meta.writing(6 * SIZE + 100);
+        during = what -> {
+            if (what.startsWith("segment 1")) {
+                meta.committed(5 * SIZE + 16);
+                named.committed(4 * SIZE + 16);
+            }
+        };
+        flusher.flush();
+        assertCalls("segment 0 0-4096", "segment 1 0-4096", "segment 4 0-4096", "segment 5 0-4096",
+                "segment 6 0-100", "named", "watermark 24676", "meta");
+        assertEquals(4 * SIZE + 16, flusher.durableCommitted());
+        assertEquals(4 * SIZE, meta.intact());
+    }
+
+    @Test
+    void acksNeedNotWaitForTheEndOfAFlush() throws InterruptedException {
+        meta.writing(6 * SIZE);
+        named.committed(SIZE + 16);
+        meta.committed(SIZE + 16);
+        Thread acks = new Thread(() -> flusher.forceAcks(SIZE));
+        during = what -> {
+            if (what.startsWith("segment 2")) {
+                acks.start();
+                while (acks.getState() != Thread.State.WAITING) {
+                    Thread.onSpinWait();
+                }
+            }
+        };
+        flusher.flush();
+        acks.join();
+        assertCalls("segment 1 0-4096", "segment 2 0-4096", "segment 1 0-16", "named", "watermark 4112", "meta",
+                "segment 3 0-4096", "segment 4 0-4096", "segment 5 0-4096", "named", "watermark 24576", "meta");
+    }
+
+    @Test
+    void aFailureWhileAcksAreForcedPoisons() {
+        meta.writing(5 * SIZE);
+        flusher.flush();
+        named.committed(3 * SIZE + 16);
+        meta.committed(3 * SIZE + 16);
+        failsAt = "named";
+        fails = new IOException("broken");
+        PoisonedException first = assertThrows(PoisonedException.class, () -> flusher.forceAcks(2 * SIZE));
+        assertSame(fails, first.getCause());
+        fails = null;
+        assertEquals(0, flusher.durableCommitted());
+        assertThrows(PoisonedException.class, () -> flusher.forceAcks(2 * SIZE));
+        assertThrows(PoisonedException.class, () -> flusher.flush());
+    }
+
+    @Test
     void waitingForAPositionForcesDataOnce() {
         meta.writing(500);
         flusher.awaitDurable(400);
@@ -408,6 +506,7 @@ class FlusherTest {
         assertEquals(500, meta.watermark());
         assertThrows(ClosedException.class, () -> flusher.flush());
         assertThrows(ClosedException.class, () -> flusher.awaitDurable(600));
+        assertThrows(ClosedException.class, () -> flusher.forceAcks(100));
     }
 
     @Test

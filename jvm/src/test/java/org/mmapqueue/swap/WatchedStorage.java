@@ -1,6 +1,7 @@
 package org.mmapqueue.swap;
 
 import java.io.IOException;
+import java.nio.MappedByteBuffer;
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicInteger;
 
@@ -9,7 +10,10 @@ import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.ForwardingFile;
 import org.mmapqueue.io.Storage;
 
-/** The disk; a test may do something while a file is being filled or deleted, and counts forced directories. */
+/**
+ * The disk; a test may do something while a file is being filled, forced or deleted. Counts forced directories, forced
+ * parts of mappings, and mappings.
+ */
 final class WatchedStorage implements Storage {
     /** What a test does in between. */
     @FunctionalInterface
@@ -18,6 +22,9 @@ final class WatchedStorage implements Storage {
     }
 
     final AtomicInteger forcedDirectories = new AtomicInteger();
+    final AtomicInteger mappings = new AtomicInteger();
+    final AtomicInteger forcedParts = new AtomicInteger();
+    volatile Step whileForcingPart = () -> { };
     volatile Step whileFilling = () -> { };
     volatile Step beforeDeleting = () -> { };
     volatile Step beforeForcingDirectory = () -> { };
@@ -62,6 +69,19 @@ final class WatchedStorage implements Storage {
             super.zeroFill(size / 2);
             whileFilling.run();
             super.zeroFill(size);
+        }
+
+        @Override
+        public MappedByteBuffer map(long size, boolean writable) throws IOException {
+            mappings.incrementAndGet();
+            return super.map(size, writable);
+        }
+
+        @Override
+        public void force(MappedByteBuffer mapping, int from, int length) throws IOException {
+            forcedParts.incrementAndGet();
+            whileForcingPart.run();
+            super.force(mapping, from, length);
         }
     }
 }

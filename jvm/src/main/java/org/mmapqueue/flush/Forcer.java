@@ -1,0 +1,294 @@
+package org.mmapqueue.flush;
+
+import java.io.IOException;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongSupplier;
+import java.util.function.Supplier;
+
+import org.mmapqueue.meta.ConsumerCursors;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.ProducerPage;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.SegmentForcer;
+
+/**
+ * What is forced in which order: the producers' slots, data segments, the consumers' cursors, then the watermark.
+ *
+ * <p>The caller sees to it that one thread at a time forces records, and moves the watermark. Cursors have a lock of
+ * their own: who needs nothing but acks on the disk does not wait for records to get there.
+ */
+final class Forcer {
+    private final MetaPage meta;
+    private final Geometry geometry;
+    private final SegmentForcer segments;
+    private final Supplier<List<? extends ConsumerCursors>> consumers;
+    private final Supplier<List<ProducerPage>> producers;
+    private final FlusherState state;
+    private final Runnable between;
+    /** Guards stores to the watermark and to intact, and what is known of the disk. */
+    private final ReentrantLock cursors = new ReentrantLock();
+    private long[] forcedMoving = {};
+    private long[] forcedNeeded = {};
+    private long forcedWatermark;
+    private volatile long durableCommitted;
+
+    /**
+     * With nothing forced yet.
+     *
+     * @param between run after each segment of many; others may force and move the watermark then
+     */
+    Forcer(MetaPage meta, Geometry geometry, SegmentForcer segments,
+            Supplier<List<? extends ConsumerCursors>> consumers, Supplier<List<ProducerPage>> producers,
+            FlusherState state, Runnable between) {
+        this.meta = meta;
+        this.geometry = geometry;
+        this.segments = segments;
+        this.consumers = consumers;
+        this.producers = producers;
+        this.state = state;
+        this.between = between;
+    }
+
+    /**
+     * No recovery needs anything before this position: neither the slowest consumer's committed position on the disk
+     * nor the watermark there is before it. Recovery begins at the former when the records around it have survived,
+     * else at the latter.
+     */
+    long durableCommitted() {
+        return durableCommitted;
+    }
+
+    /** Says what {@link #durableCommitted} is at the beginning, when all cursors are on the disk. */
+    void startAt(long committed) {
+        forcedWatermark = meta.watermark();
+        durableCommitted = committed;
+    }
+
+    /** What was forced of cursors does not count beyond this position, until they are forced again. */
+    void durableAtMost(long committed) {
+        cursors.lock();
+        try {
+            durableCommitted = Math.min(durableCommitted, committed);
+        } finally {
+            cursors.unlock();
+        }
+    }
+
+    /** Forces that nothing before this position is retained. */
+    void giveUpBefore(long position) throws IOException {
+        cursors.lock();
+        try {
+            state.check();
+            meta.intact(Math.max(meta.intact(), position));
+            guarded(meta::force);
+        } finally {
+            cursors.unlock();
+        }
+    }
+
+    /** Nothing is forced any more when this returns. */
+    void end() {
+        cursors.lock();
+        try {
+            state.end();
+        } finally {
+            cursors.unlock();
+        }
+    }
+
+    /** Forces what has been published, up to the writing position, and what has been pushed once; no acks. */
+    void forceRecords() throws IOException {
+        long target = meta.writing();
+        List<ProducerPage> slots = forceSlots();
+        forceData(slots.isEmpty() ? target : meta.writing(), () -> durableCommitted, between);
+        cursors.lock();
+        try {
+            state.check();
+            meta.watermark(Math.max(target, meta.watermark()));
+        } finally {
+            cursors.unlock();
+        }
+        slots.forEach(ProducerPage::endForce);
+    }
+
+    /** Forces everything that has been published and acked. */
+    void forceAll() throws IOException {
+        if (!isAllForced()) {
+            forceAll(meta.writing(), between);
+        }
+    }
+
+    /**
+     * Forces the cursors, and of the records those that the slowest consumer has acked: as far as recovery may need
+     * them, which is the segment that it stands in. Then the watermark stands there, too.
+     */
+    void forceAcked() throws IOException {
+        long target = slowest();
+        // The watermark does not pass a batch whose slot was not forced, and a slot is forced with all of the log.
+        boolean isPartial = !consumers.get().isEmpty() && producers.get().stream().noneMatch(ProducerPage::isDirty);
+        // Whoever waits for the end of this gains nothing by coming in between.
+        forceAll(isPartial ? target : meta.writing(), () -> { });
+    }
+
+    private void forceAll(long target, Runnable eachTime) throws IOException {
+        List<ProducerPage> slots = forceSlots();
+        forceData(slots.isEmpty() ? target : meta.writing(), this::slowest, eachTime);
+        forceCursors(target);
+        slots.forEach(ProducerPage::endForce);
+    }
+
+    /**
+     * Forces the cursors alone, if that brings {@link #durableCommitted} beyond a position.
+     *
+     * @return whether it has; if not, records have to be forced, too
+     */
+    boolean forceCursorsBeyond(long position) throws IOException {
+        cursors.lock();
+        try {
+            if (Math.min(slowest(), meta.watermark()) > position) {
+                forceCursors(0);
+            }
+            return durableCommitted > position;
+        } finally {
+            cursors.unlock();
+        }
+    }
+
+    private boolean isAllForced() {
+        cursors.lock();
+        try {
+            List<? extends ConsumerCursors> all = consumers.get();
+            return meta.writing() == forcedWatermark && Arrays.equals(moving(), forcedMoving)
+                    && Arrays.equals(needed(all), forcedNeeded) && durableCommitted == slowest()
+                    && producers.get().stream().noneMatch(ProducerPage::isDirty);
+        } finally {
+            cursors.unlock();
+        }
+    }
+
+    private long[] moving() {
+        return new long[] {meta.reading(), meta.committed()};
+    }
+
+    private static long[] needed(List<? extends ConsumerCursors> all) {
+        return all.stream().mapToLong(ConsumerCursors::needed).toArray();
+    }
+
+    // The place from which on somebody needs the log, as the cursors in memory say.
+    private long slowest() {
+        long writing = meta.writing();
+        List<? extends ConsumerCursors> all = consumers.get();
+        return all.isEmpty() ? meta.reclaimed() : slowest(writing, needed(all));
+    }
+
+    private static long slowest(long writing, long[] needed) {
+        return Math.min(writing, Arrays.stream(needed).min().orElse(writing));
+    }
+
+    /**
+     * Forces the slots of all batches that end before the writing position as it was before the call, at least: the
+     * watermark is not to pass a batch whose slot could get lost. A slot that is forced counts nothing without its
+     * batch, so these come first; and the log is to be forced up to where it ends by then.
+     *
+     * @return what has been forced, to be told when all else is, too
+     */
+    private List<ProducerPage> forceSlots() throws IOException {
+        List<ProducerPage> all = producers.get();
+        if (all.isEmpty()) {
+            return all;
+        }
+        List<ProducerPage> forced = new ArrayList<>();
+        for (ProducerPage page : all) {
+            if (page.beginForce(meta::writing)) {
+                page.force();
+                forced.add(page);
+            }
+        }
+        return forced;
+    }
+
+    /**
+     * Forces what has been published since the last time, up to {@code target}. Without retention, segments before
+     * {@code needed} are left out, also if they get there while others are being forced: nobody will read them again,
+     * once the cursors that say so are on the disk. The segment that holds {@code needed} is forced from its beginning,
+     * because finding the number of a record begins there; so is the last one, for the number of the next record, even
+     * when all of it has been acked.
+     */
+    private void forceData(long target, LongSupplier needed, Runnable eachTime) throws IOException {
+        long last = geometry.segmentOfEnd(target);
+        long from = meta.watermark();
+        while (from < target) {
+            long first = meta.isRetaining() ? 0 : Math.min(geometry.segmentOf(needed.getAsLong()), last);
+            // An id a lap behind shares its slot with a later one.
+            first = Math.max(first, last - geometry.capacity() + 1);
+            if (geometry.segmentOf(from) < first) {
+                from = geometry.position(first, 0);
+                intactFrom(from);
+            }
+            long id = geometry.segmentOf(from);
+            int end = id == last ? geometry.offsetOfEnd(target) : geometry.segmentSize();
+            segments.force(id, (int) (from - geometry.position(id, 0)), end);
+            eachTime.run();
+            from = Math.max(geometry.position(id, end), meta.watermark());
+        }
+    }
+
+    // The kernel may write this word to the disk at any time; too early does no harm.
+    private void intactFrom(long position) {
+        cursors.lock();
+        try {
+            meta.intact(Math.max(meta.intact(), position));
+        } finally {
+            cursors.unlock();
+        }
+    }
+
+    /** Forces the cursors, and the watermark with them, which is moved to {@code target} unless it is ahead of that. */
+    private void forceCursors(long target) throws IOException {
+        cursors.lock();
+        try {
+            state.check();
+            guarded(() -> storeCursors(target));
+        } finally {
+            cursors.unlock();
+        }
+    }
+
+    private void storeCursors(long target) throws IOException {
+        // Before the cursors are read: one that is moved back meanwhile makes what is read here worthless.
+        long changes = meta.consumerChanges();
+        List<? extends ConsumerCursors> all = consumers.get();
+        // Read once: what is remembered as forced must be what was forced.
+        long[] moving = moving();
+        long writing = meta.writing();
+        long[] needed = needed(all);
+        for (ConsumerCursors consumer : all) {
+            if (consumer != meta) {
+                consumer.force();
+            }
+        }
+        // Not before: the kernel may write this word to the disk at any time.
+        long watermark = Math.max(target, meta.watermark());
+        meta.watermark(watermark);
+        meta.mirror();
+        meta.force();
+        forcedMoving = moving;
+        forcedNeeded = needed;
+        forcedWatermark = watermark;
+        long durable = Math.min(all.isEmpty() ? meta.reclaimed() : slowest(writing, needed), watermark);
+        durableCommitted = meta.consumerChanges() == changes ? durable : Math.min(durable, meta.reclaimed());
+    }
+
+    // Told before the lock is given back: what is forced by whoever has it next could not be trusted.
+    private void guarded(Flusher.Forcing forcing) throws IOException {
+        try {
+            forcing.run();
+        } catch (IOException | RuntimeException | Error e) {
+            state.poison(e);
+            throw e;
+        }
+    }
+}

@@ -1,0 +1,96 @@
+package org.mmapqueue.swap;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicReference;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.Segment;
+import org.mmapqueue.segment.SegmentRing;
+
+/** A slot that is forced while it is given to its next segment; of segments that are forced in more than one part. */
+@Timeout(60)
+class ForcedSlotTest {
+    private static final int SIZE = 17 << 20;
+    private static final int CAPACITY = 2;
+
+    @TempDir
+    Path temp;
+    private final WatchedStorage storage = new WatchedStorage();
+    private final AtomicReference<Throwable> failure = new AtomicReference<>();
+    private Swapper swapper;
+
+    @BeforeEach
+    void make() throws IOException {
+        swapper = new Swapper(new SegmentRing(storage, temp, new Geometry(2, SIZE, CAPACITY)), 4, true, new Scopes() {
+            @Override
+            public long writing() {
+                return 1;
+            }
+
+            @Override
+            public long[] reading() {
+                return new long[0];
+            }
+        });
+        for (long id = 0; id < CAPACITY; id++) {
+            Segment segment = swapper.enter(id);
+            segment.putLong(SIZE - 8, id + 1);
+            swapper.unpin(segment);
+        }
+        swapper.force(0, 0, SIZE);
+        assertEquals(0, storage.forcedParts.get()); // the first time it is the file
+    }
+
+    @AfterEach
+    void close() throws IOException {
+        swapper.close();
+    }
+
+    private Thread preparer(long id) {
+        return new Thread(() -> {
+            try {
+                swapper.prepare(id);
+            } catch (IOException | RuntimeException | Error e) {
+                failure.set(e);
+            }
+        });
+    }
+
+    @Test
+    void itIsForcedInParts() throws IOException {
+        swapper.force(0, 4096, SIZE);
+        assertEquals(3, storage.forcedParts.get());
+    }
+
+    /** It gets the mapping that does not fault page by page, and what it held is not forced any further. */
+    @Test
+    void preparingWaitsForThePartAndMapsAnew() throws Exception {
+        int before = storage.mappings.get();
+        Thread preparer = preparer(CAPACITY);
+        storage.whileForcingPart = () -> {
+            preparer.start();
+            while (preparer.getState() != Thread.State.WAITING) {
+                Thread.onSpinWait();
+            }
+            assertEquals(before, storage.mappings.get());
+        };
+        swapper.force(0, 0, SIZE);
+        preparer.join();
+        assertNull(failure.get());
+        assertEquals(1, storage.forcedParts.get());
+        assertEquals(before + 1, storage.mappings.get());
+        Segment next = swapper.enter(CAPACITY);
+        assertEquals(0, next.getLong(SIZE - 8));
+        swapper.unpin(next);
+    }
+}
