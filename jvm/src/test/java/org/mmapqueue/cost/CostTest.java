@@ -14,8 +14,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What a push and a pop of 100 bytes run: bytecode instructions and calls of the JDK, counted to the last one by a class
- * loader, so that this needs no clock. All stays in one segment. Who makes them cheaper lowers the bounds.
+ * What a push and a pop of 100 bytes run: bytecode instructions and calls of the JDK, counted one by one in the code as
+ * a class loader has changed it, so that this needs no clock. All stays in one segment. Who makes them cheaper lowers the
+ * bounds; those of a push have room for the clock, which is asked more or less often.
  */
 class CostTest {
     private static final String LOCKS = "monitor\\.enter|.*Lock\\.(lock|tryLock|lockInterruptibly)|.*LockSupport\\..*";

@@ -57,7 +57,7 @@ final class CountingLoader extends ClassLoader {
         return writer.toByteArray();
     }
 
-    /** Adds the instructions of a stretch of code up, and tells of them where it ends: nothing jumps out of it or in. */
+    /** Adds up the instructions of a stretch of code, and tells of them where it ends: nothing jumps out or in. */
     private static final class Counting extends MethodVisitor {
         private int stretch;
 
