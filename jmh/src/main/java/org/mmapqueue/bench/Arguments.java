@@ -19,13 +19,14 @@ import java.util.regex.Pattern;
 record Arguments(boolean full, int rounds, int warmupMillis, int iterations, int millis, int seconds, Pattern only,
         String profiler, Path results) {
     static final String USAGE = """
-            BenchMain [--short | --full] [--rounds N] [--minutes N] [--only REGEX] [--prof NAME]
-                      [--results DIR] [--list]
+            BenchMain [--short | --full] [--rounds N] [--minutes N] [--millis N] [--only REGEX]
+                      [--prof NAME] [--results DIR] [--list]
 
               --short        five minutes, up to two rounds (the default)
               --full         all payloads and sizes, five rounds; up to five hours
               --rounds N     how often the suite is gone through
               --minutes N    no row is begun when that would take longer in all
+              --millis N     least length of an iteration (250, in the full form 1000)
               --only REGEX   rows whose "section: label, payload" matches, and what they are compared with
               --prof NAME    a JMH profiler as well, such as gc or stack; its findings are in the raw results
               --results DIR  where the raw JSON goes (build/bench/results)
@@ -38,6 +39,7 @@ record Arguments(boolean full, int rounds, int warmupMillis, int iterations, int
         boolean full = false;
         int rounds = 0;
         int minutes = 0;
+        int millis = 0;
         Pattern only = Pattern.compile("");
         String profiler = null;
         Path results = Path.of("build", "bench", "results");
@@ -47,15 +49,22 @@ record Arguments(boolean full, int rounds, int warmupMillis, int iterations, int
                 case "--full" -> full = true;
                 case "--rounds" -> rounds = positive(words[i], value(words, ++i));
                 case "--minutes" -> minutes = positive(words[i], value(words, ++i));
+                case "--millis" -> millis = positive(words[i], value(words, ++i));
                 case "--only" -> only = Pattern.compile(value(words, ++i));
                 case "--prof" -> profiler = value(words, ++i);
                 case "--results" -> results = Path.of(value(words, ++i));
                 default -> throw new IllegalArgumentException("unknown argument " + words[i]);
             }
         }
+        if (rounds == 0) {
+            rounds = full ? 5 : 2;
+        }
+        if (millis == 0) {
+            millis = full ? 1000 : 250;
+        }
         int seconds = minutes > 0 ? 60 * minutes : full ? 18_000 : 290;
-        return full ? new Arguments(true, rounds > 0 ? rounds : 5, 2000, 5, 1000, seconds, only, profiler, results)
-                : new Arguments(false, rounds > 0 ? rounds : 2, 1000, 3, 250, seconds, only, profiler, results);
+        return full ? new Arguments(true, rounds, 2000, 5, millis, seconds, only, profiler, results)
+                : new Arguments(false, rounds, 1000, 3, millis, seconds, only, profiler, results);
     }
 
     private static int positive(String name, String text) {
