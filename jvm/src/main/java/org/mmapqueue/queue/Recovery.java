@@ -84,7 +84,9 @@ final class Recovery {
                 consumer.committed(closed);
             }
             if (consumer.dropped() > end.position()) {
-                consumer.drop(0, 0);
+                // It does not get back what was taken from it: that may be overwritten, in part.
+                boolean isBehind = consumer.committed() < closed;
+                consumer.drop(isBehind ? closed : 0, isBehind ? consumer.droppedFirst() : 0);
             }
             if (consumer.reading() > end.position()) {
                 consumer.reading(consumer.committed());
