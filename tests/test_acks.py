@@ -335,11 +335,18 @@ def test_dropped(open_queue: Open) -> None:
     drops, messages = told_of_drops(slow)
     assert drops[0].first == 0
     assert "slow" in str(drops[0])
+    while True:
+        try:
+            slow.ack(0)
+        except mmapqueue.Dropped as late:  # what drops records comes when it can: they may have been popped
+            drops.append(late)
+        else:
+            break
     lost = drops[-1].last + 1
     assert 700 < lost < 1000
-    assert [m.offset for m in messages] == list(range(lost, 1000))
-    assert data(messages) == records[lost:]
-    slow.ack(0)
+    left = [m for m in messages if m.offset >= lost]
+    assert [m.offset for m in left] == list(range(lost, 1000))
+    assert data(left) == records[lost:]
     slow.ack(999)
     assert slow.lag() == 0
 

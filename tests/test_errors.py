@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JJavaError, Py4JNetworkError
 
 import mmapqueue
 from conftest import SMALL, Open, Script
@@ -65,6 +65,16 @@ def test_any_other_java_exception_is_named(open_queue: Open) -> None:
     assert type(error) is mmapqueue.MmapQueueError
     assert str(error) == "java.io.IOException: disk on fire"
     assert error.java_class == "java.io.IOException"
+
+
+def test_a_jvm_that_goes_away_before_it_has_said_what_was_wrong() -> None:
+    class Gone(SimpleNamespace):
+        def __getattr__(self, name: str) -> Any:
+            raise Py4JNetworkError("Gateway is not connected.")
+
+    error = translated(Py4JJavaError("calling", Gone(_target_id="o1", _gateway_client=None)))
+    assert isinstance(error, mmapqueue.MmapQueueError)
+    assert str(error) == "the JVM failed, and then did not say how: Gateway is not connected."
 
 
 def test_errors_come_without_the_stack_of_py4j(open_queue: Open) -> None:

@@ -94,8 +94,8 @@ def translated(error: BaseException) -> BaseException:
         return error
     try:
         return _of_java(thrown)
-    except Py4JError:
-        return MmapQueueError(f"the JVM failed, and then did not say how: {_first_line(error)}")
+    except Py4JError as silence:
+        return MmapQueueError(f"the JVM failed, and then did not say how: {_first_line(silence)}")
 
 
 def java_exception(error: BaseException) -> JavaObject | None:
@@ -121,4 +121,8 @@ def _of_java(thrown: JavaObject) -> MmapQueueError:
 
 
 def _first_line(error: BaseException) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+    try:
+        text = str(error)
+    except Py4JError:  # what a Java exception says is asked of the JVM, too
+        text = ""
+    return next(iter(text.strip().splitlines()), type(error).__name__)
