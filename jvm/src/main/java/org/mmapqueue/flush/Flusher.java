@@ -21,9 +21,8 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentForcer;
 
 /**
- * Says when to force, by period, by count, and on request; {@link Forcer} says what, in which order. Requests group
- * themselves: whoever holds the lock forces everything published by then, and those who waited for it meanwhile find
- * their records covered. Safe for any number of threads.
+ * Says when to force, by period, by count, and on request; {@link Forcer} says what, in which order. Requests of records
+ * are served in {@linkplain GroupCommit groups}. Safe for any number of threads.
  *
  * <p>The watermark is the writing position as it was BEFORE the force, so it never passes a byte that has not been
  * forced, but for those that every consumer had acked by then: they are never needed again. The acks that say so reach
@@ -35,7 +34,8 @@ public final class Flusher implements Closeable {
     private final FlusherState state = new FlusherState();
     private final Forcer forcer;
     private final long periodNanos;
-    /** Fair: who waits may find its records durable by now, and whoever has just forced would take it first again. */
+    private final GroupCommit group = new GroupCommit();
+    /** Fair: whoever has just forced would take it first again. */
     private final ReentrantLock flushing = new ReentrantLock(true);
     private final ReentrantLock waiting = new ReentrantLock();
     private final Condition wake = waiting.newCondition();
@@ -107,16 +107,18 @@ public final class Flusher implements Closeable {
     }
 
     private void awaitDurable(BooleanSupplier done) {
-        if (state.failure() == null && done.getAsBoolean()) {
-            return;
+        while (state.failure() != null || !done.getAsBoolean()) {
+            StackRoom.ensure();
+            state.check();
+            group.run(this::forceRecords);
         }
-        StackRoom.ensure();
+    }
+
+    private void forceRecords() {
         flushing.lock();
         try {
             state.check();
-            if (!done.getAsBoolean()) {
-                guarded(forcer::forceRecords);
-            }
+            guarded(forcer::forceRecords);
         } finally {
             flushing.unlock();
         }
