@@ -87,7 +87,8 @@ def _latency(run: Run) -> str:
     sentence = f"At {number(RATE)} pushes a second a push takes {told}"
     if peer:
         behind = [ratio(peer.service[name], queue.service[name]) for name in points]
-        sentence += ": " + ", ".join(times(each.median) for each in behind if each) + " faster than Chronicle Queue"
+        longer = ", ".join(times(each.median) for each in behind if each)
+        sentence += f"; Chronicle Queue takes {longer} as long"
     return sentence + "."
 
 
