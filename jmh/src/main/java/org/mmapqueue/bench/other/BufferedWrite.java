@@ -44,17 +44,7 @@ public final class BufferedWrite implements Contender {
 
     @Override
     public Reader reader() {
-        return new Reader() {
-            @Override
-            public boolean pop() {
-                return true;
-            }
-
-            @Override
-            public void ack() {
-                // The file is written again whether it was read or not.
-            }
-        };
+        return new NoReader();
     }
 
     @Override
