@@ -26,7 +26,7 @@ import inputs
 from compare import Comparison, Copy, compare_all
 from parsing import without_duplicates
 from plot import depth_over_time, draw
-from services import quiet_logging
+from services import report_session
 from shared import read_status
 
 
@@ -169,15 +169,7 @@ def _busiest(minutes: DataFrame, common: str, most: int = 5) -> Table:
 
 def run(out: Path, console: Console) -> int:
     """Examine, print, and draw; return the exit status."""
-    spark = (
-        SparkSession.builder.appName("log pipeline report")
-        .master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.extraJavaOptions", quiet_logging())
-        .getOrCreate()
-    )
+    spark = report_session().getOrCreate()
     outcome = examine(spark, out)
     show(console, outcome, spark.read.parquet(str(out / "minutes")))
     (out / "report.json").write_text(json.dumps({"faithful": outcome.faithful, **asdict(outcome)}, indent=1))

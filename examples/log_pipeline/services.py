@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pyspark
+from pyspark.sql import SparkSession
 
 import mmapqueue
 
@@ -115,6 +116,18 @@ def environment() -> dict[str, str]:
 def quiet_logging() -> str:
     """Return the JVM option that keeps Spark's log to warnings."""
     return f"-Dlog4j2.configurationFile={(_HERE / 'log4j2.properties').as_uri()}"
+
+
+def report_session() -> SparkSession.Builder:
+    """What a report builds its session with: small, and with nothing on the screen."""
+    return (
+        SparkSession.builder.appName("log pipeline report")
+        .master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.driver.extraJavaOptions", quiet_logging())
+    )
 
 
 def agent(out: Path, rate: float, capacity: str) -> Service:

@@ -25,7 +25,7 @@ from rich.text import Text
 import inputs
 import mmapqueue
 from compare import Comparison, Copy, compare_all
-from services import quiet_logging
+from services import report_session
 from shared import read_status
 from stream_compare import (
     Count,
@@ -169,15 +169,7 @@ def _outputs(outcome: Outcome) -> Table:
 
 def run(out: Path, console: Console) -> int:
     """Examine, print, and draw; return the exit status."""
-    builder = (
-        SparkSession.builder.appName("log pipeline report")
-        .master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.sql.shuffle.partitions", "2")
-        .config("spark.driver.extraJavaOptions", quiet_logging())
-    )
-    outcome = examine(mmapqueue.configure(builder).getOrCreate(), out)
+    outcome = examine(mmapqueue.configure(report_session()).getOrCreate(), out)
     show(console, outcome)
     (out / "report.json").write_text(json.dumps({"faithful": outcome.faithful, **asdict(outcome)}, indent=1))
     agent, job, events = (read_status(out / f"{name}.jsonl") for name in ("agent", "job", "events"))
