@@ -19,6 +19,7 @@ When the marker --done is there the queries read what there is, and the job ends
 from __future__ import annotations
 
 import argparse
+import ast
 import json
 import time
 from collections.abc import Sequence
@@ -151,8 +152,8 @@ class Reporter:
 
 
 def _offset(text: str | dict[str, int]) -> int:
-    # Spark hands the offset of a source on as JSON in JSON, some versions as the text of it.
-    offsets: dict[str, int] = json.loads(text) if isinstance(text, str) else text
+    # Spark hands the offset of a source on as JSON, as a dict, or as the text of a dict, from one version to the next.
+    offsets: dict[str, int] = ast.literal_eval(text) if isinstance(text, str) else text
     return offsets["0"]
 
 

@@ -1,6 +1,6 @@
 """Streaming reads: batches, restarts, limits, where a query begins, what it says of itself."""
 
-import json
+import ast
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -214,8 +214,8 @@ def test_progress_says_how_far_behind(streams: Streams, fill: Fill) -> None:
 
 
 def end_offset(said: dict[str, Any]) -> Any:
-    end = said["endOffset"]
-    return json.loads(end) if isinstance(end, str) else end
+    end = said["endOffset"]  # text in JSON, a dict, or the text of a dict, from one Spark to the next
+    return ast.literal_eval(end) if isinstance(end, str) else end
 
 
 def test_one_column(spark: SparkSession, streams: Streams, fill: Fill) -> None:
