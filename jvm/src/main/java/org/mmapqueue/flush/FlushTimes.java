@@ -9,22 +9,36 @@ package org.mmapqueue.flush;
 final class FlushTimes {
     private final long periodNanos;
     private long ended;
+    /** What was published before is forced, and all of it was forced when this was stored. */
+    private long settled;
     private long rest;
 
     /** The first period begins now. */
     FlushTimes(long periodNanos, long now) {
         this.periodNanos = periodNanos;
         this.ended = now;
+        this.settled = now;
     }
 
-    /** A flush has begun and ended. */
-    void flushed(long begin, long end) {
+    /**
+     * A flush has begun and ended.
+     *
+     * @param whole whether nothing was left; else what was published since the one before has begun may be
+     */
+    void flushed(long begin, long end, boolean whole) {
+        settled = whole ? end : ended;
         ended = end;
         rest = Math.min(periodNanos, Math.max(0, end - begin));
     }
 
     /** How long to wait for the next flush, in ns; 0 or less when it is due. */
     long left(boolean requested, long now) {
-        return (requested ? rest : periodNanos) - (now - ended);
+        long left = periodNanos - (now - settled);
+        return requested ? Math.min(left, rest - (now - ended)) : left;
+    }
+
+    /** Whether the period is over: then nothing is to be left. */
+    boolean isPeriodOver(long now) {
+        return left(false, now) <= 0;
     }
 }

@@ -43,6 +43,7 @@ public final class Flusher implements Closeable {
     private final AtomicInteger acksWaiting = new AtomicInteger();
     private final Thread thread;
     private volatile boolean requested;
+    private volatile boolean hasLeft;
     /** The thread waits for the end of its rest, whether a flush is requested or not. */
     private boolean resting;
     private boolean stopped;
@@ -51,15 +52,16 @@ public final class Flusher implements Closeable {
      * A flusher that is not running yet.
      *
      * @param name the thread's name
+     * @param blockSize bytes that the kernel maps and forces at once
      * @param consumers the cursors of all consumers, as they are at the time of the call
      * @param producers the pages of all producers, as they are at the time of the call
      * @param periodMillis the longest that a published record stays unforced, in ms
      */
-    public Flusher(String name, MetaPage meta, Geometry geometry, SegmentForcer segments,
+    public Flusher(String name, MetaPage meta, Geometry geometry, int blockSize, SegmentForcer segments,
             Supplier<List<? extends ConsumerCursors>> consumers, Supplier<List<ProducerPage>> producers,
             long periodMillis) {
         this.meta = meta;
-        this.forcer = new Forcer(meta, geometry, segments, consumers, producers, state, this::letAcksPass);
+        this.forcer = new Forcer(meta, geometry, blockSize, segments, consumers, producers, state, this::letAcksPass);
         this.periodNanos = TimeUnit.MILLISECONDS.toNanos(periodMillis);
         this.thread = new Thread(this::run, name);
         this.thread.setDaemon(true);
@@ -138,6 +140,32 @@ public final class Flusher implements Closeable {
         } finally {
             flushing.unlock();
         }
+    }
+
+    /**
+     * Forces most of what has been published and acked, as the thread does on request: at most a quarter of the records
+     * that there are to force is left, where forcing them would hold up who pushes.
+     *
+     * @return whether nothing was left
+     * @throws PoisonedException when a force fails, or one has failed before
+     */
+    public boolean flushMost() {
+        StackRoom.ensure();
+        flushing.lock();
+        try {
+            state.check();
+            boolean[] whole = {false};
+            guarded(() -> whole[0] = forcer.forceSettled());
+            hasLeft = !whole[0];
+            return whole[0];
+        } finally {
+            flushing.unlock();
+        }
+    }
+
+    /** Whether the last flush on request has left some records, at most a quarter. */
+    public boolean hasLeft() {
+        return hasLeft;
     }
 
     /**
@@ -280,14 +308,19 @@ public final class Flusher implements Closeable {
         FlushTimes times = new FlushTimes(periodNanos, System.nanoTime());
         while (awaitTurn(times)) {
             long begin = System.nanoTime();
+            boolean whole = true;
             try {
-                flush();
+                if (times.isPeriodOver(begin)) {
+                    flush();
+                } else {
+                    whole = flushMost();
+                }
             } catch (RuntimeException | Error e) {
                 // Everyone who pushes or flushes from now on is told.
                 poison(e);
                 return;
             }
-            times.flushed(begin, System.nanoTime());
+            times.flushed(begin, System.nanoTime(), whole);
         }
     }
 

@@ -21,8 +21,12 @@ import org.mmapqueue.segment.SegmentForcer;
  * their own: who needs nothing but acks on the disk does not wait for records to get there.
  */
 final class Forcer {
+    /** The block that the log ends in is left out of a flush of so many blocks, or more. */
+    private static final int ENOUGH_BLOCKS = 4;
+
     private final MetaPage meta;
     private final Geometry geometry;
+    private final int blockSize;
     private final SegmentForcer segments;
     private final Supplier<List<? extends ConsumerCursors>> consumers;
     private final Supplier<List<ProducerPage>> producers;
@@ -30,6 +34,10 @@ final class Forcer {
     private final Runnable between;
     /** Guards stores to the watermark and to intact, and what is known of the disk. */
     private final ReentrantLock cursors = new ReentrantLock();
+    /** Where the log ended when the last flush began; the caller sees to it that one thread at a time uses it. */
+    private long begun;
+    /** So far is forced what is needed, if that is beyond the watermark; likewise. */
+    private long forcedTo;
     private long[] forcedMoving = {};
     private long[] forcedNeeded = {};
     private long forcedWatermark;
@@ -38,13 +46,15 @@ final class Forcer {
     /**
      * With nothing forced yet.
      *
+     * @param blockSize bytes that the kernel maps and forces at once
      * @param between run after each segment of many; others may force and move the watermark then
      */
-    Forcer(MetaPage meta, Geometry geometry, SegmentForcer segments,
+    Forcer(MetaPage meta, Geometry geometry, int blockSize, SegmentForcer segments,
             Supplier<List<? extends ConsumerCursors>> consumers, Supplier<List<ProducerPage>> producers,
             FlusherState state, Runnable between) {
         this.meta = meta;
         this.geometry = geometry;
+        this.blockSize = blockSize;
         this.segments = segments;
         this.consumers = consumers;
         this.producers = producers;
@@ -117,7 +127,69 @@ final class Forcer {
     /** Forces everything that has been published and acked. */
     void forceAll() throws IOException {
         if (!isAllForced()) {
-            forceAll(meta.writing(), between);
+            begun = meta.writing();
+            forceAll(begun, between);
+        }
+    }
+
+    /**
+     * As {@link #forceAll()}, but leaves out the block of the file that the log ends in, if there are at least four
+     * of them to force: each of the pages that are forced there would fault at its next store. What is left had not been
+     * published when the flush before began. The watermark stays at the end of a record before that block.
+     *
+     * @return whether nothing was left
+     */
+    boolean forceSettled() throws IOException {
+        long from = Math.max(begun, meta.watermark());
+        long target = meta.writing();
+        long settled = settled(target);
+        if ((target - from) / ENOUGH_BLOCKS < blockSize || !mayBeLeft(from, settled)) {
+            forceAll();
+            return true;
+        }
+        begun = target;
+        Settled needed = new Settled(from, settled);
+        forceData(settled, needed, between);
+        forceCursors(needed.watermark);
+        forcedTo = settled;
+        return false;
+    }
+
+    // Version 1 loses what is behind the watermark. A producer's slot is forced with all of the log. And the watermark is
+    // not to stay behind segments that are left out because all has been acked: no recovery can begin there. So where
+    // consumers keep up what was pushed since the last flush is forced all the same, unless that is many segments.
+    private boolean mayBeLeft(long from, long settled) {
+        return geometry.version() == 2 && producers.get().isEmpty()
+                && (meta.isRetaining() || slowest() <= settled
+                || geometry.segmentOfEnd(settled) - geometry.segmentOf(from) <= 1);
+    }
+
+    // Where the block begins.
+    private long settled(long end) {
+        long inSegment = end - geometry.position(geometry.segmentOf(end), 0);
+        return end - inSegment % blockSize;
+    }
+
+    /** From where on consumers need what is forced, and where a record ends that the watermark may move to. */
+    private final class Settled implements LongSupplier {
+        private final long from;
+        private final long to;
+        private long watermark;
+
+        Settled(long from, long to) {
+            this.from = from;
+            this.to = to;
+            this.watermark = from;
+        }
+
+        @Override
+        public long getAsLong() {
+            long needed = slowest();
+            if (needed > to) {
+                return from;
+            }
+            watermark = Math.max(watermark, needed);
+            return needed;
         }
     }
 
@@ -219,7 +291,7 @@ final class Forcer {
      */
     private void forceData(long target, LongSupplier needed, Runnable eachTime) throws IOException {
         long last = geometry.segmentOfEnd(target);
-        long from = meta.watermark();
+        long from = Math.max(forcedTo, meta.watermark());
         while (from < target) {
             long first = meta.isRetaining() ? 0 : Math.min(geometry.segmentOf(needed.getAsLong()), last);
             // An id a lap behind shares its slot with a later one.

@@ -19,15 +19,7 @@ import java.util.Set;
  * interrupted; here the channel is then opened again, the call repeated (all of them may be) and the interrupt kept.
  */
 final class DiskFile implements DataFile {
-    /**
-     * The page cache makes folios as large as the write that brings them in, and one fault maps one folio. One of 2 MiB
-     * is mapped by a single entry, and a force has one entry to protect instead of 512. A folio that straddles two page
-     * tables (2 MiB each) faults page by page instead, so large blocks are for files whose mappings the kernel aligns.
-     */
-    private static final int LARGE_BLOCK = 2 << 20;
-    private static final int SMALL_BLOCK = 128 << 10;
-    private static final long ALIGNED_FROM = 2 << 20;
-    private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(LARGE_BLOCK).asReadOnlyBuffer();
+    private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(FillBlock.MOST).asReadOnlyBuffer();
 
     private final Path path;
     private final boolean writable;
@@ -109,7 +101,7 @@ final class DiskFile implements DataFile {
 
     @Override
     public void zeroFill(long size) throws IOException {
-        int blockSize = size < ALIGNED_FROM ? SMALL_BLOCK : LARGE_BLOCK;
+        int blockSize = FillBlock.of(size);
         uninterrupted(open -> {
             long done = 0;
             while (done < size) {

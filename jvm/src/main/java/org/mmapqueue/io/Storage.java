@@ -22,6 +22,11 @@ public interface Storage {
     /** Opens a file; never follows a symbolic link in the last place of the path. */
     DataFile open(Path path, Mode mode) throws IOException;
 
+    /** In blocks of how many bytes a file of this size is filled, mapped and forced; they begin at their multiples. */
+    default int blockSize(long size) {
+        return FillBlock.of(size);
+    }
+
     /** Makes a directory and its parents where they are not there yet, and forces the entries. */
     void createDirectories(Path directory) throws IOException;
 

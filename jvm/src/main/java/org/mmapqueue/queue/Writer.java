@@ -62,7 +62,7 @@ final class Writer implements Closeable {
         this.arrived = arrived;
         this.freed = freed;
         String name = "mmapqueue-" + directory.getFileName();
-        this.flusher = new Flusher(name + "-flusher", meta, geometry, swapper, registry::cursors,
+        this.flusher = new Flusher(name + "-flusher", meta, geometry, ring.blockSize(), swapper, registry::cursors,
                 producers == null ? List::of : producers::pages, settings.flushPeriodMillis());
         this.space = new Space(settings, meta, swapper, registry, flusher);
         retain(settings.retention());
@@ -109,6 +109,11 @@ final class Writer implements Closeable {
     /** For tests that take the steps themselves instead of starting the threads. */
     Housekeeper housekeeper() {
         return housekeeper;
+    }
+
+    /** Likewise. */
+    Flusher flusher() {
+        return flusher;
     }
 
     long push(byte[] source, int from, int length) {
@@ -233,7 +238,9 @@ final class Writer implements Closeable {
     private void pushed(long lastOffset) {
         arrived.signalAll();
         if (lastOffset >= flushAt) {
-            flushAt = lastOffset + settings.flushCeilingNum();
+            int ceiling = settings.flushCeilingNum();
+            // What a flush has left, and what is pushed until the next one, are no more than the ceiling together.
+            flushAt = lastOffset + (flusher.hasLeft() ? ceiling - ceiling / 4 : ceiling);
             flusher.request();
         }
     }

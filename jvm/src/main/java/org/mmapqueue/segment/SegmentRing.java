@@ -29,6 +29,11 @@ public final class SegmentRing {
         return geometry;
     }
 
+    /** In blocks of how many bytes the kernel maps and forces a segment file; they begin at their multiples. */
+    public int blockSize() {
+        return storage.blockSize(geometry.segmentSize());
+    }
+
     /** Where a segment lies. */
     public Path path(long id) {
         return directory.resolve(geometry.fileName(id));

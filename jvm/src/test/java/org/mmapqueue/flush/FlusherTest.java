@@ -29,216 +29,14 @@ import org.mmapqueue.segment.Geometry;
 class FlusherTest {
     private static final int SIZE = 4096;
 
-    private final List<String> calls = Collections.synchronizedList(new ArrayList<>());
-    private final Cursors named = new Cursors("named");
-    private final Page meta = new Page();
-    private volatile IOException fails;
-    private volatile String failsAt = "";
-    private volatile Consumer<String> during = what -> { };
+    private final ForcedMemory memory = new ForcedMemory();
+    private final List<String> calls = memory.calls;
+    private final ForcedMemory.Cursors named = memory.named;
+    private final ForcedMemory.Page meta = memory.meta;
     private Flusher flusher = make(3_600_000);
 
-    private class Cursors implements ConsumerCursors {
-        private final String name;
-        private volatile long committed;
-        private volatile long reading;
-        private volatile long dropped;
-
-        Cursors(String name) {
-            this.name = name;
-        }
-
-        @Override
-        public long committed() {
-            return committed;
-        }
-
-        @Override
-        public void committed(long position) {
-            committed = position;
-        }
-
-        @Override
-        public long reading() {
-            return reading;
-        }
-
-        @Override
-        public void reading(long position) {
-            reading = position;
-        }
-
-        @Override
-        public long dropped() {
-            return dropped;
-        }
-
-        @Override
-        public long droppedFirst() {
-            return 0;
-        }
-
-        @Override
-        public void drop(long position, long first) {
-            dropped = position;
-        }
-
-        @Override
-        public boolean noteDrop(long position) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public void force() throws IOException {
-            call(name);
-        }
-    }
-
-    private final class Page extends Cursors implements MetaPage {
-        private volatile long writing;
-        private volatile long watermark;
-        private volatile long reclaimed;
-        private volatile long intact;
-        private volatile long changes;
-        private volatile boolean retains;
-
-        Page() {
-            super("meta");
-        }
-
-        @Override
-        public MetaFields fields() {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public void fields(MetaFields next) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public long writing() {
-            return writing;
-        }
-
-        @Override
-        public void writing(long position) {
-            writing = position;
-        }
-
-        @Override
-        public long watermark() {
-            return watermark;
-        }
-
-        @Override
-        public void watermark(long position) {
-            calls.add("watermark " + position);
-            watermark = position;
-        }
-
-        @Override
-        public long reclaimed() {
-            return reclaimed;
-        }
-
-        @Override
-        public void reclaimed(long position) {
-            reclaimed = position;
-        }
-
-        @Override
-        public long reclaiming() {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public void reclaiming(long position) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public long intact() {
-            return intact;
-        }
-
-        @Override
-        public void intact(long position) {
-            intact = position;
-        }
-
-        @Override
-        public long consumerChanges() {
-            return changes;
-        }
-
-        @Override
-        public void countConsumerChange() {
-            changes++;
-        }
-
-        @Override
-        public boolean hasDefault() {
-            return true;
-        }
-
-        @Override
-        public void hasDefault(boolean there) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public long retainMillis() {
-            return retains ? 1 : 0;
-        }
-
-        @Override
-        public long retainBytes() {
-            return 0;
-        }
-
-        @Override
-        public void retain(long millis, long bytes) {
-            retains = millis > 0 || bytes > 0;
-        }
-
-        @Override
-        public void mirror() {
-            // Nothing to look at.
-        }
-
-        @Override
-        public boolean isMirrored() {
-            return true;
-        }
-
-        @Override
-        public boolean clean() {
-            return false;
-        }
-
-        @Override
-        public void clean(boolean closed) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public void close() {
-            // Nothing is open.
-        }
-    }
-
-    private void call(String what) throws IOException {
-        calls.add(what);
-        during.accept(what);
-        if (fails != null && what.startsWith(failsAt)) {
-            throw fails;
-        }
-    }
-
     private Flusher make(long periodMillis) {
-        return new Flusher("test-flusher", meta, new Geometry(2, SIZE, 10),
-                (id, from, to) -> call("segment " + id + " " + from + "-" + to), () -> List.of(meta, named), List::of,
-                periodMillis);
+        return memory.flusher(new Geometry(2, SIZE, 10), periodMillis);
     }
 
     @AfterEach
@@ -247,8 +45,7 @@ class FlusherTest {
     }
 
     private void assertCalls(String... expected) {
-        assertEquals(List.of(expected), List.copyOf(calls));
-        calls.clear();
+        memory.assertCalls(expected);
     }
 
     private static void awaitUntil(BooleanSupplier condition) throws InterruptedException {
@@ -374,7 +171,7 @@ class FlusherTest {
     @Test
     void whatIsAckedDuringAFlushIsLeftOut() {
         meta.writing(6 * SIZE + 100);
-        during = what -> {
+        memory.during = what -> {
             if (what.startsWith("segment 1")) {
                 meta.committed(5 * SIZE + 16);
                 named.committed(4 * SIZE + 16);
@@ -393,7 +190,7 @@ class FlusherTest {
         named.committed(SIZE + 16);
         meta.committed(SIZE + 16);
         Thread acks = new Thread(() -> flusher.forceAcks(SIZE));
-        during = what -> {
+        memory.during = what -> {
             if (what.startsWith("segment 2")) {
                 acks.start();
                 while (acks.getState() != Thread.State.WAITING) {
@@ -413,11 +210,11 @@ class FlusherTest {
         flusher.flush();
         named.committed(3 * SIZE + 16);
         meta.committed(3 * SIZE + 16);
-        failsAt = "named";
-        fails = new IOException("broken");
+        memory.failsAt = "named";
+        memory.fails = new IOException("broken");
         PoisonedException first = assertThrows(PoisonedException.class, () -> flusher.forceAcks(2 * SIZE));
-        assertSame(fails, first.getCause());
-        fails = null;
+        assertSame(memory.fails, first.getCause());
+        memory.fails = null;
         assertEquals(0, flusher.durableCommitted());
         assertThrows(PoisonedException.class, () -> flusher.forceAcks(2 * SIZE));
         assertThrows(PoisonedException.class, () -> flusher.flush());
@@ -439,12 +236,12 @@ class FlusherTest {
             meta.watermark(0);
             meta.writing(500);
             flusher = make(3_600_000);
-            failsAt = place;
-            fails = new IOException("broken");
+            memory.failsAt = place;
+            memory.fails = new IOException("broken");
             PoisonedException first = assertThrows(PoisonedException.class, () -> flusher.flush());
-            assertSame(fails, first.getCause());
+            assertSame(memory.fails, first.getCause());
             assertEquals(0, meta.watermark());
-            fails = null;
+            memory.fails = null;
             calls.clear();
             assertThrows(PoisonedException.class, () -> flusher.flush());
             assertThrows(PoisonedException.class, () -> flusher.awaitDurable(500));
@@ -491,7 +288,7 @@ class FlusherTest {
     @Test
     void aFailureInTheThreadIsToldToWhoeverComesNext() throws InterruptedException {
         flusher.start();
-        fails = new IOException("broken");
+        memory.fails = new IOException("broken");
         meta.writing(500);
         flusher.request();
         awaitUntil(() -> flusher.failure() != null);

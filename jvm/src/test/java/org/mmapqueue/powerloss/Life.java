@@ -169,6 +169,12 @@ final class Life implements Closeable {
         }
     }
 
+    /** Promises nothing. */
+    void flushMost() {
+        begin("flush most");
+        queue.flushMost();
+    }
+
     void flush() {
         begin("flush");
         queue.flush();

@@ -241,6 +241,11 @@ final class LossyDisk implements Storage, Closeable {
     }
 
     @Override
+    public int blockSize(long size) {
+        return 1024; // so small that a flush of these small segments leaves some, too
+    }
+
+    @Override
     public DataFile open(Path path, Mode mode) throws IOException {
         if (mode == Mode.CREATE && !names.containsKey(path)) {
             watcher.before("create");

@@ -72,7 +72,7 @@ final class Program {
     private void step(Life life) throws IOException {
         List<String> readers = life.readers();
         String name = readers.get(random.nextInt(readers.size()));
-        switch (random.nextInt(60)) {
+        switch (random.nextInt(63)) {
             case 0, 1 -> life.flush();
             case 2, 3 -> life.push(random.nextInt(1500), true);
             case 4, 5, 6 -> life.keepHouse();
@@ -89,6 +89,7 @@ final class Program {
             case 37 -> life.gc();
             case 38 -> life.reopen();
             case 39 -> rarely(life);
+            case 40, 41, 42 -> life.flushMost();
             default -> push(life, readers);
         }
     }

@@ -51,6 +51,11 @@ public final class StorageQueue implements AutoCloseable {
         core.writer().flush();
     }
 
+    /** Forces most, as the flusher does when it is asked by the ceiling. */
+    public void flushMost() {
+        core.writer().flusher().flushMost();
+    }
+
     /** A step of the background thread. */
     public void keepHouse() {
         core.writer().housekeeper().step();

@@ -1,0 +1,175 @@
+package org.mmapqueue.flush;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+import org.mmapqueue.segment.Geometry;
+
+/** What a flush by the ceiling leaves: the block that the log ends in. With everything that is forced made of memory. */
+@Timeout(60)
+class FlushSettledTest {
+    private static final int BLOCK = ForcedMemory.BLOCK;
+    private static final int LARGE = 16 * BLOCK;
+    private static final int SMALL = BLOCK;
+
+    private final ForcedMemory memory = new ForcedMemory();
+    private final ForcedMemory.Page meta = memory.meta;
+    private final Forcer large = memory.forcer(new Geometry(2, LARGE, 16));
+
+    private void end(long position) {
+        meta.writing(position);
+    }
+
+    private void consumed(long position) {
+        meta.reading(position);
+        meta.committed(position);
+        memory.named.committed(position);
+    }
+
+    @Test
+    void theBlockOfTheEndIsLeftAndTheWatermarkStaysWhereTheFlushBeforeBegan() throws IOException {
+        end(10 * BLOCK + 700);
+        assertFalse(large.forceSettled());
+        memory.assertCalls("segment 0 0-40960", "named", "watermark 0", "meta");
+        end(15 * BLOCK + 900);
+        assertFalse(large.forceSettled());
+        memory.assertCalls("segment 0 40960-61440", "named", "watermark 41660", "meta");
+    }
+
+    @Test
+    void aWholeFlushTakesWhatWasLeftAndNothingTwice() throws IOException {
+        end(10 * BLOCK + 700);
+        large.forceSettled();
+        memory.calls.clear();
+        large.forceAll();
+        memory.assertCalls("segment 0 40960-41660", "named", "watermark 41660", "meta");
+    }
+
+    @Test
+    void aSmallSegmentIsOneBlock() throws IOException {
+        Forcer small = memory.forcer(new Geometry(2, SMALL, 100));
+        end(5 * SMALL + 100);
+        assertFalse(small.forceSettled());
+        memory.assertCalls("segment 0 0-4096", "segment 1 0-4096", "segment 2 0-4096", "segment 3 0-4096",
+                "segment 4 0-4096", "named", "watermark 0", "meta");
+        end(10 * SMALL);
+        assertFalse(small.forceSettled());
+        memory.assertCalls("segment 5 0-4096", "segment 6 0-4096", "segment 7 0-4096", "segment 8 0-4096",
+                "segment 9 0-4096", "named", "watermark 20580", "meta");
+    }
+
+    @Test
+    void ofLessThanFourBlocksNothingIsLeft() throws IOException {
+        end(4 * BLOCK - 1);
+        assertTrue(large.forceSettled());
+        memory.assertCalls("segment 0 0-" + (4 * BLOCK - 1), "named", "watermark " + (4 * BLOCK - 1), "meta");
+    }
+
+    @Test
+    void whereConsumersKeepUpTheSegmentIsForcedAllTheSame() throws IOException {
+        end(10 * BLOCK + 700);
+        consumed(10 * BLOCK + 500);
+        assertFalse(large.forceSettled());
+        memory.assertCalls("segment 0 0-40960", "named", "watermark 0", "meta");
+    }
+
+    @Test
+    void whereConsumersKeepUpManySegmentsAheadTheirSegmentIsForcedToItsEnd() throws IOException {
+        Forcer small = memory.forcer(new Geometry(2, SMALL, 100));
+        end(9 * SMALL + 100);
+        consumed(9 * SMALL + 50);
+        assertTrue(small.forceSettled());
+        memory.assertCalls("segment 9 0-100", "named", "watermark 36964", "meta");
+    }
+
+    @Test
+    void whereConsumersKeepUpInTheNextSegmentBothAreForced() throws IOException {
+        end(10 * BLOCK + 700);
+        large.forceSettled();
+        memory.calls.clear();
+        end((LARGE / BLOCK + 10) * BLOCK + 700);
+        consumed((LARGE / BLOCK + 10) * BLOCK + 700);
+        assertFalse(large.forceSettled());
+        memory.assertCalls("segment 0 40960-65536", "segment 1 0-40960", "named", "watermark 41660",
+                "meta");
+        assertEquals(0, meta.intact());
+    }
+
+    @Test
+    void aConsumerThatGoesBackGetsWhatItNeedsForced() throws IOException {
+        end(10 * BLOCK + 700);
+        consumed(10 * BLOCK + 500);
+        large.forceSettled();
+        memory.calls.clear();
+        end((LARGE / BLOCK + 10) * BLOCK + 700);
+        memory.named.committed(10 * BLOCK + 300);
+        assertFalse(large.forceSettled());
+        memory.assertCalls("segment 0 40960-65536", "segment 1 0-40960", "named", "watermark 41660",
+                "meta");
+    }
+
+    @Test
+    void withRetentionItIsForcedThoughConsumersKeepUp() throws IOException {
+        meta.retain(1000, 0);
+        end(10 * BLOCK + 700);
+        consumed(10 * BLOCK + 500);
+        assertFalse(large.forceSettled());
+        memory.assertCalls("segment 0 0-40960", "named", "watermark 0", "meta");
+    }
+
+    /** Nothing before the first segment that is forced can be relied on, so no recovery may begin there. */
+    @Test
+    void theWatermarkIsNotBeforeWhatWasLeftOut() throws IOException {
+        Forcer small = memory.forcer(new Geometry(2, SMALL, 100));
+        end(9 * SMALL + 100);
+        consumed(6 * SMALL + 50);
+        assertFalse(small.forceSettled());
+        memory.assertCalls("segment 6 0-4096", "segment 7 0-4096", "segment 8 0-4096", "named", "watermark 24626",
+                "meta");
+        assertEquals(6 * SMALL, meta.intact());
+    }
+
+    @Test
+    void acksDuringTheFlushMoveTheWatermarkNoFurtherThanWhatIsForced() throws IOException {
+        Forcer small = memory.forcer(new Geometry(2, SMALL, 100));
+        memory.during = what -> {
+            if (what.startsWith("segment 0")) {
+                consumed(7 * SMALL + 9);
+            } else if (what.startsWith("segment 7")) {
+                consumed(9 * SMALL + 90);
+            }
+        };
+        end(9 * SMALL + 100);
+        assertFalse(small.forceSettled());
+        memory.assertCalls("segment 0 0-4096", "segment 7 0-4096", "segment 8 0-4096", "named",
+                "watermark " + (7 * SMALL + 9), "meta");
+    }
+
+    @Test
+    void versionOneIsForcedToItsEnd() throws IOException {
+        Forcer first = memory.forcer(new Geometry(1, SMALL, 100));
+        end(9 * SMALL + 100);
+        assertTrue(first.forceSettled());
+        assertEquals(9 * SMALL + 100, meta.watermark());
+    }
+
+    @Test
+    void theThreadLeavesOnRequestWhatThePeriodTakes() throws InterruptedException {
+        try (Flusher flusher = memory.flusher(new Geometry(2, LARGE, 16), 1000)) {
+            end(10 * BLOCK + 700);
+            flusher.request();
+            flusher.start();
+            while (meta.watermark() < 10 * BLOCK + 700) {
+                Thread.sleep(1);
+            }
+        }
+        assertEquals("segment 0 0-40960", memory.calls.get(0));
+        assertEquals("segment 0 40960-41660", memory.calls.get(4));
+    }
+}
