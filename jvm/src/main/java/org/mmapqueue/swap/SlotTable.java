@@ -27,7 +27,7 @@ final class SlotTable {
      * An empty table.
      *
      * @param byId whether each segment is a slot of its own, instead of each file
-     * @param changed is signalled when a slot's {@code filling} has ended
+     * @param changed is signalled when a slot's {@code filling} has ended, and here when its last pin is gone
      * @param unmapper takes the mappings that are given up
      */
     SlotTable(SegmentRing ring, boolean byId, Condition changed, Unmapper unmapper) {
@@ -125,6 +125,17 @@ final class SlotTable {
             ahead--;
         } else {
             live--;
+        }
+    }
+
+    /** Gives a pin back. */
+    void unpin(Slot slot) {
+        slot.pins--;
+        if (slot.pins == 0) {
+            if (slot.distrusted) {
+                release(slot);
+            }
+            changed.signalAll();
         }
     }
 

@@ -3,7 +3,6 @@ package org.mmapqueue.swap;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.BitSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.locks.Condition;
@@ -17,7 +16,6 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentForcer;
 import org.mmapqueue.segment.SegmentRing;
-import org.mmapqueue.segment.SlotFile;
 
 /**
  * Keeps at most {@code max_in_mem_segments} segments mapped. Whoever uses a segment pins it: a pinned one is never
@@ -39,8 +37,6 @@ public final class Swapper implements SegmentForcer, Closeable {
     private static final long PIN_WAIT_NANOS = 10_000_000_000L;
     /** Below this a page fault or two on the writer's side are cheaper than having the preparing thread take them. */
     private static final int TOUCHED_FROM = 2 << 20;
-    /** Bytes. A slot that is given to another segment meanwhile is not waited for longer than this takes to force. */
-    private static final int FORCED_AT_ONCE = 8 << 20;
 
     private final SegmentRing ring;
     private final Geometry geometry;
@@ -50,16 +46,11 @@ public final class Swapper implements SegmentForcer, Closeable {
     private final ReentrantLock lock = new ReentrantLock();
     /** A slot has been filled or has lost its last pin, or a mapping is gone. */
     private final Condition changed = lock.newCondition();
-    /** Ring slots whose files were deleted and have not been made again. */
-    private final BitSet discarded = new BitSet();
-    /** Ring slots whose files have been forced as a whole by this process: their length is on the disk. */
-    private final BitSet lengthForced = new BitSet();
     private final Unmapper unmapper = new Unmapper(lock, changed);
     private final SlotTable slots;
+    private final SlotForcer forcer;
     private long lastEntered = -1;
     private volatile boolean full;
-    /** There may be files whose directory entries have not been forced; an earlier process may have left some, too. */
-    private volatile boolean newFiles = true;
 
     /**
      * A swapper with nothing mapped.
@@ -75,6 +66,7 @@ public final class Swapper implements SegmentForcer, Closeable {
         this.max = max;
         this.writable = writable;
         this.slots = new SlotTable(ring, !writable, changed, unmapper);
+        this.forcer = new SlotForcer(ring, slots, lock, changed);
         this.displacement = new Displacement(max, slots::keyOf, scopes);
     }
 
@@ -159,7 +151,7 @@ public final class Swapper implements SegmentForcer, Closeable {
     public void unpin(Segment segment) {
         lock.lock();
         try {
-            unpin(slots.of(segment.id()));
+            slots.unpin(slots.of(segment.id()));
         } finally {
             lock.unlock();
         }
@@ -195,21 +187,11 @@ public final class Swapper implements SegmentForcer, Closeable {
             Slot slot = slots.of(segment.id());
             // The writer's mappings are of the files that it has made itself.
             slot.distrusted = !writable;
-            unpin(slot);
+            slots.unpin(slot);
         } finally {
             lock.unlock();
         }
         unmapper.sweep();
-    }
-
-    private void unpin(Slot slot) {
-        slot.pins--;
-        if (slot.pins == 0) {
-            if (slot.distrusted) {
-                slots.release(slot);
-            }
-            changed.signalAll();
-        }
     }
 
     /**
@@ -229,11 +211,7 @@ public final class Swapper implements SegmentForcer, Closeable {
                 slots.forgetIfIdle(slot);
                 return;
             }
-            if (slot.file.openToWrite()) {
-                newFiles = true;
-                lengthForced.clear(geometry.slotOf(id));
-            }
-            discarded.clear(geometry.slotOf(id));
+            forcer.taken(geometry.slotOf(id), slot.file.openToWrite());
             slot.filling = true;
         } finally {
             lock.unlock();
@@ -367,7 +345,7 @@ public final class Swapper implements SegmentForcer, Closeable {
                 }
                 full = isLimitReached();
                 if (bytes > 0) {
-                    discarded.set(number);
+                    forcer.discarded(number);
                 }
                 slots.forgetIfIdle(slot);
                 changed.signalAll();
@@ -382,16 +360,7 @@ public final class Swapper implements SegmentForcer, Closeable {
      * is forced later can be trusted.
      */
     public void forceEntries() throws IOException {
-        newFiles = false;
-        boolean done = false;
-        try {
-            ring.forceEntries();
-            done = true;
-        } finally {
-            if (!done) {
-                newFiles = true;
-            }
-        }
+        forcer.forceEntries();
     }
 
     /**
@@ -401,66 +370,7 @@ public final class Swapper implements SegmentForcer, Closeable {
      */
     @Override
     public void force(long id, int from, int to) throws IOException {
-        if (newFiles) {
-            forceEntries();
-        }
-        int at = from;
-        while (at < to) {
-            int end = Math.min(to, (at / FORCED_AT_ONCE + 1) * FORCED_AT_ONCE);
-            at = forcePart(id, at, end) ? to : end;
-        }
-    }
-
-    // Returns whether nothing is left to be forced of the segment, whatever comes behind the part.
-    private boolean forcePart(long id, int from, int to) throws IOException {
-        Slot slot;
-        SlotFile.Forcing forcing;
-        boolean isWhole;
-        int number = geometry.slotOf(id);
-        lock.lock();
-        try {
-            slot = slots.of(id);
-            if (slot != null && (slot.filling || slot.preparedId > id
-                    || slot.segment != null && slot.segment.id() > id) || discarded.get(number)) {
-                return true; // acked by all, and its slot given to a later one or to nobody
-            }
-            boolean held = slot != null && slot.file.isMapped();
-            // A file system may grow a file on the disk only as far as its pages have got there.
-            isWhole = !held || !lengthForced.get(number);
-            forcing = held ? slot.file.forcing(isWhole) : null;
-            if (held) {
-                slot.pins++;
-                slot.forcing++;
-                slot.forced = true;
-            }
-        } finally {
-            lock.unlock();
-        }
-        boolean done = false;
-        try {
-            if (forcing == null) {
-                ring.force(id);
-            } else {
-                // After the first time the range alone: forcing zeros makes each of their pages fault again.
-                forcing.force(from, to);
-            }
-            done = true;
-        } finally {
-            lock.lock();
-            try {
-                if (done) {
-                    lengthForced.set(number);
-                }
-                if (forcing != null) {
-                    slot.forcing--;
-                    unpin(slot);
-                    changed.signalAll();
-                }
-            } finally {
-                lock.unlock();
-            }
-        }
-        return isWhole;
+        forcer.force(id, from, to);
     }
 
     // A ring that fits into memory never needs a place.
