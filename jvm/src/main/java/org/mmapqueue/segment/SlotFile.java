@@ -17,8 +17,11 @@ import org.mmapqueue.io.Storage;
  * one. Not thread-safe: the swapper guards it.
  */
 public final class SlotFile {
-    /** The kernel maps this much or more in one fault after a file was filled in blocks of it. */
-    private static final int TOUCH_STRIDE = 64 * 1024;
+    /**
+     * The smallest page there is. Where the zeros made the pages, one fault maps a large block of them; but those that a
+     * reader has brought in from the disk are small, and zeros written over them leave them so.
+     */
+    private static final int TOUCH_STRIDE = 4096;
 
     private final Storage storage;
     private final Path path;
