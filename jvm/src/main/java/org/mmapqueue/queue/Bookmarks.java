@@ -14,6 +14,8 @@ final class Bookmarks {
     private int head;
     private int size;
     private long spacing = FIRST_SPACING;
+    /** No record before this one is remembered. */
+    private long due;
 
     /** Forgets all; record {@code offset} begins behind {@code position}. */
     void reset(long offset, long position) {
@@ -22,13 +24,17 @@ final class Bookmarks {
         spacing = FIRST_SPACING;
         offsets[0] = offset;
         positions[0] = position;
+        due = offset + spacing;
     }
 
     /** Record {@code offset}, the next one to pop, begins behind {@code position}. */
     void popped(long offset, long position) {
-        if (offset - offsets[at(size - 1)] < spacing) {
-            return;
+        if (offset >= due) {
+            remember(offset, position);
         }
+    }
+
+    private void remember(long offset, long position) {
         if (size == offsets.length) {
             if (size == MOST) {
                 thinOut();
@@ -43,6 +49,7 @@ final class Bookmarks {
         offsets[at(size)] = offset;
         positions[at(size)] = position;
         size++;
+        due = offset + spacing;
     }
 
     /** The last remembered record at or before {@code offset}: its own offset. */
@@ -62,6 +69,9 @@ final class Bookmarks {
         size -= floor;
         offsets[head] = offset;
         positions[head] = position;
+        if (size == 1) {
+            due = offset + spacing;
+        }
     }
 
     private int floor(long offset) {
@@ -102,5 +112,6 @@ final class Bookmarks {
         }
         size = kept;
         spacing *= 2;
+        due = offsets[at(size - 1)] + spacing;
     }
 }

@@ -87,15 +87,13 @@ final class Popping {
         try {
             redelivery.expire();
             boolean hasReturned = redelivery.hasReturned();
-            if (flows && !hasReturned && reader.hasCaughtUp()) {
-                giveHeadStart();
-            }
+            boolean flowed = flows;
             flows = false;
             long bytes = 0;
             while (count < maxRecords) {
                 long again = hasReturned ? redelivery.due() : -1;
                 LogReader from = again < 0 ? reader : redelivery.find(again);
-                if (again < 0 && (count > 0 && reader.hasCaughtUp() || !next())) {
+                if (again < 0 && !(count == 0 ? next(flowed) : !reader.hasCaughtUp() && next())) {
                     break;
                 }
                 if (again < 0 && window.isFull()) {
@@ -142,6 +140,18 @@ final class Popping {
     /** Whether a poll would find something. */
     boolean hasNext() throws IOException {
         return redelivery.due() >= 0 || redelivery.hasExpired() || !window.isFull() && next();
+    }
+
+    // As next(); who has caught up while records flow looks again when there may be some.
+    private boolean next(boolean flowed) throws IOException {
+        if (next()) {
+            return true;
+        }
+        if (!flowed) {
+            return false;
+        }
+        giveHeadStart();
+        return next();
     }
 
     // Goes to the next record that is to be popped, past those that were dealt with before the queue was closed.
