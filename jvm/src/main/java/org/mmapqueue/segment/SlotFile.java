@@ -82,6 +82,19 @@ public final class SlotFile {
         return true;
     }
 
+    /**
+     * Forces a file that has its full length, so that it keeps that when power is lost.
+     *
+     * @return false when it is shorter; nothing was forced then
+     */
+    public boolean forceLength() throws IOException {
+        if (file.size() != size) {
+            return false;
+        }
+        file.force();
+        return true;
+    }
+
     /** Makes the file all zeros and of full size, with its blocks reserved. */
     public void fill() throws IOException {
         file.zeroFill(size);

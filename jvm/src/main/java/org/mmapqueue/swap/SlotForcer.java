@@ -49,6 +49,16 @@ final class SlotForcer {
         discarded.clear(number);
     }
 
+    /** Whether no force of a part needs to force all of the slot's file; with the lock. */
+    boolean isLengthForced(int number) {
+        return lengthForced.get(number);
+    }
+
+    /** The slot's file has got its length on the disk; with the lock. */
+    void lengthForced(int number) {
+        lengthForced.set(number);
+    }
+
     /** The slot's file has been deleted; with the lock. */
     void discarded(int number) {
         discarded.set(number);

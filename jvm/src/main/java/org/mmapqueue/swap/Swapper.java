@@ -201,6 +201,8 @@ public final class Swapper implements SegmentForcer, Closeable {
     public void prepare(long id) throws IOException {
         Slot slot;
         boolean isFilled;
+        boolean isLengthForced;
+        int number = geometry.slotOf(id);
         lock.lock();
         try {
             slot = slots.settled(id);
@@ -211,7 +213,8 @@ public final class Swapper implements SegmentForcer, Closeable {
                 slots.forgetIfIdle(slot);
                 return;
             }
-            forcer.taken(geometry.slotOf(id), slot.file.openToWrite());
+            forcer.taken(number, slot.file.openToWrite());
+            isLengthForced = forcer.isLengthForced(number);
             slot.filling = true;
         } finally {
             lock.unlock();
@@ -219,6 +222,9 @@ public final class Swapper implements SegmentForcer, Closeable {
         boolean done = false;
         try {
             if (!isFilled) {
+                if (!isLengthForced && geometry.segmentSize() > ring.blockSize()) {
+                    forceLength(slot, number);
+                }
                 slot.file.fill();
             }
             mapAhead(slot);
@@ -232,6 +238,19 @@ public final class Swapper implements SegmentForcer, Closeable {
                     slot.file.detach().close();
                 }
                 changed.signalAll();
+            } finally {
+                lock.unlock();
+            }
+        }
+    }
+
+    // While it holds what nobody needs any more, and is mostly on the disk. Else the first flush of the new segment would
+    // have to do it, and each page behind the writer's place would fault.
+    private void forceLength(Slot slot, int number) throws IOException {
+        if (slot.file.forceLength()) {
+            lock.lock();
+            try {
+                forcer.lengthForced(number);
             } finally {
                 lock.unlock();
             }

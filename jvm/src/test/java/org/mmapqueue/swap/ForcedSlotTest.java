@@ -4,7 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
 
 import java.io.IOException;
+import java.nio.channels.FileChannel;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.concurrent.atomic.AtomicReference;
 
 import org.junit.jupiter.api.AfterEach;
@@ -31,7 +33,18 @@ class ForcedSlotTest {
 
     @BeforeEach
     void make() throws IOException {
-        swapper = new Swapper(new SegmentRing(storage, temp, new Geometry(2, SIZE, CAPACITY)), 4, true, new Scopes() {
+        swapper = open();
+        for (long id = 0; id < CAPACITY; id++) {
+            Segment segment = swapper.enter(id);
+            segment.putLong(SIZE - 8, id + 1);
+            swapper.unpin(segment);
+        }
+        swapper.force(0, 0, SIZE);
+        assertEquals(0, storage.forcedParts.get()); // the first time it is the file
+    }
+
+    private Swapper open() {
+        return new Swapper(new SegmentRing(storage, temp, new Geometry(2, SIZE, CAPACITY)), 4, true, new Scopes() {
             @Override
             public long writing() {
                 return 1;
@@ -42,13 +55,6 @@ class ForcedSlotTest {
                 return new long[0];
             }
         });
-        for (long id = 0; id < CAPACITY; id++) {
-            Segment segment = swapper.enter(id);
-            segment.putLong(SIZE - 8, id + 1);
-            swapper.unpin(segment);
-        }
-        swapper.force(0, 0, SIZE);
-        assertEquals(0, storage.forcedParts.get()); // the first time it is the file
     }
 
     @AfterEach
@@ -92,5 +98,37 @@ class ForcedSlotTest {
         Segment next = swapper.enter(CAPACITY);
         assertEquals(0, next.getLong(SIZE - 8));
         swapper.unpin(next);
+    }
+
+    /** Or the first flush would take the write permission from all pages behind the writer's place. */
+    @Test
+    void aFileThatIsThereGetsItsLengthForcedBeforeItIsFilled() throws IOException {
+        swapper.close();
+        swapper = open();
+        swapper.startAt(CAPACITY - 1);
+        int before = storage.forcedFiles.get();
+        storage.whileFilling = () -> assertEquals(before + 1, storage.forcedFiles.get());
+        swapper.unpin(swapper.enter(CAPACITY));
+        swapper.force(CAPACITY, 0, 4096);
+        assertEquals(1, storage.forcedParts.get());
+        assertEquals(before + 1, storage.forcedFiles.get());
+        storage.whileFilling = () -> { };
+        swapper.unpin(swapper.enter(CAPACITY + 1));
+        swapper.unpin(swapper.enter(CAPACITY + 2));
+        assertEquals(before + 2, storage.forcedFiles.get()); // once for each file
+    }
+
+    @Test
+    void aShortFileIsForcedWithItsSegment() throws IOException {
+        swapper.close();
+        try (FileChannel file = FileChannel.open(temp.resolve("0_segment.dat"), StandardOpenOption.WRITE)) {
+            file.truncate(SIZE - 1);
+        }
+        swapper = open();
+        int before = storage.forcedFiles.get();
+        swapper.unpin(swapper.enter(CAPACITY));
+        assertEquals(before, storage.forcedFiles.get());
+        swapper.force(CAPACITY, 0, 4096);
+        assertEquals(before + 1, storage.forcedFiles.get());
     }
 }

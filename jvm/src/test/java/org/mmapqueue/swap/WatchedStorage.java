@@ -12,7 +12,7 @@ import org.mmapqueue.io.Storage;
 
 /**
  * The disk; a test may do something while a file is being filled, forced or deleted. Counts forced directories, forced
- * parts of mappings, and mappings.
+ * files, forced parts of mappings, and mappings.
  */
 final class WatchedStorage implements Storage {
     /** What a test does in between. */
@@ -24,6 +24,7 @@ final class WatchedStorage implements Storage {
     final AtomicInteger forcedDirectories = new AtomicInteger();
     final AtomicInteger mappings = new AtomicInteger();
     final AtomicInteger forcedParts = new AtomicInteger();
+    final AtomicInteger forcedFiles = new AtomicInteger();
     volatile Step whileForcingPart = () -> { };
     volatile Step whileFilling = () -> { };
     volatile Step beforeDeleting = () -> { };
@@ -75,6 +76,12 @@ final class WatchedStorage implements Storage {
         public MappedByteBuffer map(long size, boolean writable) throws IOException {
             mappings.incrementAndGet();
             return super.map(size, writable);
+        }
+
+        @Override
+        public void force() throws IOException {
+            forcedFiles.incrementAndGet();
+            super.force();
         }
 
         @Override
