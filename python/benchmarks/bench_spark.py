@@ -11,6 +11,7 @@ rate source. With --kafka, a broker on this machine is one of the peers: see kaf
 import argparse
 import contextlib
 import json
+import os
 import statistics
 import sys
 import tempfile
@@ -47,11 +48,15 @@ def session(cores: int, memory: str, scratch: Path, jars: list[str]) -> SparkSes
 
 
 def measure(named: dict[str, Workload], rounds: int) -> dict[str, list[float]]:
-    """Seconds of each workload; they take turns, and the first rounds, which compile, do not count."""
+    """Seconds of each workload; they take turns, and the first rounds, which compile, do not count.
+
+    What one of them has written is on the disk before the next one begins, so that it pays for nothing but its own.
+    """
     taken: dict[str, list[float]] = {name: [] for name in named}
     for turn in range(-2, rounds):
         print(f"round {turn + 3} of {rounds + 2}", file=sys.stderr)
         for name, run in named.items():
+            os.sync()
             start = time.perf_counter()
             put_back = run()
             if turn >= 0:
