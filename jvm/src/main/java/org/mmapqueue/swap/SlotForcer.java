@@ -24,6 +24,8 @@ final class SlotForcer {
     private final BitSet discarded = new BitSet();
     /** Ring slots whose files have been forced as a whole by this process: their length is on the disk. */
     private final BitSet lengthForced = new BitSet();
+    /** Ring slots that this process has given to a segment; likewise. */
+    private final BitSet known = new BitSet();
     /** There may be files whose directory entries have not been forced; an earlier process may have left some, too. */
     private volatile boolean newFiles = true;
 
@@ -40,18 +42,20 @@ final class SlotForcer {
         this.changed = changed;
     }
 
-    /** The slot is given to a segment to come; with the lock. */
-    void taken(int number, boolean isNewFile) {
+    /**
+     * The slot is given to a segment to come; with the lock.
+     *
+     * @return whether this process has found its file, and does so for the first time
+     */
+    boolean taken(int number, boolean isNewFile) {
+        boolean isFound = !isNewFile && !known.get(number) && !lengthForced.get(number);
         if (isNewFile) {
             newFiles = true;
             lengthForced.clear(number);
         }
+        known.set(number);
         discarded.clear(number);
-    }
-
-    /** Whether no force of a part needs to force all of the slot's file; with the lock. */
-    boolean isLengthForced(int number) {
-        return lengthForced.get(number);
+        return isFound;
     }
 
     /** The slot's file has got its length on the disk; with the lock. */

@@ -201,7 +201,7 @@ public final class Swapper implements SegmentForcer, Closeable {
     public void prepare(long id) throws IOException {
         Slot slot;
         boolean isFilled;
-        boolean isLengthForced;
+        boolean isFound;
         int number = geometry.slotOf(id);
         lock.lock();
         try {
@@ -213,8 +213,7 @@ public final class Swapper implements SegmentForcer, Closeable {
                 slots.forgetIfIdle(slot);
                 return;
             }
-            forcer.taken(number, slot.file.openToWrite());
-            isLengthForced = forcer.isLengthForced(number);
+            isFound = forcer.taken(number, slot.file.openToWrite());
             slot.filling = true;
         } finally {
             lock.unlock();
@@ -222,7 +221,7 @@ public final class Swapper implements SegmentForcer, Closeable {
         boolean done = false;
         try {
             if (!isFilled) {
-                if (!isLengthForced && geometry.segmentSize() > ring.blockSize()) {
+                if (isFound && geometry.segmentSize() > ring.blockSize()) {
                     forceLength(slot, number);
                 }
                 slot.file.fill();
@@ -244,7 +243,7 @@ public final class Swapper implements SegmentForcer, Closeable {
         }
     }
 
-    // While it holds what nobody needs any more, and is mostly on the disk. Else the first flush of the new segment would
+    // While it holds what nobody needs any more, and an earlier process has mostly brought to the disk. Else the first flush of the new segment would
     // have to do it, and each page behind the writer's place would fault.
     private void forceLength(Slot slot, int number) throws IOException {
         if (slot.file.forceLength()) {
