@@ -117,13 +117,7 @@ public final class Flusher implements Closeable {
     }
 
     private void forceRecords() {
-        flushing.lock();
-        try {
-            state.check();
-            guarded(forcer::forceRecords);
-        } finally {
-            flushing.unlock();
-        }
+        locked(forcer::forceRecords);
     }
 
     /**
@@ -133,31 +127,25 @@ public final class Flusher implements Closeable {
      */
     public void flush() {
         StackRoom.ensure();
-        flushing.lock();
-        try {
-            state.check();
-            guarded(forcer::forceAll);
-        } finally {
-            flushing.unlock();
-        }
+        locked(forcer::forceAll);
     }
 
     /**
      * Forces most of what has been published and acked, as the thread does on request: at most a quarter of the records
      * that there are to force is left, where forcing them would hold up who pushes.
      *
-     * @return whether nothing was left
      * @throws PoisonedException when a force fails, or one has failed before
      */
-    public boolean flushMost() {
+    public void flushMost() {
         StackRoom.ensure();
+        locked(() -> hasLeft = !forcer.forceSettled());
+    }
+
+    private void locked(Forcing forcing) {
         flushing.lock();
         try {
             state.check();
-            boolean[] whole = {false};
-            guarded(() -> whole[0] = forcer.forceSettled());
-            hasLeft = !whole[0];
-            return whole[0];
+            guarded(forcing);
         } finally {
             flushing.unlock();
         }
@@ -313,7 +301,8 @@ public final class Flusher implements Closeable {
                 if (times.isPeriodOver(begin)) {
                     flush();
                 } else {
-                    whole = flushMost();
+                    flushMost();
+                    whole = !hasLeft;
                 }
             } catch (RuntimeException | Error e) {
                 // Everyone who pushes or flushes from now on is told.
