@@ -6,11 +6,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.BufferedReader;
+import java.io.FileOutputStream;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 
 import org.junit.jupiter.api.Test;
@@ -114,20 +116,25 @@ class ProcessLockTest {
     @Test
     void interruptsWhileItIsTaken() throws InterruptedException {
         AtomicReference<Throwable> failure = new AtomicReference<>();
+        AtomicBoolean stop = new AtomicBoolean();
         Thread locking = new Thread(() -> {
             try {
-                for (int i = 0; i < 3000; i++) {
+                while (!stop.get()) {
+                    new FileOutputStream(file().toFile()).close(); // empty once more, and no channel to be interrupted
                     ProcessLock.acquire(file(), "the thing", FileMode.PRIVATE).close();
+                    assertTrue(file().toFile().length() > 0, "an interrupted write of the pid has closed the lock");
                 }
-            } catch (IOException | RuntimeException e) {
+            } catch (IOException | RuntimeException | AssertionError e) {
                 failure.set(e);
             }
         });
         locking.start();
-        while (locking.isAlive()) {
+        // With a pause behind each: without one, no attempt might ever come to its end.
+        for (int i = 0; i < 300; i++) {
             locking.interrupt();
-            Thread.onSpinWait();
+            Thread.sleep(1);
         }
+        stop.set(true);
         locking.join();
         if (failure.get() != null) {
             throw new AssertionError(failure.get());
