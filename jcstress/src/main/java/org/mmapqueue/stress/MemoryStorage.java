@@ -95,7 +95,7 @@ public final class MemoryStorage implements Storage {
         }
 
         @Override
-        public void zeroFill(long length) {
+        public void zeroFill(long length, int blockSize) {
             block.put(at, new byte[(int) length]);
         }
 

@@ -17,6 +17,7 @@ import org.mmapqueue.io.Threads;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.ProducerPage;
+import org.mmapqueue.segment.FillBlocks;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentForcer;
 
@@ -52,16 +53,16 @@ public final class Flusher implements Closeable {
      * A flusher that is not running yet.
      *
      * @param name the thread's name
-     * @param blockSize bytes that the kernel maps and forces at once
+     * @param blocks are told what is forced
      * @param consumers the cursors of all consumers, as they are at the time of the call
      * @param producers the pages of all producers, as they are at the time of the call
      * @param periodMillis the longest that a published record stays unforced, in ms
      */
-    public Flusher(String name, MetaPage meta, Geometry geometry, int blockSize, SegmentForcer segments,
+    public Flusher(String name, MetaPage meta, Geometry geometry, FillBlocks blocks, SegmentForcer segments,
             Supplier<List<? extends ConsumerCursors>> consumers, Supplier<List<ProducerPage>> producers,
             long periodMillis) {
         this.meta = meta;
-        this.forcer = new Forcer(meta, geometry, blockSize, segments, consumers, producers, state, this::letAcksPass);
+        this.forcer = new Forcer(meta, geometry, blocks, segments, consumers, producers, state, this::letAcksPass);
         this.periodNanos = TimeUnit.MILLISECONDS.toNanos(periodMillis);
         this.thread = new Thread(this::run, name);
         this.thread.setDaemon(true);
@@ -127,7 +128,10 @@ public final class Flusher implements Closeable {
      */
     public void flush() {
         StackRoom.ensure();
-        locked(forcer::forceAll);
+        locked(() -> {
+            forcer.tellAmount();
+            forcer.forceAll();
+        });
     }
 
     /**
@@ -299,7 +303,7 @@ public final class Flusher implements Closeable {
             boolean whole = true;
             try {
                 if (times.isPeriodOver(begin)) {
-                    flush();
+                    locked(forcer::forceAll);
                 } else {
                     flushMost();
                     whole = !hasLeft;

@@ -11,6 +11,7 @@ import java.util.function.Supplier;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.ProducerPage;
+import org.mmapqueue.segment.FillBlocks;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentForcer;
 
@@ -26,7 +27,7 @@ final class Forcer {
 
     private final MetaPage meta;
     private final Geometry geometry;
-    private final int blockSize;
+    private final FillBlocks blocks;
     private final SegmentForcer segments;
     private final Supplier<List<? extends ConsumerCursors>> consumers;
     private final Supplier<List<ProducerPage>> producers;
@@ -46,15 +47,15 @@ final class Forcer {
     /**
      * With nothing forced yet.
      *
-     * @param blockSize bytes that the kernel maps and forces at once
+     * @param blocks are told what is forced
      * @param between run after each segment of many; others may force and move the watermark then
      */
-    Forcer(MetaPage meta, Geometry geometry, int blockSize, SegmentForcer segments,
+    Forcer(MetaPage meta, Geometry geometry, FillBlocks blocks, SegmentForcer segments,
             Supplier<List<? extends ConsumerCursors>> consumers, Supplier<List<ProducerPage>> producers,
             FlusherState state, Runnable between) {
         this.meta = meta;
         this.geometry = geometry;
-        this.blockSize = blockSize;
+        this.blocks = blocks;
         this.segments = segments;
         this.consumers = consumers;
         this.producers = producers;
@@ -112,6 +113,7 @@ final class Forcer {
     /** Forces what has been published, up to the writing position, and what has been pushed once; no acks. */
     void forceRecords() throws IOException {
         long target = meta.writing();
+        tellAmount();
         List<ProducerPage> slots = forceSlots();
         forceData(slots.isEmpty() ? target : meta.writing(), () -> durableCommitted, between);
         cursors.lock();
@@ -122,6 +124,11 @@ final class Forcer {
             cursors.unlock();
         }
         slots.forEach(ProducerPage::endForce);
+    }
+
+    /** Says that what has been published is forced now, and not because a period is over: files are filled accordingly. */
+    void tellAmount() {
+        blocks.forced(meta.writing() - Math.max(forcedTo, meta.watermark()));
     }
 
     /** Forces everything that has been published and acked. */
@@ -143,7 +150,8 @@ final class Forcer {
         long from = Math.max(begun, meta.watermark());
         long target = meta.writing();
         long settled = settled(target);
-        if ((target - from) / ENOUGH_BLOCKS < blockSize || !mayBeLeft(from, settled)) {
+        tellAmount();
+        if ((target - from) / ENOUGH_BLOCKS < blocks.large() || !mayBeLeft(from, settled)) {
             forceAll();
             return true;
         }
@@ -167,7 +175,7 @@ final class Forcer {
     // Where the block begins.
     private long settled(long end) {
         long inSegment = end - geometry.position(geometry.segmentOf(end), 0);
-        return end - inSegment % blockSize;
+        return end - inSegment % blocks.large();
     }
 
     /** From where on consumers need what is forced, and where a record ends that the watermark may move to. */

@@ -27,8 +27,10 @@ public interface DataFile extends Closeable {
     /**
      * Writes zeros over bytes 0..{@code size}-1. These are ordinary file writes: they reserve the blocks, so that a full
      * disk is an IOException here instead of a SIGBUS at some later store into a mapping.
+     *
+     * @param blockSize bytes of a write, at most 2 MiB
      */
-    void zeroFill(long size) throws IOException;
+    void zeroFill(long size, int blockSize) throws IOException;
 
     /** Maps bytes 0..{@code size}-1, which must exist. The mapping outlives the file's being closed. */
     MappedByteBuffer map(long size, boolean writable) throws IOException;

@@ -100,8 +100,7 @@ final class DiskFile implements DataFile {
     }
 
     @Override
-    public void zeroFill(long size) throws IOException {
-        int blockSize = FillBlock.of(size);
+    public void zeroFill(long size, int blockSize) throws IOException {
         uninterrupted(open -> {
             long done = 0;
             while (done < size) {

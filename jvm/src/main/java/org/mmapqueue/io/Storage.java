@@ -22,7 +22,7 @@ public interface Storage {
     /** Opens a file; never follows a symbolic link in the last place of the path. */
     DataFile open(Path path, Mode mode) throws IOException;
 
-    /** In blocks of how many bytes a file of this size is filled, mapped and forced; they begin at their multiples. */
+    /** In blocks of how many bytes a file of this size is best filled, to be mapped and forced as fast as can be. */
     default int blockSize(long size) {
         return FillBlock.of(size);
     }

@@ -62,7 +62,7 @@ final class Writer implements Closeable {
         this.arrived = arrived;
         this.freed = freed;
         String name = "mmapqueue-" + directory.getFileName();
-        this.flusher = new Flusher(name + "-flusher", meta, geometry, ring.blockSize(), swapper, registry::cursors,
+        this.flusher = new Flusher(name + "-flusher", meta, geometry, ring.blocks(), swapper, registry::cursors,
                 producers == null ? List::of : producers::pages, settings.flushPeriodMillis());
         this.space = new Space(settings, meta, swapper, registry, flusher);
         retain(settings.retention());

@@ -16,12 +16,14 @@ public final class SegmentRing {
     private final Storage storage;
     private final Path directory;
     private final Geometry geometry;
+    private final FillBlocks blocks;
 
     /** The ring in a directory. */
     public SegmentRing(Storage storage, Path directory, Geometry geometry) {
         this.storage = storage;
         this.directory = directory;
         this.geometry = geometry;
+        this.blocks = new FillBlocks(storage.blockSize(geometry.segmentSize()));
     }
 
     /** The ring's arithmetic. */
@@ -29,9 +31,9 @@ public final class SegmentRing {
         return geometry;
     }
 
-    /** In blocks of how many bytes the kernel maps and forces a segment file; they begin at their multiples. */
-    public int blockSize() {
-        return storage.blockSize(geometry.segmentSize());
+    /** In which blocks segment files are filled. */
+    public FillBlocks blocks() {
+        return blocks;
     }
 
     /** Where a segment lies. */

@@ -95,9 +95,13 @@ public final class SlotFile {
         return true;
     }
 
-    /** Makes the file all zeros and of full size, with its blocks reserved. */
-    public void fill() throws IOException {
-        file.zeroFill(size);
+    /**
+     * Makes the file all zeros and of full size, with its blocks reserved.
+     *
+     * @param blockSize bytes of a write
+     */
+    public void fill(int blockSize) throws IOException {
+        file.zeroFill(size, blockSize);
     }
 
     /**

@@ -1,7 +1,9 @@
 package org.mmapqueue.swap;
 
 import java.io.IOException;
+import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.List;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
@@ -26,6 +28,8 @@ final class SlotForcer {
     private final BitSet lengthForced = new BitSet();
     /** Ring slots that this process has given to a segment; likewise. */
     private final BitSet known = new BitSet();
+    /** Ring slots that are being forced, each as often as that is, without a pin; likewise. */
+    private final List<Integer> unheld = new ArrayList<>();
     /** There may be files whose directory entries have not been forced; an earlier process may have left some, too. */
     private volatile boolean newFiles = true;
 
@@ -61,6 +65,11 @@ final class SlotForcer {
     /** The slot's file has got its length on the disk; with the lock. */
     void lengthForced(int number) {
         lengthForced.set(number);
+    }
+
+    /** Whether the slot's file is being forced, and nothing but this tells; with the lock. */
+    boolean isForcingUnheld(int number) {
+        return unheld.contains(number);
     }
 
     /** The slot's file has been deleted; with the lock. */
@@ -115,6 +124,8 @@ final class SlotForcer {
                 slot.pins++;
                 slot.forcing++;
                 slot.forced = true;
+            } else {
+                unheld.add(number);
             }
         } finally {
             lock.unlock();
@@ -138,6 +149,8 @@ final class SlotForcer {
                     slot.forcing--;
                     slots.unpin(slot);
                     changed.signalAll();
+                } else {
+                    unheld.remove((Integer) number);
                 }
             } finally {
                 lock.unlock();

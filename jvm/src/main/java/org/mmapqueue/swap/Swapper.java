@@ -49,6 +49,7 @@ public final class Swapper implements SegmentForcer, Closeable {
     private final Unmapper unmapper = new Unmapper(lock, changed);
     private final SlotTable slots;
     private final SlotForcer forcer;
+    private final FilledFiles filled;
     private long lastEntered = -1;
     private volatile boolean full;
 
@@ -67,6 +68,7 @@ public final class Swapper implements SegmentForcer, Closeable {
         this.writable = writable;
         this.slots = new SlotTable(ring, !writable, changed, unmapper);
         this.forcer = new SlotForcer(ring, slots, lock, changed);
+        this.filled = new FilledFiles(geometry.capacity());
         this.displacement = new Displacement(max, slots::keyOf, scopes);
     }
 
@@ -196,13 +198,19 @@ public final class Swapper implements SegmentForcer, Closeable {
 
     /**
      * Fills the slot of a future segment with zeros and, where there is a free place, maps it. Does nothing when that
-     * has been done. The slot must be free: no consumer may need what it holds.
+     * has been done. The slot must be free: no consumer may need what it holds. Its file is made anew when it was filled
+     * in other blocks than are good now.
      */
     public void prepare(long id) throws IOException {
         Slot slot;
         boolean isFilled;
+        boolean isNew;
         boolean isFound;
         int number = geometry.slotOf(id);
+        int blockSize = ring.blocks().next();
+        if (filled.isOtherwise(number, blockSize)) {
+            discardIfPossible(number, id - geometry.capacity() + 1);
+        }
         lock.lock();
         try {
             slot = slots.settled(id);
@@ -213,7 +221,8 @@ public final class Swapper implements SegmentForcer, Closeable {
                 slots.forgetIfIdle(slot);
                 return;
             }
-            isFound = forcer.taken(number, slot.file.openToWrite());
+            isNew = slot.file.openToWrite();
+            isFound = forcer.taken(number, isNew);
             slot.filling = true;
         } finally {
             lock.unlock();
@@ -221,10 +230,13 @@ public final class Swapper implements SegmentForcer, Closeable {
         boolean done = false;
         try {
             if (!isFilled) {
-                if (isFound && geometry.segmentSize() > ring.blockSize()) {
+                if (isFound && geometry.segmentSize() > ring.blocks().large()) {
                     forceLength(slot, number);
                 }
-                slot.file.fill();
+                slot.file.fill(blockSize);
+                if (isNew) {
+                    filled.made(number, blockSize);
+                }
             }
             mapAhead(slot);
             done = true;
@@ -240,6 +252,14 @@ public final class Swapper implements SegmentForcer, Closeable {
             } finally {
                 lock.unlock();
             }
+        }
+    }
+
+    private void discardIfPossible(int number, long firstNeeded) {
+        try {
+            discard(number, firstNeeded);
+        } catch (IOException e) {
+            // It is as good as before, and slower to force at worst.
         }
     }
 
@@ -305,9 +325,8 @@ public final class Swapper implements SegmentForcer, Closeable {
     /**
      * Deletes the file of a ring slot that holds none of the segments from {@code firstNeeded} to the one that the
      * writer is in; {@link #prepare} makes it again. The caller guarantees, until this returns, that no record before
-     * {@code firstNeeded} is needed, neither by the cursors in memory nor by those on the disk; and, by holding the
-     * flusher's lock, that nothing is forced. A process that reads may have the file mapped still: the disk gets the
-     * space back when that is gone, too.
+     * {@code firstNeeded} is needed, neither by the cursors in memory nor by those on the disk. A process that reads may
+     * have the file mapped still: the disk gets the space back when that is gone, too.
      *
      * <p>The entry is gone for certain after {@link #forceEntries}. When it comes back with a loss of power, it is a
      * free slot's file as any other.
@@ -315,7 +334,7 @@ public final class Swapper implements SegmentForcer, Closeable {
      * @param number the slot, 0..capacity − 1
      * @param firstNeeded the id of the first segment that is needed
      * @return the bytes that the file had; 0 when there is none, or it is needed, or somebody has it pinned, or it is
-     *     being filled, or is prepared for the writer
+     *     being filled or forced, or is prepared for the writer
      * @throws IOException when it can not be deleted; the slot is as good as before
      */
     public long discard(int number, long firstNeeded) throws IOException {
@@ -333,6 +352,9 @@ public final class Swapper implements SegmentForcer, Closeable {
         try {
             // By where the writer is now, which may be further than the caller knows.
             if (Math.floorMod(number - firstNeeded, (long) geometry.capacity()) <= lastEntered - firstNeeded) {
+                return 0;
+            }
+            if (forcer.isForcingUnheld(number)) {
                 return 0;
             }
             slot = slots.at(number);

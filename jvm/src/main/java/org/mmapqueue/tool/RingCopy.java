@@ -43,7 +43,7 @@ final class RingCopy {
     void fit(Path path, long size) throws IOException {
         if (!Files.exists(path)) {
             try (DataFile file = storage.open(path, Storage.Mode.CREATE)) {
-                file.zeroFill(size);
+                file.zeroFill(size, storage.blockSize(size));
                 file.force();
             }
         } else if (Files.size(path) != size) {

@@ -11,6 +11,7 @@ import java.util.function.Consumer;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.FillBlocks;
 import org.mmapqueue.segment.Geometry;
 
 /**
@@ -21,6 +22,7 @@ final class ForcedMemory {
     /** Bytes of a block. */
     static final int BLOCK = 4096;
 
+    final FillBlocks blocks = new FillBlocks(BLOCK);
     final List<String> calls = Collections.synchronizedList(new ArrayList<>());
     final Cursors named = new Cursors("named");
     final Page meta = new Page();
@@ -31,13 +33,13 @@ final class ForcedMemory {
     volatile Consumer<String> during = what -> { };
 
     Flusher flusher(Geometry geometry, long periodMillis) {
-        return new Flusher("test-flusher", meta, geometry, BLOCK,
+        return new Flusher("test-flusher", meta, geometry, blocks,
                 (id, from, to) -> call("segment " + id + " " + from + "-" + to), () -> List.of(meta, named), List::of,
                 periodMillis);
     }
 
     Forcer forcer(Geometry geometry) {
-        return new Forcer(meta, geometry, BLOCK, (id, from, to) -> call("segment " + id + " " + from + "-" + to),
+        return new Forcer(meta, geometry, blocks, (id, from, to) -> call("segment " + id + " " + from + "-" + to),
                 () -> List.of(meta, named), List::of, new FlusherState(), () -> { });
     }
 

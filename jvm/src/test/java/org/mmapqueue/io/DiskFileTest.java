@@ -69,7 +69,7 @@ class DiskFileTest {
             Arrays.fill(old, (byte) 7);
             Files.write(path(), old);
             try (DataFile file = create()) {
-                file.zeroFill(size);
+                file.zeroFill(size, 64 << 10);
                 assertEquals(size, file.size());
             }
             assertArrayEquals(new byte[size], Files.readAllBytes(path()));
@@ -79,7 +79,7 @@ class DiskFileTest {
     @Test
     void aMappingOutlivesItsFile() throws IOException {
         DataFile file = create();
-        file.zeroFill(4096);
+        file.zeroFill(4096, 4096);
         MappedByteBuffer mapping = file.map(4096, true);
         mapping.put(5, (byte) 9);
         file.force(mapping, 0, 4096);
@@ -106,7 +106,7 @@ class DiskFileTest {
     void anInterruptedThreadDoesEverything() throws IOException {
         Thread.currentThread().interrupt();
         try (DataFile file = create()) {
-            file.zeroFill(300_000);
+            file.zeroFill(300_000, 4096);
             file.write(ByteBuffer.wrap(new byte[] {5}), 100);
             file.force();
             ByteBuffer target = ByteBuffer.allocate(1);
@@ -129,7 +129,7 @@ class DiskFileTest {
         AtomicBoolean stop = new AtomicBoolean();
         AtomicReference<Throwable> failure = new AtomicReference<>();
         try (DataFile file = create()) {
-            file.zeroFill(1 << 20);
+            file.zeroFill(1 << 20, 1 << 20);
             List<Thread> threads = new ArrayList<>();
             for (int i = 0; i < 3; i++) {
                 byte mark = (byte) (i + 1);

@@ -34,8 +34,8 @@ public abstract class ForwardingFile implements DataFile {
     }
 
     @Override
-    public void zeroFill(long size) throws IOException {
-        file.zeroFill(size);
+    public void zeroFill(long size, int blockSize) throws IOException {
+        file.zeroFill(size, blockSize);
     }
 
     @Override

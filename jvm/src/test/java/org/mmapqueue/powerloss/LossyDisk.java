@@ -334,11 +334,11 @@ final class LossyDisk implements Storage, Closeable {
         }
 
         @Override
-        public void zeroFill(long size) throws IOException {
+        public void zeroFill(long size, int blockSize) throws IOException {
             watcher.before("fill");
-            super.zeroFill(size / 2);
+            super.zeroFill(size / 2, blockSize);
             watcher.before("fill on");
-            super.zeroFill(size);
+            super.zeroFill(size, blockSize);
         }
 
         @Override

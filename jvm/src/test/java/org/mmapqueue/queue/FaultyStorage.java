@@ -162,11 +162,11 @@ final class FaultyStorage implements Storage {
 
         // A disk that is full takes a part.
         @Override
-        public void zeroFill(long size) throws IOException {
+        public void zeroFill(long size, int blockSize) throws IOException {
             try {
                 step(Call.ZERO_FILL, path());
             } catch (IOException e) {
-                super.zeroFill(size / 2);
+                super.zeroFill(size / 2, blockSize);
                 throw e;
             }
             // Blocks that a file has are used again.
@@ -175,7 +175,7 @@ final class FaultyStorage implements Storage {
                 room.addAndGet(more);
                 throw new IOException("injected: no room for " + more + " bytes of " + path().getFileName());
             }
-            super.zeroFill(size);
+            super.zeroFill(size, blockSize);
         }
 
         @Override

@@ -25,7 +25,10 @@ final class WatchedStorage implements Storage {
     final AtomicInteger mappings = new AtomicInteger();
     final AtomicInteger forcedParts = new AtomicInteger();
     final AtomicInteger forcedFiles = new AtomicInteger();
+    /** In blocks of how many bytes the last file was filled. */
+    final AtomicInteger blockSize = new AtomicInteger();
     volatile Step whileForcingPart = () -> { };
+    volatile Step whileForcingFile = () -> { };
     volatile Step whileFilling = () -> { };
     volatile Step beforeDeleting = () -> { };
     volatile Step beforeForcingDirectory = () -> { };
@@ -66,10 +69,11 @@ final class WatchedStorage implements Storage {
 
         // Half of it: as another process may find it.
         @Override
-        public void zeroFill(long size) throws IOException {
-            super.zeroFill(size / 2);
+        public void zeroFill(long size, int blockSize) throws IOException {
+            WatchedStorage.this.blockSize.set(blockSize);
+            super.zeroFill(size / 2, blockSize);
             whileFilling.run();
-            super.zeroFill(size);
+            super.zeroFill(size, blockSize);
         }
 
         @Override
@@ -81,6 +85,7 @@ final class WatchedStorage implements Storage {
         @Override
         public void force() throws IOException {
             forcedFiles.incrementAndGet();
+            whileForcingFile.run();
             super.force();
         }
 

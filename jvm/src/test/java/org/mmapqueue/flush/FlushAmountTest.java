@@ -1,0 +1,70 @@
+package org.mmapqueue.flush;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+
+import java.io.IOException;
+
+import org.junit.jupiter.api.Test;
+
+import org.mmapqueue.segment.Geometry;
+
+/** What the blocks that files are filled in go by: how much is forced at a time, for those who wait or by the ceiling. */
+class FlushAmountTest {
+    private static final int SMALL = ForcedMemory.BLOCK / 8;
+    private static final int LARGE = ForcedMemory.BLOCK;
+    private static final long NEVER = 1_000_000;
+
+    private final ForcedMemory memory = new ForcedMemory();
+    private final Geometry geometry = new Geometry(2, 1 << 20, 8);
+
+    private void push(int bytes) {
+        memory.meta.writing(memory.meta.writing() + bytes);
+    }
+
+    @Test
+    void syncPushesOfLittle() {
+        Flusher flusher = memory.flusher(geometry, NEVER);
+        for (int i = 0; i < 100; i++) {
+            push(100);
+            flusher.awaitDurable(memory.meta.writing());
+        }
+        assertEquals(SMALL, memory.blocks.next());
+    }
+
+    @Test
+    void flushesOfLittleThatSomebodyWaitsFor() {
+        Flusher flusher = memory.flusher(geometry, NEVER);
+        for (int i = 0; i < 100; i++) {
+            push(100);
+            flusher.flush();
+        }
+        assertEquals(SMALL, memory.blocks.next());
+        for (int i = 0; i < 20; i++) {
+            push(10 * LARGE);
+            flusher.flushMost();
+        }
+        assertEquals(LARGE, memory.blocks.next());
+    }
+
+    /** A queue with little traffic is forced by its period, and may have much at any time. */
+    @Test
+    void thePeriodTellsNothing() throws IOException {
+        Forcer forcer = memory.forcer(geometry);
+        for (int i = 0; i < 100; i++) {
+            push(100);
+            forcer.forceAll();
+        }
+        assertEquals(LARGE, memory.blocks.next());
+    }
+
+    @Test
+    void whatIsForcedOnceIsToldOnce() {
+        Flusher flusher = memory.flusher(geometry, NEVER);
+        for (int i = 0; i < 100; i++) {
+            push(LARGE / 2 + 100);
+            flusher.awaitDurable(memory.meta.writing());
+            flusher.flush();
+        }
+        assertEquals(LARGE, memory.blocks.next());
+    }
+}

@@ -1,0 +1,204 @@
+package org.mmapqueue.swap;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.Segment;
+import org.mmapqueue.segment.SegmentRing;
+
+/** Slots whose files are made anew, because they were filled in other blocks than are good now. */
+@Timeout(60)
+class RefilledSlotTest {
+    private static final int SIZE = 1 << 17;
+    private static final int LARGE = SIZE;
+    private static final int SMALL = LARGE / 8;
+    private static final int CAPACITY = 4;
+    private static final long UUID = 77;
+
+    @TempDir
+    Path temp;
+    private final WatchedStorage storage = new WatchedStorage();
+    private final Scopes nowhere = new Scopes() {
+        @Override
+        public long writing() {
+            return 0;
+        }
+
+        @Override
+        public long[] reading() {
+            return new long[0];
+        }
+    };
+    private SegmentRing ring;
+    private Swapper writer;
+
+    @BeforeEach
+    void open() {
+        ring = new SegmentRing(storage, temp, new Geometry(2, SIZE, CAPACITY));
+        writer = writer(CAPACITY);
+    }
+
+    private Swapper writer(int max) {
+        return new Swapper(ring, max, true, nowhere);
+    }
+
+    @AfterEach
+    void close() throws IOException {
+        writer.close();
+        assertEquals(0, writer.mapped());
+    }
+
+    private void write(long id) throws IOException {
+        Segment segment = writer.enter(id);
+        for (int at = 0; at < SIZE; at += 8) {
+            assertEquals(0, segment.getLong(at), "segment " + id + " at " + at);
+        }
+        segment.writeHeader(UUID, 1, id, 0, 0);
+        segment.putLong(SIZE - 8, id + 1);
+        writer.unpin(segment);
+    }
+
+    private void lap(long first) throws IOException {
+        for (long id = first; id < first + CAPACITY; id++) {
+            write(id);
+        }
+    }
+
+    private void forced(long bytes) {
+        for (int i = 0; i < 100; i++) {
+            ring.blocks().forced(bytes);
+        }
+    }
+
+    private Object file(long id) throws IOException {
+        return Files.readAttributes(ring.path(id), BasicFileAttributes.class).fileKey();
+    }
+
+    // By another name, so that its number is not given to the new file.
+    private void keep(long id) throws IOException {
+        Files.createLink(temp.resolve("kept-" + id), ring.path(id));
+    }
+
+    @Test
+    void theFileIsMadeAnewWhenTheBlocksChangeAndNotAgain() throws Exception {
+        lap(0);
+        assertEquals(LARGE, storage.blockSize.get());
+        Object large = file(0);
+        forced(1040);
+        keep(0);
+        write(CAPACITY);
+        assertNotEquals(large, file(0));
+        assertEquals(SMALL, storage.blockSize.get());
+        assertEquals(SIZE, Files.size(ring.path(0)));
+        lap(CAPACITY + 1);
+        Object small = file(0);
+        lap(2 * CAPACITY + 1);
+        assertEquals(small, file(0));
+        assertEquals(CAPACITY, writer.mapped());
+        forced(10 * LARGE);
+        keep(1);
+        Object before = file(1);
+        write(3 * CAPACITY + 1);
+        assertNotEquals(before, file(1));
+        assertEquals(LARGE, storage.blockSize.get());
+    }
+
+    /** Nobody knows how it was filled, and to make it anew takes a place on the disk that may be gone by then. */
+    @Test
+    void aFileThatWasFoundStays() throws IOException {
+        lap(0);
+        writer.close();
+        writer = writer(CAPACITY);
+        writer.startAt(CAPACITY - 1);
+        forced(1040);
+        Object found = file(0);
+        write(CAPACITY);
+        assertEquals(found, file(0));
+        assertEquals(SMALL, storage.blockSize.get());
+    }
+
+    @Test
+    void aFileThatSomebodyHasPinnedStays() throws IOException {
+        lap(0);
+        Object pinned = file(0);
+        forced(1040);
+        Segment segment = writer.pin(0);
+        writer.prepare(CAPACITY);
+        assertEquals(pinned, file(0));
+        writer.unpin(segment);
+    }
+
+    @Test
+    void whatAReaderHasMappedIsItsOwn() throws IOException {
+        lap(0);
+        Swapper reader = new Swapper(ring, CAPACITY, false, nowhere);
+        Segment old = reader.pin(0);
+        forced(1040);
+        write(CAPACITY);
+        assertEquals(1, old.getLong(SIZE - 8));
+        reader.unpin(old);
+        Segment wrong = reader.pin(CAPACITY);
+        if (wrong.headerFault(UUID) != null) { // still the old file's: as soon as that shows, the new one is taken
+            reader.unpinAndForget(wrong);
+            wrong = reader.pin(CAPACITY);
+        }
+        assertNull(wrong.headerFault(UUID));
+        assertEquals(CAPACITY + 1, wrong.getLong(SIZE - 8));
+        reader.unpin(wrong);
+        reader.close();
+    }
+
+    @Test
+    void aFileThatCanNotBeDeletedIsUsedAsItIs() throws IOException {
+        lap(0);
+        forced(1040);
+        Object before = file(0);
+        storage.beforeDeleting = () -> {
+            throw new IOException("refused");
+        };
+        write(CAPACITY);
+        assertEquals(before, file(0));
+    }
+
+    /** What is forced would be the old file, and the new one's length would be taken for forced. */
+    @Test
+    void aFileThatIsBeingForcedWithoutAMappingStays() throws Exception {
+        writer.close();
+        writer = writer(2);
+        lap(0);
+        writer.displaceWhenFull();
+        forced(1040);
+        Object before = file(0);
+        FutureTask<Void> preparing = new FutureTask<>(() -> {
+            writer.prepare(CAPACITY);
+            return null;
+        });
+        storage.whileForcingFile = () -> {
+            storage.whileForcingFile = () -> { };
+            new Thread(preparing, "test-prepare").start();
+            try {
+                preparing.get(30, TimeUnit.SECONDS);
+            } catch (Exception e) {
+                throw new IOException(e);
+            }
+        };
+        writer.force(0, 0, SIZE);
+        assertEquals(before, file(0));
+        assertEquals(SMALL, storage.blockSize.get());
+    }
+}
