@@ -217,6 +217,8 @@ def spark() -> dict[str, Any]:
         "Kafka 2p tuned, value": 0.2,
         "write, Kafka 2p tuned": 0.9,
     }
+    # With four times as many rows the start of a query counts less.
+    alone = {name: 4 * 0.8 * taken for name, taken in seconds.items() if "Kafka" not in name}
     return {
         "spark": "4.3.0",
         "cores": 2,
@@ -225,12 +227,13 @@ def spark() -> dict[str, Any]:
             {
                 "workload": name,
                 "bytes": payload,
-                "rows": 1_000_000,
+                "rows": rows,
                 "seconds": taken,
                 "seconds_all": [taken * 0.8, taken, taken * 1.1],
             }
+            for rows, workloads in ((4_000_000, alone), (1_000_000, seconds))
             for payload in (100, 1024)
-            for name, taken in seconds.items()
+            for name, taken in workloads.items()
         ],
         "kafka": {"tuned read": {"fetch.max.bytes": "1"}},
         "micro_batch_ms_all": {

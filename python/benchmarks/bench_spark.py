@@ -5,11 +5,11 @@ python python/benchmarks/bench_spark.py [--mb 1024] [--sizes 100,1024] [--rounds
 What is read goes to Spark's noop sink, so that what is measured is the source; what is written comes from spark.range.
 The workloads take turns, as the speed of a shared machine changes from minute to minute; the figures are medians, and
 those of one run compare. At the end, what a micro-batch of one record, and one of none, costs beside one of Spark's own
-rate source. With --kafka, a broker on this machine is one of the peers: see kafka_peer.py.
+rate source. With --kafka, a broker on this machine is a peer (see kafka_peer.py): it is started when all of that has
+been measured, and everything is measured once more beside it, with less data, as it takes so much longer.
 """
 
 import argparse
-import contextlib
 import json
 import os
 import statistics
@@ -104,7 +104,8 @@ def arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--sizes", default="100,1024", help="bytes of a record, one or more (%(default)s)")
     parser.add_argument("--mb", type=int, default=1024, help="MB of payload for each size (%(default)s)")
-    parser.add_argument("--rows", type=int, help="records for each size, in place of --mb")
+    parser.add_argument("--kafka-mb", type=int, default=256, help="the same beside Kafka (%(default)s)")
+    parser.add_argument("--rows", type=int, help="records for each size, in place of --mb and --kafka-mb")
     parser.add_argument("--rounds", type=int, default=7, help="rounds that count (%(default)s)")
     parser.add_argument("--batches", type=int, default=50, help="micro-batches of each kind (%(default)s)")
     parser.add_argument("--cores", type=int, default=2, help="tasks at once (%(default)s)")
@@ -116,28 +117,38 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def course(
+    spark: SparkSession, options: argparse.Namespace, directory: Path, mb: int, broker: Broker | None = None
+) -> list[dict[str, object]]:
+    """Measures all workloads with so much payload of each size, beside a broker if there is one."""
+    results: list[dict[str, object]] = []
+    for size in map(int, options.sizes.split(",")):
+        rows = options.rows or (mb << 20) // size
+        place = directory / str(rows)
+        named = workloads(spark, place, rows, size, options.cores)
+        if broker:
+            named |= kafka_workloads(spark, broker, place, rows, size, options.cores)
+        if options.only:
+            named = {name: run for name, run in named.items() if name == FLOOR or options.only in name}
+        results += figures(measure(named, options.rounds), size, rows)
+        report(results[-len(named) :])
+    return results
+
+
 def main() -> None:
     """Measures what the arguments say."""
     options = arguments()
-    results: list[dict[str, object]] = []
-    with tempfile.TemporaryDirectory(prefix="mmapqueue-bench-") as temporary, contextlib.ExitStack() as stack:
+    with tempfile.TemporaryDirectory(prefix="mmapqueue-bench-") as temporary:
         scratch = Path(temporary)
         directory = options.directory or scratch
         directory.mkdir(parents=True, exist_ok=True)
-        broker = stack.enter_context(Broker(options.kafka, directory / "kafka")) if options.kafka else None
         jars = connector_jars(options.kafka) if options.kafka else []
         spark = session(options.cores, options.driver_memory, scratch, jars)
-        for size in map(int, options.sizes.split(",")):
-            rows = options.rows or (options.mb << 20) // size
-            place = directory / str(rows)
-            named = workloads(spark, place, rows, size, options.cores)
-            if broker:
-                named |= kafka_workloads(spark, broker, place, rows, size, options.cores)
-            if options.only:
-                named = {name: run for name, run in named.items() if name == FLOOR or options.only in name}
-            results += figures(measure(named, options.rounds), size, rows)
-            report(results[-len(named) :])
+        results = course(spark, options, directory, options.mb)
         batches = micro_batches(spark, scratch, options.batches, rounds=min(5, options.batches))
+        if options.kafka:
+            with Broker(options.kafka, directory / "kafka") as broker:
+                results += course(spark, options, directory, options.kafka_mb, broker)
         version = spark.version
         spark.stop()
     milliseconds = medians(batches)

@@ -100,7 +100,7 @@ def _python_and_spark(run: Run) -> str:
         told.append(f"from Python {' and '.join(moved)}")
     rows = spark.find(run, spark.READ, 100)
     if rows:
-        kafka = ratio(rows, spark.kafka(run, 100, "read", tuned=False))
+        kafka = ratio(spark.find_beside_kafka(run, spark.READ, 100), spark.kafka(run, 100, "read", tuned=False))
         beside = f", {times(kafka.median)} what it reads from Kafka" if kafka else ""
         told.append(f"Spark reads {rate(rows.median)} rows of 100 B a second{beside}")
     sentence = "; ".join(told)

@@ -26,6 +26,7 @@ class Workload(NamedTuple):
 
     name: str
     size: int
+    rows: int
     per_second: Figure
 
     @property
@@ -39,14 +40,22 @@ def workloads(run: Run) -> list[Workload]:
     found = []
     for each in run.spark.get("results", []):
         seconds = each.get("seconds_all") or [each["seconds"]]
-        found.append(Workload(each["workload"], each["bytes"], Figure.of([each["rows"] / taken for taken in seconds])))
-    return sorted(found, key=lambda each: (each.size, "write" in each.name))
+        rows = each["rows"]
+        found.append(Workload(each["workload"], each["bytes"], rows, Figure.of([rows / taken for taken in seconds])))
+    return sorted(found, key=lambda each: (each.size, -each.rows, "write" in each.name))
 
 
-def find(run: Run, name: str, payload: int) -> Figure | None:
-    """Returns rows by the second of a workload, or None where it was not measured."""
+def find(run: Run, name: str, payload: int, rows: int | None = None) -> Figure | None:
+    """Returns rows by the second of a workload, or None where it was not measured.
+
+    Args:
+        run: What was measured.
+        name: The workload's.
+        payload: Bytes of a record.
+        rows: How many there were; the most, if not told.
+    """
     for each in workloads(run):
-        if (each.name, each.size) == (name, payload):
+        if (each.name, each.size) == (name, payload) and rows in (None, each.rows):
             return each.per_second
     return None
 
@@ -57,12 +66,13 @@ def tables(run: Run) -> str:
         return ""
     rows = []
     for each in workloads(run):
-        floor = find(run, FLOOR, each.size)
+        floor = find(run, FLOOR, each.size, each.rows)
         share = percent(each.per_second.over(floor).median) if floor else NOTHING
         rows.append(
             [
                 each.name,
                 size(each.size),
+                rate(each.rows),
                 rate(each.per_second.median),
                 number(each.megabytes.median),
                 spread(each.megabytes),
@@ -71,7 +81,7 @@ def tables(run: Run) -> str:
         )
     parts = [
         f"Spark {run.spark['spark']}, local[{run.spark['cores']}], {run.spark['rounds']} rounds:",
-        table(["workload", "record", "rows/s", "MB/s", "min–max", f"of {FLOOR}"], rows, left=2),
+        table(["workload", "record", "rows", "rows/s", "MB/s", "min–max", f"of {FLOOR}"], rows, left=2),
     ]
     lines = []
     for kind, sources in run.spark.get("micro_batch_ms_all", {}).items():
@@ -101,6 +111,8 @@ def plot(run: Run, path: Path) -> bool:
     found = workloads(run)
     if not found:
         return False
+    # What was measured once more, with less data and the broker beside it, is told by the table.
+    found = [each for each in found if find(run, each.name, each.size) == each.per_second]
     sizes = sorted({each.size for each in found})
     tallest = max(sum(each.size == payload for each in found) for payload in sizes)
     canvas, panels = plt.subplots(
@@ -135,8 +147,8 @@ def targets(run: Run) -> list[Target]:
         reads.append(Check(f"Read to noop, {what}, two cores, 1 KiB", megabytes, 2800, "MB/s"))
     peers = []
     for payload in (100, KIB):
-        read = find(run, READ, payload)
-        write = _fastest([find(run, name, payload) for name in WRITES])
+        read = find_beside_kafka(run, READ, payload)
+        write = _fastest([find_beside_kafka(run, name, payload) for name in WRITES])
         told = size(payload)
         peers += [
             Check(
@@ -151,7 +163,7 @@ def targets(run: Run) -> list[Target]:
                 3,
                 "times",
             ),
-            Check("The same, of uncompressed Parquet", ratio(read, find(run, PARQUET, payload)), 1, "times"),
+            Check("The same, of uncompressed Parquet", ratio(find(run, READ, payload), find(run, PARQUET, payload)), 1, "times"),
             Check(
                 f"Batch write of {told}, as a multiple of Kafka's sink, each with one partition or two",
                 ratio(write, kafka(run, payload, "write", tuned=False)),
@@ -176,6 +188,12 @@ def targets(run: Run) -> list[Target]:
             ],
         ),
     ]
+
+
+def find_beside_kafka(run: Run, name: str, payload: int) -> Figure | None:
+    """As `find`, but with as many rows as Kafka had, if it was measured."""
+    rows = next((each.rows for each in workloads(run) if each.size == payload and "Kafka" in each.name), None)
+    return find(run, name, payload, rows)
 
 
 def kafka(run: Run, payload: int, what: str, tuned: bool) -> Figure | None:
