@@ -163,7 +163,12 @@ def targets(run: Run) -> list[Target]:
                 3,
                 "times",
             ),
-            Check("The same, of uncompressed Parquet", ratio(find(run, READ, payload), find(run, PARQUET, payload)), 1, "times"),
+            Check(
+                "The same, of uncompressed Parquet",
+                ratio(find(run, READ, payload), find(run, PARQUET, payload)),
+                1,
+                "times",
+            ),
             Check(
                 f"Batch write of {told}, as a multiple of Kafka's sink, each with one partition or two",
                 ratio(write, kafka(run, payload, "write", tuned=False)),
