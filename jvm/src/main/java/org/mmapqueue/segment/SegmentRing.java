@@ -23,7 +23,7 @@ public final class SegmentRing {
         this.storage = storage;
         this.directory = directory;
         this.geometry = geometry;
-        this.blocks = new FillBlocks(storage.blockSize(geometry.segmentSize()));
+        this.blocks = new FillBlocks(Math.min(storage.blockSize(geometry.segmentSize()), geometry.segmentSize()));
     }
 
     /** The ring's arithmetic. */

@@ -69,7 +69,11 @@ final class RaceWriter implements AutoCloseable {
         long deadline = System.nanoTime() + PATIENCE.toNanos();
         while (!stopped) {
             try {
-                long offset = queue.push(RaceRecords.of(next), Duration.ofMillis(200));
+                byte[] record = RaceRecords.of(next);
+                Duration slice = Duration.ofMillis(200);
+                // From time to time one by one to the disk, for which segment files are made anew.
+                boolean sync = next / RaceRecords.LAP % 4 == 3;
+                long offset = sync ? queue.pushSync(record, slice) : queue.push(record, slice);
                 RaceRecords.require(offset == next, "push returned " + offset + " for " + next);
                 return;
             } catch (FullException e) {
