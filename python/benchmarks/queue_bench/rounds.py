@@ -13,8 +13,10 @@ from queue_bench.course import Course, Step, times
 _CYCLE_SECONDS = 0.02
 _MOST_RECORDS = 200_000
 _GROWTH = 8
-#: Null calls before and behind each step.
-_NULL_CALLS = 25
+#: Null calls before and behind each step: as many as it makes itself, within these limits. Whether a scheduler keeps
+#: both ends of a connection on one processor or on two, which makes a call three times as long, it decides anew every
+#: some milliseconds, and after every pause: too few calls would be timed by another decision than the step.
+_LEAST_NULL_CALLS, _MOST_NULL_CALLS = 25, 200
 
 
 @dataclass
@@ -86,14 +88,15 @@ class Cell:
 
     def _cycle(self) -> tuple[list[tuple[Step, tuple[float, float | None]]], list[float]]:
         found: list[tuple[Step, tuple[float, float | None]]] = []
-        nulls = [_null_us(self.null)] if self.null else []
+        null_calls = max(_LEAST_NULL_CALLS, min(_MOST_NULL_CALLS, self._calls))
+        nulls = [_null_us(self.null, null_calls)] if self.null else []
         for step in self.course.steps:
             start = time.perf_counter_ns()
             step.run(self._calls)
             us = (time.perf_counter_ns() - start) / self._calls / 1000
             ratio = None
             if self.null:
-                nulls.append(_null_us(self.null))
+                nulls.append(_null_us(self.null, null_calls))
                 ratio = 2 * us / (nulls[-2] + nulls[-1])
             if step.operation:
                 found.append((step, (us, ratio)))
@@ -115,11 +118,11 @@ class Cell:
             self._calls = min(most, max(self._calls + 1, int(self._calls * min(_GROWTH, _CYCLE_SECONDS / seconds))))
 
 
-def _null_us(null: Callable[[], object]) -> float:
+def _null_us(null: Callable[[], object], calls: int) -> float:
     run = times(null)
     start = time.perf_counter_ns()
-    run(_NULL_CALLS)
-    return (time.perf_counter_ns() - start) / _NULL_CALLS / 1000
+    run(calls)
+    return (time.perf_counter_ns() - start) / calls / 1000
 
 
 def go(cells: list[Cell], rounds: int, seconds: float, deadline: float, tell: Callable[[str], None]) -> int:
