@@ -75,6 +75,7 @@ public abstract class Course {
         new Random(payload).nextBytes(record);
         records = shape.records();
         if (recycled() && shape.ringBytes() <= BEYOND_CACHE) {
+            begin();
             for (long bytes = 0; bytes < shape.ringBytes(); bytes += (long) STEP * payload) {
                 fill(STEP);
                 drain();
@@ -104,6 +105,10 @@ public abstract class Course {
     /** Whether the ring is written and read once before anything is measured. */
     boolean recycled() {
         return true;
+    }
+
+    /** What comes before that: a queue makes its files as they suit the use that it sees. */
+    void begin() {
     }
 
     /** What a benchmark makes ready once, after the contender: JMH promises no order of two setups. */

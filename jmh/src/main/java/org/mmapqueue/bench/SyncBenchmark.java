@@ -21,6 +21,15 @@ public class SyncBenchmark extends Course {
     private int each;
 
     @Override
+    void begin() {
+        for (int i = 0; i < RECORDS_PER_THREAD; i++) {
+            writer.pushSync(record);
+        }
+        inside += RECORDS_PER_THREAD;
+        drain();
+    }
+
+    @Override
     void opened() {
         each = Math.min(RECORDS_PER_THREAD, MOST_RECORDS / threads);
         crew = new Crew();
