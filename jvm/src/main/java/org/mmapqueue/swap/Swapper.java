@@ -263,8 +263,8 @@ public final class Swapper implements SegmentForcer, Closeable {
         }
     }
 
-    // While it holds what nobody needs any more, and an earlier process has mostly brought to the disk. Else the first flush of the new segment would
-    // have to do it, and each page behind the writer's place would fault.
+    // While it holds what nobody needs any more, and an earlier process has mostly brought to the disk. Else the first
+    // flush of the new segment would have to do it, and each page behind the writer's place would fault.
     private void forceLength(Slot slot, int number) throws IOException {
         if (slot.file.forceLength()) {
             lock.lock();
