@@ -15,7 +15,7 @@ import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.meta.MetaPageV2;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentRing;
-import org.mmapqueue.swap.Scopes;
+import org.mmapqueue.swap.Nowhere;
 import org.mmapqueue.swap.Swapper;
 
 /** From where on records are retained, to the millisecond. */
@@ -27,18 +27,6 @@ class RetainedTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
-
-    private record Nowhere() implements Scopes {
-        @Override
-        public long writing() {
-            return 0;
-        }
-
-        @Override
-        public long[] reading() {
-            return new long[0];
-        }
-    }
 
     private Geometry fill() {
         QueueConfig config = QueueConfig.builder(temp).segmentSize(SEGMENT).queueCapacitySegments(20)

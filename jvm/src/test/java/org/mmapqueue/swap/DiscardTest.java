@@ -41,24 +41,13 @@ class DiscardTest {
     private static final long NOTHING_NEEDED = Long.MAX_VALUE / 2;
 
     private final WatchedStorage storage = new WatchedStorage();
-    private final Scopes nowhere = new Scopes() {
-        @Override
-        public long writing() {
-            return 0;
-        }
-
-        @Override
-        public long[] reading() {
-            return new long[0];
-        }
-    };
     private Swapper writer;
     private Swapper reader;
 
     @BeforeEach
     void open() {
-        writer = new Swapper(ring(), MAX, true, nowhere);
-        reader = new Swapper(ring(), MAX, false, nowhere);
+        writer = new Swapper(ring(), MAX, true, new Nowhere());
+        reader = new Swapper(ring(), MAX, false, new Nowhere());
     }
 
     private SegmentRing ring() {
@@ -77,15 +66,8 @@ class DiscardTest {
         return temp.resolve(id % CAPACITY + "_segment.dat");
     }
 
-    /** The writer goes into a segment, finds zeros, begins it and lets go of it. */
     private void write(long id) throws IOException {
-        Segment segment = writer.enter(id);
-        for (int at = 0; at < SIZE; at += 8) {
-            assertEquals(0, segment.getLong(at), "segment " + id + " at " + at);
-        }
-        segment.writeHeader(UUID, 1, id, 0, 0);
-        segment.putLong(SIZE - 8, id + 1);
-        writer.unpin(segment);
+        EnteredSegment.write(writer, id, SIZE, UUID);
     }
 
     private void assertReads(Swapper swapper, long id) throws IOException {
@@ -275,7 +257,7 @@ class DiscardTest {
         writer.force(CAPACITY + 1, 0, SIZE);
         assertEquals(2, storage.forcedDirectories.get());
         // What this process finds may have been made by one that was killed before it forced the entry.
-        try (Swapper next = new Swapper(ring(), MAX, true, nowhere)) {
+        try (Swapper next = new Swapper(ring(), MAX, true, new Nowhere())) {
             next.force(CAPACITY, 0, SIZE);
             assertEquals(3, storage.forcedDirectories.get());
             next.force(CAPACITY, 0, SIZE);

@@ -33,17 +33,6 @@ class RefilledSlotTest {
     @TempDir
     Path temp;
     private final WatchedStorage storage = new WatchedStorage();
-    private final Scopes nowhere = new Scopes() {
-        @Override
-        public long writing() {
-            return 0;
-        }
-
-        @Override
-        public long[] reading() {
-            return new long[0];
-        }
-    };
     private SegmentRing ring;
     private Swapper writer;
 
@@ -54,7 +43,7 @@ class RefilledSlotTest {
     }
 
     private Swapper writer(int max) {
-        return new Swapper(ring, max, true, nowhere);
+        return new Swapper(ring, max, true, new Nowhere());
     }
 
     @AfterEach
@@ -64,13 +53,7 @@ class RefilledSlotTest {
     }
 
     private void write(long id) throws IOException {
-        Segment segment = writer.enter(id);
-        for (int at = 0; at < SIZE; at += 8) {
-            assertEquals(0, segment.getLong(at), "segment " + id + " at " + at);
-        }
-        segment.writeHeader(UUID, 1, id, 0, 0);
-        segment.putLong(SIZE - 8, id + 1);
-        writer.unpin(segment);
+        EnteredSegment.write(writer, id, SIZE, UUID);
     }
 
     private void lap(long first) throws IOException {
@@ -146,7 +129,7 @@ class RefilledSlotTest {
     @Test
     void whatAReaderHasMappedIsItsOwn() throws IOException {
         lap(0);
-        Swapper reader = new Swapper(ring, CAPACITY, false, nowhere);
+        Swapper reader = new Swapper(ring, CAPACITY, false, new Nowhere());
         Segment old = reader.pin(0);
         forced(1040);
         write(CAPACITY);
