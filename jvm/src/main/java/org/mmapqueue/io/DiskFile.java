@@ -7,10 +7,13 @@ import java.nio.MappedByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.HashSet;
 import java.util.Set;
 
@@ -53,6 +56,10 @@ final class DiskFile implements DataFile {
     }
 
     private FileChannel openChannel() throws IOException {
+        // To open a FIFO is to wait for its other end.
+        if (Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS).isOther()) {
+            throw new FileSystemException(path.toString(), null, "not a regular file");
+        }
         Set<OpenOption> options = new HashSet<>();
         options.add(StandardOpenOption.READ);
         options.add(LinkOption.NOFOLLOW_LINKS);

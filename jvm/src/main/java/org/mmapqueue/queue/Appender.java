@@ -60,7 +60,7 @@ abstract class Appender {
     long segmentId;
     int offset;
     private final AtomicLong endOffset = new AtomicLong();
-    private boolean closed;
+    private volatile boolean closed;
     /**
      * Where the append ends that is under way; 0 when none is, {@link #BEYOND_REPAIR} when it can not be undone. It is
      * still set after one that has failed. A thread may fail at any call, so what an append leaves behind is told by
@@ -264,6 +264,10 @@ abstract class Appender {
             }
             throw e;
         }
+    }
+
+    final boolean isClosed() {
+        return closed;
     }
 
     // The next open of a queue that is marked as closed takes the bytes behind the tail for zeros.

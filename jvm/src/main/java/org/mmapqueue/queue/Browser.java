@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.LongStream;
 
@@ -57,11 +58,9 @@ final class Browser implements Closeable {
     private final Geometry geometry;
     private final RetainedLog log;
     private final ReentrantLock lock = new ReentrantLock();
-    private byte[] scratch = new byte[0];
-    private boolean closed;
-
-    /** Records that the call under way has handed out. */
-    private int handed;
+    /** A batch that no call uses. Taken under the lock; given back without it. */
+    private final AtomicReference<RecordBatch> spare = new AtomicReference<>();
+    private volatile boolean closed;
 
     /**
      * A browser with nothing in its memory.
@@ -89,17 +88,14 @@ final class Browser implements Closeable {
      */
     List<Message> get(long offset, int count, long maxBytes) {
         List<Message> messages = new ArrayList<>(Math.min(count < 1 ? 0 : count, 16));
-        get(offset, count, maxBytes, new RecordSink() {
-            @Override
-            public byte[] room(int length) {
-                return new byte[length];
+        try {
+            get(offset, count, maxBytes, true, (number, timestamp, data, start, length, attempts) ->
+                    messages.add(new Message(number, timestamp, data, attempts)));
+        } catch (OutOfMemoryError e) {
+            if (messages.isEmpty()) {
+                throw e;
             }
-
-            @Override
-            public void take(long number, long timestamp, byte[] data, int length) {
-                messages.add(new Message(number, timestamp, data, 0));
-            }
-        });
+        }
         return messages;
     }
 
@@ -109,25 +105,62 @@ final class Browser implements Closeable {
      * @param offset the first one's number
      * @param count the most records
      * @param maxBytes the most bytes of payload; a first record that is larger is read all the same
-     * @param handler is called with each record, in order; must not call this browser
+     * @param handler is called with each record, in order, without the lock
      * @return how many there were, at least one
      * @throws OutOfRangeException when the first one is not retained any more, or not there yet
      * @throws CorruptException when the first one is damaged
      */
     int get(long offset, int count, long maxBytes, MessageHandler handler) {
-        return get(offset, count, maxBytes, new RecordSink() {
-            @Override
-            public byte[] room(int length) {
-                if (scratch.length < length) {
-                    scratch = new byte[Math.max(length, 2 * scratch.length)];
-                }
-                return scratch;
-            }
+        return get(offset, count, maxBytes, false, handler);
+    }
 
-            @Override
-            public void take(long number, long timestamp, byte[] data, int length) {
-                handler.onMessage(number, timestamp, data, 0, length, 0);
+    private int get(long offset, int count, long maxBytes, boolean own, MessageHandler handler) {
+        if (count < 1 || maxBytes < 1) {
+            throw new IllegalArgumentException("count = " + count + ", maxBytes = " + maxBytes
+                    + "; both must be at least 1");
+        }
+        int done = 0;
+        long bytesLeft = maxBytes;
+        while (true) {
+            RecordBatch batch = done == 0 ? fetch(offset, count, bytesLeft, own, true)
+                    : fetchMore(offset + done, count - done, bytesLeft, own);
+            if (batch == null) {
+                return done;
             }
+            batch.deliver(handler);
+            done += batch.count();
+            bytesLeft -= batch.bytes();
+            boolean isLast = !batch.isFull();
+            batch.end();
+            spare.lazySet(batch);
+            if (isLast) {
+                return done;
+            }
+        }
+    }
+
+    // What stops it is left to the next call.
+    private RecordBatch fetchMore(long offset, int count, long maxBytes, boolean own) {
+        try {
+            return fetch(offset, count, maxBytes, own, false);
+        } catch (MmapQueueException e) {
+            return null;
+        }
+    }
+
+    private RecordBatch fetch(long offset, int count, long maxBytes, boolean own, boolean first) {
+        return call(() -> {
+            if (!log.goTo(offset)) {
+                throw log.outOfRange(offset);
+            }
+            RecordBatch known = spare.getAcquire();
+            spare.setPlain(null);
+            RecordBatch batch = known == null ? new RecordBatch() : known;
+            batch.begin(own, 0);
+            while (batch.count() < count && read(offset + batch.count(), batch, maxBytes, first)) {
+                reader.advance();
+            }
+            return batch;
         });
     }
 
@@ -268,50 +301,36 @@ final class Browser implements Closeable {
         }
     }
 
-    // ---- one attempt, between the bounds that it has begun with
-
-    private int get(long offset, int count, long maxBytes, RecordSink sink) {
-        if (count < 1 || maxBytes < 1) {
-            throw new IllegalArgumentException("count = " + count + ", maxBytes = " + maxBytes
-                    + "; both must be at least 1");
-        }
-        return call(() -> {
-            if (!log.goTo(offset)) {
-                throw log.outOfRange(offset);
-            }
-            long bytes = 0;
-            while (handed < count) {
-                byte[] data = read(maxBytes - bytes, sink);
-                if (data == null) {
-                    break;
-                }
-                bytes += reader.length;
-                sink.take(offset + handed++, reader.timestamp, data, reader.length);
-                reader.advance();
-            }
-            return handed;
-        });
+    boolean isClosed() {
+        return closed;
     }
 
-    // The next record, if it is there and not too large. What comes behind damage is left to the next call.
-    private byte[] read(long room, RecordSink sink) throws IOException {
+    // ---- one attempt, between the bounds that it has begun with
+
+    // The next record, if there is one and it is not too large. What comes after damage is left to the next call.
+    private boolean read(long offset, RecordBatch batch, long maxBytes, boolean first) throws IOException {
+        boolean any = batch.count() > 0;
         try {
-            if (reader.position() >= log.end() || !reader.next() || handed > 0 && reader.length > room) {
-                return null;
+            if (reader.position() >= log.end() || !reader.next()
+                    || (any || !first) && reader.length > maxBytes - batch.bytes()) {
+                return false;
             }
             if (reader.lost) {
-                if (handed > 0) {
-                    return null;
+                if (any) {
+                    return false;
                 }
                 throw new OutOfRangeException("a record that was lost, and marked so by a repair", log.number(),
                         log.first(), log.next() - 1);
             }
-            byte[] data = sink.room(reader.length);
-            reader.read(data);
-            return data;
+            if (!batch.fits(reader.length)) {
+                return false;
+            }
+            reader.read(batch.room(reader.length), batch.start());
+            batch.add(offset, reader.timestamp, reader.length, 0);
+            return true;
         } catch (CorruptException e) {
-            if (handed > 0) {
-                return null;
+            if (any) {
+                return false;
             }
             throw e;
         }
@@ -331,13 +350,9 @@ final class Browser implements Closeable {
     }
 
     private <T> T call(Attempt<T> attempt) {
-        if (lock.isHeldByCurrentThread()) {
-            throw new IllegalStateException("a message handler must not read in the queue that called it");
-        }
         StackRoom.ensure();
         lock.lock();
         try {
-            handed = 0;
             int tries = 1;
             while (true) {
                 checkOpen();
@@ -357,15 +372,14 @@ final class Browser implements Closeable {
         }
     }
 
-    // A segment that was lost while it was read is no damage, and lies before the bounds of the next attempt. That one
-    // can lose a segment only when the writer has gone on by one more: there is no end to it only if there is none to
-    // the writer's haste.
+    // A segment that was lost while it was read is no damage, and lies before the bounds of the next attempt. Each retry
+    // fails only if the writer advanced by another segment.
     private int triesAfter(CorruptException e, int tries) {
-        if (handed == 0 && log.isLost()) {
+        if (log.isLost()) {
             log.forgetLast();
             return tries;
         }
-        if (handed > 0 || tries == TRIES) {
+        if (tries == TRIES) {
             throw e;
         }
         log.forgetAll();

@@ -51,7 +51,7 @@ final class Claim {
 
     private void contend(Thread self) {
         if (owner == self) {
-            throw new IllegalStateException("a message handler must not call the consumer that called it");
+            throw new IllegalStateException("the lock is held by this thread already");
         }
         for (int round = 0; ; round++) {
             if (owner == null && OWNER.compareAndSet(this, null, self)) {

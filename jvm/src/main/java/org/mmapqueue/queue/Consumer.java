@@ -66,7 +66,7 @@ public final class Consumer implements AutoCloseable {
      */
     public boolean poll(MessageHandler handler) {
         ConsumerCore core = core();
-        int count = queue.poll(core, 1, Long.MAX_VALUE, handler);
+        int count = queue.poll(core, 1, Long.MAX_VALUE, false, handler);
         if (count == Popping.LIMIT) {
             throw core.limit();
         }
@@ -117,8 +117,14 @@ public final class Consumer implements AutoCloseable {
      */
     public List<Message> popBatch(int maxRecords, long maxBytes, Duration timeout) throws InterruptedException {
         List<Message> batch = new ArrayList<>();
-        popBatch(maxRecords, maxBytes, timeout, (offset, timestamp, buffer, start, length, attempts) ->
-                batch.add(Message.of(offset, timestamp, buffer, start, length, attempts)));
+        try {
+            popBatch(maxRecords, maxBytes, timeout, true, (offset, timestamp, data, start, length, attempts) ->
+                    batch.add(new Message(offset, timestamp, data, attempts)));
+        } catch (OutOfMemoryError e) {
+            if (batch.isEmpty()) {
+                throw e;
+            }
+        }
         return batch;
     }
 
@@ -135,6 +141,11 @@ public final class Consumer implements AutoCloseable {
      */
     public int popBatch(int maxRecords, long maxBytes, Duration timeout, MessageHandler handler)
             throws InterruptedException {
+        return popBatch(maxRecords, maxBytes, timeout, false, handler);
+    }
+
+    private int popBatch(int maxRecords, long maxBytes, Duration timeout, boolean own, MessageHandler handler)
+            throws InterruptedException {
         if (maxRecords < 1 || maxBytes < 1) {
             throw new IllegalArgumentException("maxRecords = " + maxRecords + ", maxBytes = " + maxBytes
                     + "; both must be at least 1");
@@ -145,7 +156,7 @@ public final class Consumer implements AutoCloseable {
         long deadline = System.nanoTime() + MmapQueue.nanos(timeout);
         while (true) {
             ConsumerCore core = core();
-            int count = queue.poll(core, maxRecords, maxBytes, handler);
+            int count = queue.poll(core, maxRecords, maxBytes, own, handler);
             if (count > 0) {
                 return count;
             }

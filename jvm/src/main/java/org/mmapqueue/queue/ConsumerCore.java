@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
@@ -39,6 +40,10 @@ final class ConsumerCore implements Closeable {
     private long committed;
     /** Dropped before it was opened: the number of what it had committed is not known. */
     private boolean placeIsLost;
+    /** How often the consumer was placed somewhere: what was popped before the last time is nobody's. */
+    private int placements;
+    /** A batch that no call uses. Taken under the lock; given back without it. */
+    private final AtomicReference<RecordBatch> spare = new AtomicReference<>();
     private volatile boolean closed;
 
     /**
@@ -85,6 +90,7 @@ final class ConsumerCore implements Closeable {
     }
 
     private void standAt(long position, long offset) {
+        placements++;
         redelivery.reset();
         remembered.clear();
         window.reset(offset);
@@ -136,8 +142,8 @@ final class ConsumerCore implements Closeable {
     /** Pops one record; null when there is none. */
     Message poll() {
         Message[] one = {null};
-        int count = poll(1, Long.MAX_VALUE, (offset, timestamp, buffer, start, length, attempts) ->
-                one[0] = Message.of(offset, timestamp, buffer, start, length, attempts));
+        int count = poll(1, Long.MAX_VALUE, true, (offset, timestamp, data, start, length, attempts) ->
+                one[0] = new Message(offset, timestamp, data, attempts));
         if (count == Popping.LIMIT) {
             throw limit();
         }
@@ -152,15 +158,59 @@ final class ConsumerCore implements Closeable {
     }
 
     /**
-     * Pops what is there, at most {@code maxRecords} and {@code maxBytes}, at least one when there is one.
+     * Pops what there is, at most {@code maxRecords} and {@code maxBytes}, at least one record when there is one. The
+     * handler is called without the lock; records that it does not get, because it throws, are released.
      *
+     * @param own whether the handler may keep the arrays that it gets, each of them the record and nothing else
      * @return how many, or {@link Popping#LIMIT}
      */
-    int poll(int maxRecords, long maxBytes, MessageHandler handler) {
+    int poll(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
+        int count = 0;
+        long bytesLeft = maxBytes;
+        while (true) {
+            RecordBatch batch = fetch(maxRecords - count, bytesLeft, own, count == 0);
+            if (batch == null) {
+                return count == 0 ? Popping.LIMIT : count;
+            }
+            boolean delivered = false;
+            try {
+                batch.deliver(handler);
+                delivered = true;
+            } finally {
+                if (!delivered) {
+                    release(batch);
+                }
+            }
+            count += batch.count();
+            bytesLeft -= batch.bytes();
+            boolean isLast = !batch.isFull();
+            batch.end();
+            spare.lazySet(batch);
+            if (isLast) {
+                return count;
+            }
+        }
+    }
+
+    // Null where max_unacked allows no more. Once the caller has records, nothing is raised: the next call meets it.
+    private RecordBatch fetch(int maxRecords, long maxBytes, boolean own, boolean first) {
         Thread self = claim.enter();
         try {
-            checkUsable();
-            return popping.poll(maxRecords, maxBytes, handler);
+            RecordBatch batch = spare.getAcquire();
+            if (batch == null) {
+                batch = new RecordBatch();
+            } else {
+                spare.setPlain(null);
+            }
+            batch.begin(own, placements);
+            if (first) {
+                checkUsable();
+            }
+            if (isUsable() && !popping.fill(batch, maxRecords, maxBytes, first)) {
+                spare.setPlain(batch);
+                return null;
+            }
+            return batch;
         } catch (CorruptException e) {
             throw orDropped(e);
         } catch (IOException e) {
@@ -178,11 +228,23 @@ final class ConsumerCore implements Closeable {
         }
     }
 
+    // What a handler did not get has not been popped, unless the consumer was moved or closed since.
+    private void release(RecordBatch batch) {
+        claimed(() -> {
+            if (isUsable() && batch.placement() == placements) {
+                for (int i = batch.delivered(); i < batch.count(); i++) {
+                    redelivery.release(batch.offset(i), batch.attempts(i));
+                }
+            }
+            return null;
+        });
+    }
+
     /** Whether a pop would find something; any thread, no effect. */
     boolean hasNext() {
         claim.enter();
         try {
-            return closed || cursors.dropped() > committed || popping.hasNext();
+            return !isUsable() || popping.hasNext();
         } catch (IOException | RuntimeException e) {
             return true; // the pop that follows raises it
         } finally {
@@ -353,14 +415,22 @@ final class ConsumerCore implements Closeable {
         if (closed) {
             throw new ClosedException("the queue, or its consumer " + name + ", is closed");
         }
-        if (cursors.dropped() > committed) {
+        if (isDropped()) {
             throw dropped();
         }
     }
 
+    private boolean isUsable() {
+        return !closed && !isDropped();
+    }
+
+    private boolean isDropped() {
+        return cursors.dropped() > committed;
+    }
+
     // What the writer has taken from this consumer may hold later records by now.
     private MmapQueueException orDropped(CorruptException e) {
-        return !closed && cursors.dropped() > committed ? dropped() : e;
+        return !closed && isDropped() ? dropped() : e;
     }
 
     // The writer has taken what this consumer was too slow to ack.
@@ -395,7 +465,7 @@ final class ConsumerCore implements Closeable {
     }
 
     private void writeInFlight() throws IOException {
-        if (inFlightFile != null && cursors.dropped() <= committed) {
+        if (inFlightFile != null && !isDropped()) {
             inFlightFile.write(window, remembered, committed, popping.position());
         }
     }

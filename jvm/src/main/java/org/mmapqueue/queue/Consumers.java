@@ -243,8 +243,16 @@ final class Consumers implements Closeable {
     /** Closes the consumers that are open, once the calls under way have ended; none can be opened any more. */
     synchronized void stop() throws IOException {
         stopped = true;
-        Closing.all(open.values().toArray(new Closeable[0]));
-        open.clear();
+        try {
+            Closing.all(open.values().toArray(new Closeable[0]));
+        } finally {
+            open.values().removeIf(ConsumerCore::isClosed);
+        }
+    }
+
+    /** Whether no call of a consumer can begin any more. */
+    synchronized boolean isStopped() {
+        return stopped && open.isEmpty();
     }
 
     @Override

@@ -3,12 +3,15 @@ package org.mmapqueue.queue;
 import java.io.Closeable;
 import java.io.IOException;
 import java.time.InstantSource;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
 
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.Closing;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Geometry;
@@ -125,11 +128,17 @@ final class Log implements Browser.Source, Closeable {
         return browser().endOffset();
     }
 
+    /** Waits for the calls under way and lets no other one begin. */
     @Override
     public void close() throws IOException {
-        readers.forEach(RecordReader::close);
-        if (browser != null) {
-            browser.close();
-        }
+        List<Closeable> all = new ArrayList<>();
+        readers.forEach(reader -> all.add(reader::close));
+        all.add(browser);
+        Closing.all(all.toArray(new Closeable[0]));
+    }
+
+    /** Whether no call can begin any more. */
+    boolean isStopped() {
+        return readers.isEmpty() && (browser == null || browser.isClosed());
     }
 }

@@ -81,9 +81,10 @@ abstract class LogReader {
     /**
      * Copies the payload of the record that {@link #next} has found, and checks it.
      *
-     * @param target gets the payload from index 0 on
+     * @param target gets the payload
+     * @param start index of its first byte there
      */
-    abstract void read(byte[] target) throws IOException;
+    abstract void read(byte[] target, int start) throws IOException;
 
     /** Finds the end of the record that {@link #next} has found, and does not look at its payload. */
     abstract void skip() throws IOException;

@@ -65,15 +65,15 @@ final class LogReaderV1 extends LogReader {
     }
 
     @Override
-    void read(byte[] target) throws IOException {
+    void read(byte[] target, int start) throws IOException {
         int done = Math.min(length, segmentSize - offset - LENGTH_BYTES);
-        segment.get(offset + LENGTH_BYTES, target, 0, done);
+        segment.get(offset + LENGTH_BYTES, target, start, done);
         long id = segmentId;
         while (done < length) {
             Segment at = swapper.pin(++id);
             try {
                 int piece = Math.min(length - done, segmentSize);
-                at.get(0, target, done, piece);
+                at.get(0, target, start + done, piece);
                 done += piece;
             } finally {
                 swapper.unpin(at);

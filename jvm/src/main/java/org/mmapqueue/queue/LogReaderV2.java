@@ -184,7 +184,7 @@ final class LogReaderV2 extends LogReader {
     }
 
     @Override
-    void read(byte[] target) throws IOException {
+    void read(byte[] target, int start) throws IOException {
         if (lost) {
             skip();
             return;
@@ -192,16 +192,16 @@ final class LogReaderV2 extends LogReader {
         CRC32C crc = payloadCrc;
         crc.reset();
         int body = RecordDescriptor.bodyBytes(header);
-        int start = offset + RecordDescriptor.HEADER;
-        if (body <= segmentSize - start) {
+        int from = offset + RecordDescriptor.HEADER;
+        if (body <= segmentSize - from) {
             int stamp = (header & RecordDescriptor.TIMESTAMPED) != 0 ? 8 : 0;
-            segment.get(start + stamp, target, 0, length);
-            crc.update(target, 0, length);
+            segment.get(from + stamp, target, start, length);
+            crc.update(target, start, length);
             check(crc);
-            endsHere(start + body);
+            endsHere(from + body);
         } else {
-            readSpanning(target, body);
-            crc.update(target, 0, length);
+            readSpanning(target, start, body);
+            crc.update(target, start, length);
             check(crc);
         }
     }
@@ -218,7 +218,7 @@ final class LogReaderV2 extends LogReader {
                 + Integer.toHexString(found);
     }
 
-    private void readSpanning(byte[] target, int body) throws IOException {
+    private void readSpanning(byte[] target, int start, int body) throws IOException {
         StackRoom.ensure();
         Segment at = segment;
         long id = segmentId;
@@ -247,7 +247,7 @@ final class LogReaderV2 extends LogReader {
                 }
                 int piece = Math.min(left, segmentSize - from);
                 int payload = Math.min(piece, length - done);
-                at.get(from, target, done, payload);
+                at.get(from, target, start + done, payload);
                 done += payload;
                 from += piece;
                 left -= piece;
@@ -293,7 +293,7 @@ final class LogReaderV2 extends LogReader {
 
     /** Reads the record that {@link #next} has found, and keeps nothing of it. */
     void check() throws IOException {
-        read(room(length));
+        read(room(length), 0);
     }
 
     private byte[] room(int bytes) {

@@ -1,7 +1,5 @@
 package org.mmapqueue.queue;
 
-import java.util.Arrays;
-
 /**
  * A record that was read.
  *
@@ -11,9 +9,4 @@ import java.util.Arrays;
  * @param attempts how often it has been handed out, 1 at the first time; 0 when it was read without a consumer
  */
 public record Message(long offset, long timestampMicros, byte[] data, int attempts) {
-
-    /** The message that a {@link MessageHandler} is called with. */
-    static Message of(long offset, long timestampMicros, byte[] buffer, int start, int length, int attempts) {
-        return new Message(offset, timestampMicros, Arrays.copyOfRange(buffer, start, start + length), attempts);
-    }
 }

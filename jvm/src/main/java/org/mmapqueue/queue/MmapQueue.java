@@ -244,18 +244,19 @@ public final class MmapQueue implements AutoCloseable {
     }
 
     /**
-     * Appends records that need not be in memory at once; they become visible together, or not at all.
+     * Appends records that become visible together, or not at all.
      *
-     * @param batch gives the records, one after the other
+     * @param batch gives the records; called before the push takes a lock
      * @param timeout the longest to wait for room
      * @return the first one's offset; the others follow it
      * @throws InterruptedException when interrupted; nothing was stored
      * @throws org.mmapqueue.errors.FullException when there was no room for all of them in time
      * @throws org.mmapqueue.errors.TooLargeException when one is larger than max_event_size, or all than the ring
      * @throws IllegalArgumentException when a length is below 0
+     * @throws IndexOutOfBoundsException when an array does not hold its payload
      */
     public long pushBatch(Records batch, Duration timeout) throws InterruptedException {
-        return writer().push(new FixedLengths(batch), nanos(timeout), gone);
+        return writer().push(HeapRecords.fetch(batch), nanos(timeout), gone);
     }
 
     /**
@@ -317,7 +318,7 @@ public final class MmapQueue implements AutoCloseable {
      */
     public long pushOnce(String producer, long sequence, Records batch, Duration timeout, boolean sync)
             throws InterruptedException {
-        return writer().pushOnce(producer, sequence, new FixedLengths(batch), nanos(timeout), sync, gone);
+        return writer().pushOnce(producer, sequence, HeapRecords.fetch(batch), nanos(timeout), sync, gone);
     }
 
     /**
@@ -557,7 +558,7 @@ public final class MmapQueue implements AutoCloseable {
      * @param offset the first one's number
      * @param count the most records
      * @param maxBytes the most bytes of payload; a first record that is larger is read all the same
-     * @param handler is called with each record, in order, with 0 attempts; it must not read in this queue
+     * @param handler is called with each record, in order, with 0 attempts; see {@link MessageHandler}
      * @return how many there were, at least one
      * @throws org.mmapqueue.errors.OutOfRangeException when the first one is not retained any more, or not there yet
      * @throws org.mmapqueue.errors.CorruptException when the first one is damaged

@@ -3,47 +3,59 @@ package org.mmapqueue.queue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
 import java.util.function.Supplier;
 
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
+import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 
-/** The queues that this process has open, so that opening a directory twice shares one. Any number of threads. */
+/**
+ * The queues that this process has open, so that opening a directory twice shares one. Any number of threads. The table
+ * is locked for look-ups alone: while a queue is opened or closed, only those wait who want the same one.
+ */
 final class OpenQueues {
     /** Segments that are mapped besides one for each reader: where records lead on, and for consumers. */
     private static final int READERS_SPARE = 5;
-    private static final Logger LOG = LoggerFactory.getLogger(OpenQueues.class);
 
     /** Two for a directory at most: one that reads only does not keep another one from being opened to write. */
-    private static final Map<Key, Shared> OPEN = new HashMap<>();
+    private static final Map<Key, Entry> TABLE = new HashMap<>();
+    private static final OpenQueueListeners LISTENERS = new OpenQueueListeners();
 
     private record Key(Path directory, boolean readOnly) {
         static Key of(Path directory, boolean readOnly) {
-            Path absolute = directory.toAbsolutePath().normalize();
+            return new Key(realPath(directory.toAbsolutePath().normalize()), readOnly);
+        }
+
+        // The same before the directory is made and after.
+        private static Path realPath(Path absolute) {
             try {
-                return new Key(Files.exists(absolute) ? absolute.toRealPath() : absolute, readOnly);
+                if (Files.exists(absolute)) {
+                    return absolute.toRealPath();
+                }
             } catch (IOException e) {
-                throw new MmapQueueException("the directory " + directory + " can not be read: " + e, e);
+                throw new MmapQueueException("the directory " + absolute + " can not be read: " + e, e);
             }
+            Path parent = absolute.getParent();
+            return parent == null ? absolute : realPath(parent).resolve(absolute.getFileName());
         }
     }
 
-    private static final List<QueueListener> LISTENERS = new ArrayList<>();
+    /** A queue that is being opened, is open, or is being closed. Guarded by the table's lock. */
+    private static final class Entry implements QueueListener.Figures {
+        /** Null while the queue is being opened. */
+        private volatile QueueCore core;
+        private int handles;
+        /** Opened when the queue is open, or will not be; taken anew when it is being closed. */
+        private CountDownLatch changed = new CountDownLatch(1);
+        private volatile boolean closing;
 
-    private static final class Shared implements QueueListener.Figures {
-        private final QueueCore core;
-        private int handles = 1;
-
-        Shared(QueueCore core) {
-            this.core = core;
+        boolean isOpen() {
+            return core != null && !closing;
         }
 
         @Override
@@ -56,10 +68,12 @@ final class OpenQueues {
             return ask(core::consumerStats);
         }
 
-        // Under the lock: nobody closes it meanwhile.
+        // Without a lock: what is asked for refuses when the queue is closed meanwhile.
         private <T> Optional<T> ask(Supplier<T> figure) {
-            synchronized (OPEN) {
-                return handles > 0 ? Optional.of(figure.get()) : Optional.empty();
+            try {
+                return closing ? Optional.empty() : Optional.of(figure.get());
+            } catch (ClosedException e) {
+                return Optional.empty();
             }
         }
     }
@@ -70,78 +84,124 @@ final class OpenQueues {
     /** A queue that the caller gives back with {@link #release}. */
     static QueueCore acquire(QueueConfig config) {
         boolean readOnly = config.flag(ConfigKey.READ_ONLY);
-        synchronized (OPEN) {
-            Shared shared = OPEN.get(Key.of(config.queueDir(), readOnly));
-            if (shared == null && readOnly) {
-                shared = OPEN.get(Key.of(config.queueDir(), false));
-            }
-            if (shared != null) {
-                refuseOther(config, shared.core.settings());
-                shared.handles++;
-                return shared.core;
-            }
-            return open(config, readOnly);
-        }
+        Key own = Key.of(config.queueDir(), readOnly);
+        return acquire(config, readOnly ? List.of(own, new Key(own.directory(), false)) : List.of(own), own, true);
     }
 
     /** The queue that this process has open to write, if there is one; else one that reads only. */
     static QueueCore acquireToRead(Path directory) {
-        synchronized (OPEN) {
-            for (boolean readOnly : new boolean[] {false, true}) {
-                Shared shared = OPEN.get(Key.of(directory, readOnly));
-                if (shared != null) {
-                    shared.handles++;
-                    return shared.core;
+        // Each core may have a thread that reads on its own.
+        int mapped = Math.max(Integer.parseInt(ConfigKey.MAX_IN_MEM_SEGMENTS.defaultText()),
+                READERS_SPARE + Runtime.getRuntime().availableProcessors());
+        Key own = Key.of(directory, true);
+        return acquire(QueueConfig.builder(directory).readOnly(true).maxInMemSegments(mapped).build(),
+                List.of(new Key(own.directory(), false), own), own, false);
+    }
+
+    // Shares the first of the keys that is open; else opens the queue as its own key.
+    private static QueueCore acquire(QueueConfig config, List<Key> shareable, Key own, boolean refusesOther) {
+        while (true) {
+            CountDownLatch changed = null;
+            Entry made = null;
+            synchronized (TABLE) {
+                for (Key key : shareable) {
+                    Entry entry = TABLE.get(key);
+                    if (entry != null && entry.isOpen()) {
+                        if (refusesOther) {
+                            refuseOther(config, entry.core.settings());
+                        }
+                        entry.handles++;
+                        return entry.core;
+                    }
+                    changed = entry != null && changed == null ? entry.changed : changed;
+                }
+                if (changed == null) {
+                    made = new Entry();
+                    TABLE.put(own, made);
                 }
             }
-            // Each core may have a thread that reads on its own.
-            int mapped = Math.max(Integer.parseInt(ConfigKey.MAX_IN_MEM_SEGMENTS.defaultText()),
-                    READERS_SPARE + Runtime.getRuntime().availableProcessors());
-            return open(QueueConfig.builder(directory).readOnly(true).maxInMemSegments(mapped).build(), true);
+            if (made != null) {
+                return open(config, made);
+            }
+            await(changed);
         }
     }
 
-    private static QueueCore open(QueueConfig config, boolean readOnly) {
-        Shared shared = new Shared(QueueCore.open(config));
-        OPEN.put(Key.of(config.queueDir(), readOnly), shared); // the key of a directory that is there by now
-        LISTENERS.forEach(each -> tell(() -> each.opened(shared.core.directory(), shared)));
-        return shared.core;
+    private static QueueCore open(QueueConfig config, Entry entry) {
+        QueueCore core = null;
+        try {
+            core = QueueCore.open(config);
+            return core;
+        } finally {
+            synchronized (TABLE) {
+                if (core == null) {
+                    TABLE.values().remove(entry);
+                } else {
+                    entry.core = core;
+                    entry.handles = 1;
+                    LISTENERS.opened(core.directory(), entry);
+                }
+                entry.changed.countDown();
+            }
+            LISTENERS.tell();
+        }
+    }
+
+    // Opening and closing end by themselves; an interrupt is left for what the caller does next.
+    private static void await(CountDownLatch changed) {
+        boolean interrupted = false;
+        while (true) {
+            try {
+                changed.await();
+                break;
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     /** Closes the queue when this was its last handle. */
     static void release(QueueCore core) {
-        synchronized (OPEN) {
+        Entry entry;
+        synchronized (TABLE) {
             // Not by path: somebody may have moved or deleted the directory.
-            Shared shared = OPEN.values().stream().filter(each -> each.core == core).findFirst().orElseThrow();
-            shared.handles--;
-            if (shared.handles == 0) {
-                OPEN.values().remove(shared);
-                LISTENERS.forEach(each -> tell(() -> each.closed(core.directory())));
-                core.close();
+            entry = TABLE.values().stream().filter(each -> each.core == core).findFirst().orElseThrow();
+            entry.handles--;
+            if (entry.handles > 0) {
+                return;
             }
+            entry.closing = true;
+            entry.changed = new CountDownLatch(1);
+            LISTENERS.closed(core.directory());
+        }
+        try {
+            core.close();
+        } finally {
+            synchronized (TABLE) {
+                TABLE.values().remove(entry);
+                entry.changed.countDown();
+            }
+            LISTENERS.tell();
         }
     }
 
     /** Tells a listener what is open, and from now on what is opened and closed. */
     static void add(QueueListener listener) {
-        synchronized (OPEN) {
+        synchronized (TABLE) {
             LISTENERS.add(listener);
-            OPEN.values().forEach(each -> tell(() -> listener.opened(each.core.directory(), each)));
+            TABLE.values().stream().filter(Entry::isOpen)
+                    .forEach(each -> LISTENERS.opened(listener, each.core.directory(), each));
         }
+        LISTENERS.tell();
     }
 
     /** Tells it no more. */
     static void remove(QueueListener listener) {
-        synchronized (OPEN) {
+        synchronized (TABLE) {
             LISTENERS.remove(listener);
-        }
-    }
-
-    private static void tell(Runnable call) {
-        try {
-            call.run();
-        } catch (RuntimeException e) {
-            LOG.warn("a listener failed", e);
         }
     }
 

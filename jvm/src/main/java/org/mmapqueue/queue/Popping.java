@@ -6,7 +6,6 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.meta.ConsumerCursors;
 
 /**
@@ -14,7 +13,7 @@ import org.mmapqueue.meta.ConsumerCursors;
  * {@link #readOffset}: the consumer's claim guards it.
  */
 final class Popping {
-    /** What poll returns when there is a record, but max_unacked stands before it. */
+    /** What a poll returns when there is a record, but max_unacked allows no more. */
     static final int LIMIT = -1;
     /** So long a consumer that has caught up lets the writer go ahead, in ns: some tens of small records. */
     private static final long HEAD_START_NANOS = 2_000;
@@ -29,7 +28,6 @@ final class Popping {
     private final AtomicLong readOffset = new AtomicLong();
     /** How often the record that {@link #next} has found was popped before the queue was closed. */
     private int timesBefore;
-    private byte[] scratch = new byte[0];
     /** Whether the last poll has found something. */
     private boolean flows;
 
@@ -76,56 +74,60 @@ final class Popping {
             return null;
         }
         byte[] data = new byte[reader.length];
-        reader.read(data);
+        reader.read(data, 0);
         reader.forgetEnd();
         return new Message(window.next(), reader.timestamp, data, 1 + timesBefore);
     }
 
-    /** As {@link ConsumerCore#poll(int, long, MessageHandler)}. */
-    int poll(int maxRecords, long maxBytes, MessageHandler handler) throws IOException {
-        int count = 0;
+    /**
+     * Copies the next records into a batch, and pops them. An error after the first record ends the batch: the next
+     * call meets it again.
+     *
+     * @param batch begun, and empty
+     * @param maxRecords the most records, at least 1
+     * @param maxBytes the most bytes of payload
+     * @param first whether the caller has no record yet: then a record larger than {@code maxBytes} is popped all the
+     *     same, and errors are raised
+     * @return false when max_unacked allows no record, though there may be one
+     */
+    boolean fill(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
         try {
             redelivery.expire();
             boolean hasReturned = redelivery.hasReturned();
             boolean flowed = flows;
             flows = false;
-            long bytes = 0;
-            while (count < maxRecords) {
+            while (batch.count() < maxRecords) {
+                boolean isFirst = batch.count() == 0;
                 long again = hasReturned ? redelivery.due() : -1;
                 LogReader from = again < 0 ? reader : redelivery.find(again);
-                if (again < 0 && !(count == 0 ? next(flowed) : !reader.hasCaughtUp() && next())) {
+                if (again < 0 && !(isFirst ? next(flowed) : !reader.hasCaughtUp() && next())) {
                     break;
                 }
                 if (again < 0 && window.isFull()) {
-                    return count == 0 ? LIMIT : count;
+                    return !isFirst;
                 }
                 int length = from.length;
-                bytes += length;
-                if (count > 0 && bytes > maxBytes) {
+                if (length > maxBytes - batch.bytes() && !(first && isFirst) || !batch.fits(length)) {
                     break;
                 }
-                if (scratch.length < length) {
-                    scratch = new byte[Math.max(length, 2 * scratch.length)];
-                }
-                from.read(scratch);
+                from.read(batch.room(length), batch.start());
                 if (again < 0) {
-                    handler.onMessage(window.next(), reader.timestamp, scratch, 0, length, 1 + timesBefore);
+                    long offset = window.next();
                     step(Window.OUT, 1 + timesBefore);
-                    redelivery.lease(window.next() - 1);
+                    batch.add(offset, reader.timestamp, length, 1 + timesBefore);
+                    redelivery.lease(offset);
                 } else {
-                    handler.onMessage(again, from.timestamp, scratch, 0, length, window.attempts(again) + 1);
                     redelivery.popped(again);
+                    batch.add(again, from.timestamp, length, window.attempts(again));
                 }
-                count++;
                 flows = true;
             }
-            return count;
-        } catch (CorruptException e) {
-            if (count > 0) {
-                return count; // the next call raises it; what the handler has got is popped
+        } catch (IOException | RuntimeException | Error e) {
+            if (first && batch.count() == 0) {
+                throw e;
             }
-            throw e;
         }
+        return true;
     }
 
     // Right behind the writer, each record's cache lines go to and fro between two processors, which costs both of them
@@ -206,7 +208,7 @@ final class Popping {
 
     /** Holds no segment but the one that it stands in. */
     void rest() {
-        reader.forgetEnd(); // when the handler has thrown
+        reader.forgetEnd(); // of a record that was read and not popped
         redelivery.rest();
     }
 

@@ -200,10 +200,18 @@ final class QueueCore {
         }
     }
 
-    int poll(ConsumerCore consumer, int maxRecords, long maxBytes, MessageHandler handler) {
-        int count = consumer.poll(maxRecords, maxBytes, handler);
-        buryDying(consumer);
-        return count;
+    int poll(ConsumerCore consumer, int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
+        boolean delivered = false;
+        try {
+            int count = consumer.poll(maxRecords, maxBytes, own, handler);
+            delivered = true;
+            return count;
+        } finally {
+            buryDying(consumer);
+            if (!delivered) {
+                arrived.signalAll(); // what the handler did not get was released
+            }
+        }
     }
 
     // Those whose time was over for the last time. That the dead-letter queue refuses one is no fault of this pop.
@@ -282,31 +290,47 @@ final class QueueCore {
             return;
         }
         closed = true;
+        boolean stopped = false;
         try {
-            if (writer != null) {
-                writer.stopAppending();
-            }
-            try {
-                consumers.stop();
-            } finally {
-                arrived.signalAll();
-                freed.signalAll();
-                if (writer != null) {
-                    writer.close();
-                }
-            }
+            // Each stops the calls into one part of the queue; none of them is left out because another one fails.
+            Closing.all(this::stopAppending, consumers::stop, log);
+            stopped = true;
         } catch (IOException e) {
-            throw new MmapQueueException("the queue in " + directory + " could not be closed: " + e, e);
+            throw notClosed(e);
         } finally {
-            release();
+            arrived.signalAll();
+            freed.signalAll();
+            release(stopped || isStopped());
         }
     }
 
-    private void release() {
-        try {
-            Closing.all(deadLetters, consumers, producers, log, swapper, meta, lock);
-        } catch (IOException e) {
-            throw new MmapQueueException("the queue in " + directory + " could not be closed: " + e, e);
+    private void stopAppending() {
+        if (writer != null) {
+            writer.stopAppending();
         }
+    }
+
+    // What failed may have been something else than the stopping: a consumer's last file, for instance.
+    private boolean isStopped() {
+        return (writer == null || writer.isStopped()) && consumers.isStopped() && log.isStopped();
+    }
+
+    // A thread that still reads or writes a segment must not lose the mapping: that would end the JVM. Nor may another
+    // process write the queue then.
+    private void release(boolean stopped) {
+        try {
+            if (stopped) {
+                Closing.all(writer, deadLetters, consumers, producers, swapper, meta, lock);
+            } else {
+                LOG.error("the queue in {} stays mapped and locked: not all calls could be stopped", directory);
+                Closing.all(deadLetters, consumers);
+            }
+        } catch (IOException e) {
+            throw notClosed(e);
+        }
+    }
+
+    private MmapQueueException notClosed(IOException cause) {
+        return new MmapQueueException("the queue in " + directory + " could not be closed: " + cause, cause);
     }
 }

@@ -5,8 +5,9 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Is told which queues this process opens and closes. Called by the thread that does, under a lock: it must be quick and
- * open or close none itself. What it throws is logged, and hurts nobody else.
+ * Gets an event for each queue that this process opens and closes, in order, one at a time. No lock is held during a
+ * call: a listener may open and close queues itself. It is called by a thread that opens or closes a queue, mostly the
+ * one of the event; what it throws is logged.
  */
 public interface QueueListener {
 
@@ -36,7 +37,7 @@ public interface QueueListener {
     void opened(Path directory, Figures figures);
 
     /**
-     * A queue is about to be closed.
+     * A queue was closed.
      *
      * @param directory where it lies
      */

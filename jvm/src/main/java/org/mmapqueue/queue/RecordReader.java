@@ -1,6 +1,7 @@
 package org.mmapqueue.queue;
 
 import java.io.IOException;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
@@ -27,6 +28,10 @@ public final class RecordReader implements AutoCloseable {
     private long segments;
     /** The last segment that is among those. */
     private long lastSegment = -1;
+    /** Whether the log reader stands before the next record. */
+    private boolean placed;
+    /** A batch that no call uses. Taken under the lock; given back without it. */
+    private final AtomicReference<RecordBatch> spare = new AtomicReference<>();
     private boolean closed;
 
     /**
@@ -47,6 +52,7 @@ public final class RecordReader implements AutoCloseable {
         this.offset = from;
         this.to = to;
         reader.moveTo(browser.locate(from).position());
+        placed = true;
     }
 
     /**
@@ -68,59 +74,122 @@ public final class RecordReader implements AutoCloseable {
     }
 
     /**
-     * Reads records.
+     * Reads records, each into an array of its own.
      *
      * @param maxRecords the most records, at least 1
      * @param maxBytes the most bytes of payload, at least 1; a first record that is larger is read all the same
-     * @param sink gets them, in order; must not call this reader
+     * @param sink gets them, in order
      * @return how many there were; 0 at the end of the range, or when the next one has not been pushed yet
      * @throws OutOfRangeException when the next one is not retained any more
      * @throws CorruptException when the next one is damaged
      * @throws ClosedException when it, or the queue's handle, is closed
      */
-    public synchronized int read(int maxRecords, long maxBytes, RecordSink sink) {
+    public int read(int maxRecords, long maxBytes, RecordSink sink) {
+        return read(maxRecords, maxBytes, true,
+                (number, timestamp, data, start, length, attempts) -> sink.take(number, timestamp, data));
+    }
+
+    /**
+     * Reads records without an allocation for each; see {@link #read(int, long, RecordSink)}.
+     *
+     * @param maxRecords the most records, at least 1
+     * @param maxBytes the most bytes of payload, at least 1; a first record that is larger is read all the same
+     * @param handler gets them, in order, with 0 attempts
+     * @return how many there were; 0 at the end of the range, or when the next one has not been pushed yet
+     */
+    public int read(int maxRecords, long maxBytes, MessageHandler handler) {
+        return read(maxRecords, maxBytes, false, handler);
+    }
+
+    private int read(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
         if (maxRecords < 1 || maxBytes < 1) {
             throw new IllegalArgumentException("maxRecords = " + maxRecords + ", maxBytes = " + maxBytes
                     + "; both must be at least 1");
         }
-        if (closed || gone.getAsBoolean()) {
-            throw new ClosedException("the reader, or the handle of the queue that gave it, is closed");
-        }
         int count = 0;
-        long before = offset;
-        long segment = reader.offset == reader.segmentSize ? reader.segmentId + 1 : reader.segmentId;
-        try {
-            long left = maxBytes;
-            while (count < maxRecords && offset < to && reader.next() && (count == 0 || reader.length <= left)) {
-                if (reader.lost) {
-                    reader.skip();
-                    reader.advance();
-                    offset++;
-                    continue;
+        long bytesLeft = maxBytes;
+        while (true) {
+            RecordBatch batch = fetch(maxRecords - count, bytesLeft, own, count == 0);
+            boolean delivered = false;
+            try {
+                batch.deliver(handler);
+                delivered = true;
+            } finally {
+                if (!delivered) {
+                    goBack(batch.offset(batch.delivered()));
                 }
-                int length = reader.length;
-                byte[] data = sink.room(length);
-                reader.read(data);
-                long number = offset;
-                reader.advance();
-                offset++;
-                count++;
-                left -= length;
-                sink.take(number, reader.timestamp, data, length);
             }
-            return count;
+            count += batch.count();
+            bytesLeft -= batch.bytes();
+            boolean isLast = !batch.isFull();
+            batch.end();
+            spare.lazySet(batch);
+            if (isLast) {
+                return count;
+            }
+        }
+    }
+
+    private synchronized void goBack(long to) {
+        offset = to;
+        placed = false;
+    }
+
+    // Once the caller has records, nothing is raised: the next call meets it.
+    private synchronized RecordBatch fetch(int maxRecords, long maxBytes, boolean own, boolean first) {
+        RecordBatch known = spare.getAcquire();
+        spare.setPlain(null);
+        RecordBatch batch = known == null ? new RecordBatch() : known;
+        batch.begin(own, 0);
+        if (closed || gone.getAsBoolean()) {
+            if (first) {
+                throw new ClosedException("the reader, or the handle of the queue that gave it, is closed");
+            }
+            return batch;
+        }
+        long before = offset;
+        try {
+            if (!placed) {
+                reader.moveTo(browser.locate(offset).position());
+                placed = true;
+            }
+            long segment = reader.offset == reader.segmentSize ? reader.segmentId + 1 : reader.segmentId;
+            try {
+                fill(batch, maxRecords, maxBytes, first);
+            } finally {
+                if (offset > before) {
+                    countSegments(segment, reader.segmentId);
+                }
+            }
         } catch (CorruptException e) {
-            if (count > 0) {
-                return count; // the next call meets it again
+            if (first && batch.count() == 0) {
+                throw lostOr(e);
             }
-            throw lostOr(e);
-        } catch (IOException e) {
-            throw new MmapQueueException("record " + offset + " could not be read: " + e, e);
+        } catch (IOException | RuntimeException e) {
+            if (first && batch.count() == 0) {
+                throw e instanceof RuntimeException unchecked ? unchecked
+                        : new MmapQueueException("record " + offset + " could not be read: " + e, e);
+            }
         } finally {
-            if (offset > before) {
-                countSegments(segment, reader.segmentId);
-            }
             reader.leave();
+        }
+        return batch;
+    }
+
+    private void fill(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
+        while (batch.count() < maxRecords && offset < to && reader.next()) {
+            if (reader.lost) {
+                reader.skip();
+            } else {
+                boolean mustFit = !first || batch.count() > 0;
+                if (mustFit && reader.length > maxBytes - batch.bytes() || !batch.fits(reader.length)) {
+                    return;
+                }
+                reader.read(batch.room(reader.length), batch.start());
+                batch.add(offset, reader.timestamp, reader.length, 0);
+            }
+            reader.advance();
+            offset++;
         }
     }
 

@@ -1,23 +1,16 @@
 package org.mmapqueue.queue;
 
-/** Where a reader puts records: it says into which array, and is told what is there then. */
+/** Takes records that are read without a consumer, each in an array of its own. */
+@FunctionalInterface
 public interface RecordSink {
 
     /**
-     * Asked once for each record, before it is read.
+     * Called once for each record, in order, when its bytes were read and checked. No lock is held: the sink may call
+     * anything, the queue and its handle included. When it throws, this record and those after it count as not read.
      *
-     * @param length the number of its bytes
-     * @return an array that holds at least as many; they are stored from index 0 on
-     */
-    byte[] room(int length);
-
-    /**
-     * Called once for each record, in order, when its bytes have been stored and checked.
-     *
-     * @param offset the record's number in the queue
+     * @param offset the record's offset
      * @param timestampMicros when it was pushed, µs since 1970; 0 when the queue stores no timestamps
-     * @param data what {@link #room} has returned
-     * @param length the number of its bytes
+     * @param data its bytes; the sink's own
      */
-    void take(long offset, long timestampMicros, byte[] data, int length);
+    void take(long offset, long timestampMicros, byte[] data);
 }

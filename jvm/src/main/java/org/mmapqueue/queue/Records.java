@@ -1,16 +1,16 @@
 package org.mmapqueue.queue;
 
+import java.nio.ByteBuffer;
 import java.util.List;
+import java.util.Objects;
 
 /**
- * Payloads that are pushed together: all of them become visible, or none. They need not be in memory at once.
+ * Payloads that are pushed together: all of them become visible, or none.
  *
- * <p>Who pushes them asks for the lengths of all first; then, with the log's end claimed, for the arrays, in ascending
- * order, for each of them maybe several times in a row, and copies each before it asks for the next one. So an array
- * may be used again; but all other pushes wait meanwhile, and a method that uses the queue itself finds it claimed.
- * When there was no room, all is asked for again. What {@link #array} raises is raised to the caller, and nothing is
- * stored; when the batch has gone on in another segment by then, it poisons the writer: payloads that may fail are to be
- * fetched before.
+ * <p>They are fetched before the push takes a lock: first all lengths, then the arrays in ascending order. Each is copied
+ * before the next one is asked for, so an array may be used again. The methods may call anything, the queue included,
+ * and what they raise is raised to the caller of the push: nothing is stored then. The copy takes as much of the heap as
+ * the payloads; {@link #of}, {@link #packed(byte[], int, int[], int)} and {@link #packed(List, int[])} need none.
  */
 public interface Records {
 
@@ -52,29 +52,11 @@ public interface Records {
      * @param from index of its first byte
      * @param length number of bytes
      * @return a batch of one
+     * @throws IndexOutOfBoundsException when the array does not hold it
      */
     static Records single(byte[] array, int from, int length) {
-        return new Records() {
-            @Override
-            public int count() {
-                return 1;
-            }
-
-            @Override
-            public byte[] array(int i) {
-                return array;
-            }
-
-            @Override
-            public int from(int i) {
-                return from;
-            }
-
-            @Override
-            public int length(int i) {
-                return length;
-            }
-        };
+        Objects.checkFromIndexSize(from, length, array.length);
+        return HeapRecords.packed(array, from, new int[] {length}, 1);
     }
 
     /**
@@ -84,28 +66,7 @@ public interface Records {
      * @return a batch of them, in the same order
      */
     static Records of(List<byte[]> payloads) {
-        byte[][] arrays = payloads.toArray(new byte[0][]);
-        return new Records() {
-            @Override
-            public int count() {
-                return arrays.length;
-            }
-
-            @Override
-            public byte[] array(int i) {
-                return arrays[i];
-            }
-
-            @Override
-            public int from(int i) {
-                return 0;
-            }
-
-            @Override
-            public int length(int i) {
-                return arrays[i].length;
-            }
-        };
+        return HeapRecords.of(payloads);
     }
 
     /**
@@ -119,36 +80,19 @@ public interface Records {
      * @throws IllegalArgumentException when the array does not hold them
      */
     static Records packed(byte[] array, int from, int[] lengths, int count) {
-        int[] starts = new int[count];
-        int at = from;
-        for (int i = 0; i < count; i++) {
-            starts[i] = at;
-            if (lengths[i] < 0 || lengths[i] > array.length - at) {
-                throw new IllegalArgumentException("length " + lengths[i] + " of payload " + i
-                        + " does not fit the buffer of " + array.length + " bytes at " + at);
-            }
-            at += lengths[i];
-        }
-        return new Records() {
-            @Override
-            public int count() {
-                return count;
-            }
+        return HeapRecords.packed(array, from, lengths, count);
+    }
 
-            @Override
-            public byte[] array(int i) {
-                return array;
-            }
-
-            @Override
-            public int from(int i) {
-                return starts[i];
-            }
-
-            @Override
-            public int length(int i) {
-                return lengths[i];
-            }
-        };
+    /**
+     * Payloads back to back in buffers, none of them in two; for batches that the heap has no room for, by mapped files.
+     * The buffers must stay as they are until the push returns.
+     *
+     * @param buffers hold them, from position to limit
+     * @param lengths their lengths in bytes
+     * @return a batch of them, in the same order; for one push at a time
+     * @throws IllegalArgumentException when the lengths do not add up to the buffers, one after the other
+     */
+    static Records packed(List<ByteBuffer> buffers, int[] lengths) {
+        return new BufferRecords(buffers, lengths);
     }
 }

@@ -43,7 +43,6 @@ final class Recovery {
     private final List<? extends ConsumerCursors> consumers;
     private final InFlightCutter inFlight;
     private final LogReaderV2 reader;
-    private byte[] payload = new byte[0];
 
     /** Deletes what consumers have noted of records behind the end of the log, and forces that. */
     @FunctionalInterface
@@ -190,10 +189,7 @@ final class Recovery {
         while (true) {
             try {
                 reader.next();
-                if (payload.length < reader.length) {
-                    payload = new byte[reader.length];
-                }
-                reader.read(payload);
+                reader.check();
             } catch (CorruptException e) {
                 LOG.info("{}: the log ends at position {}, offset {}: {}", ring.path(0).getParent(), end.position(),
                         end.nextOffset(), e.getMessage());

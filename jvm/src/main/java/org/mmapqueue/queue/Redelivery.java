@@ -120,7 +120,7 @@ final class Redelivery {
         try {
             find(offset);
             byte[] data = new byte[reader.length];
-            reader.read(data);
+            reader.read(data, 0);
             return new Message(offset, reader.timestamp, data, window.attempts(offset) + 1);
         } finally {
             reader.leave();
@@ -189,6 +189,13 @@ final class Redelivery {
         if (window.state(offset) == Window.OUT) {
             window.unpopped(offset);
             returned.add(0, offset);
+        }
+    }
+
+    /** As {@link #unpop}, of one delivery: nothing when the record was acked or delivered again since. */
+    void release(long offset, int attempts) {
+        if (window.contains(offset) && window.attempts(offset) == attempts) {
+            unpop(offset);
         }
     }
 

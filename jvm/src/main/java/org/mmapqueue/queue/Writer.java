@@ -282,6 +282,11 @@ final class Writer implements Closeable {
         appender.close();
     }
 
+    /** Whether no append can begin any more. */
+    boolean isStopped() {
+        return appender.isClosed();
+    }
+
     /** Stops the threads; forces everything for the last time, unless a force has failed before. */
     @Override
     public void close() throws IOException {

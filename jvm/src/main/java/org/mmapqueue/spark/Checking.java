@@ -5,9 +5,9 @@ import java.util.List;
 
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.queue.MessageHandler;
 import org.mmapqueue.queue.MmapQueue;
 import org.mmapqueue.queue.RecordReader;
-import org.mmapqueue.queue.RecordSink;
 
 /**
  * Reads all records of a queue, which checks them. The queue may be written and read meanwhile; what is reclaimed
@@ -18,24 +18,6 @@ final class Checking {
     private static final long BYTES = 1 << 20;
 
     private Checking() {
-    }
-
-    /** Forgets what it gets: all that counts is that it was whole. */
-    private static final class Nowhere implements RecordSink {
-        private byte[] room = new byte[0];
-
-        @Override
-        public byte[] room(int length) {
-            if (room.length < length) {
-                room = new byte[length];
-            }
-            return room;
-        }
-
-        @Override
-        public void take(long offset, long timestampMicros, byte[] data, int length) {
-            // it was whole
-        }
     }
 
     /**
@@ -56,9 +38,8 @@ final class Checking {
             damage.add(row(partition, e, queue.firstOffset(), queue.endOffset() - 1));
             return damage;
         }
-        RecordSink sink = new Nowhere();
         for (int i = 0; i + 1 < parts.length; i++) {
-            check(partition, queue, parts[i], parts[i + 1], sink, damage);
+            check(partition, queue, parts[i], parts[i + 1], damage);
         }
         return damage;
     }
@@ -74,11 +55,12 @@ final class Checking {
         }
     }
 
-    private static void check(int partition, MmapQueue queue, long from, long to, RecordSink sink,
-            List<Object[]> damage) {
+    private static void check(int partition, MmapQueue queue, long from, long to, List<Object[]> damage) {
+        // All that counts is that it was whole.
+        MessageHandler nothing = (offset, timestamp, buffer, start, length, attempts) -> { };
         long next = from;
         try (RecordReader reader = queue.reader(from, to)) {
-            while (next < to && reader.read(RECORDS, BYTES, sink) > 0) {
+            while (next < to && reader.read(RECORDS, BYTES, nothing) > 0) {
                 next = reader.offset();
             }
         } catch (CorruptException e) {

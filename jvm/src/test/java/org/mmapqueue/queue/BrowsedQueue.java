@@ -240,7 +240,7 @@ final class BrowsedQueue implements Browser.Source, AutoCloseable {
             assertEquals(number < log.size(), walker.next());
             if (number < log.size()) {
                 byte[] data = new byte[walker.length];
-                walker.read(data);
+                walker.read(data, 0);
                 assertArrayEquals(log.get(number).data(), data, "record " + number);
             }
         } catch (IOException e) {

@@ -221,20 +221,25 @@ class PushPopContractTest extends ContractTest {
                     }));
             assertEquals("handler", thrown.getMessage());
         }
-        assertEquals(0, queue.consumer().readOffset());
+        assertEquals(1, queue.consumer().size());
         Payload.assertMessages(0, List.of(payload), Payload.drain(queue));
     }
 
     @Test
-    void aHandlerMayPushAndMayNotPopFromItsConsumer() {
+    void aHandlerMayPushPopAndAck() {
         queue.push(new byte[1]);
         assertTrue(queue.consumer()
                 .poll((offset, timestamp, buffer, start, length, attempts) -> queue.push(new byte[2])));
-        assertThrows(IllegalStateException.class,
-                () -> queue.consumer().poll((offset, timestamp, buffer, start, length, attempts) -> queue.poll()));
-        assertThrows(IllegalStateException.class,
-                () -> queue.consumer().poll((offset, timestamp, buffer, start, length, attempts) -> queue.ack(0)));
-        Payload.assertMessages(1, List.of(new byte[2]), Payload.drain(queue));
+        queue.push(new byte[3]);
+        List<Message> inner = new ArrayList<>();
+        assertTrue(queue.consumer().poll((offset, timestamp, buffer, start, length, attempts) -> {
+            inner.add(queue.poll());
+            queue.ack(2);
+            inner.add(new Message(offset, timestamp, Arrays.copyOfRange(buffer, start, start + length), attempts));
+        }));
+        Payload.assertMessages(2, List.of(new byte[3]), inner.subList(0, 1));
+        Payload.assertMessages(1, List.of(new byte[2]), inner.subList(1, 2));
+        assertEquals(3, queue.consumer().committedOffset());
     }
 
     @Test

@@ -66,18 +66,12 @@ class RecordReaderTest {
         }
     }
 
-    /** Keeps what it is given, and how much room was asked for. */
+    /** Keeps what it is given. */
     private static final class Kept implements RecordSink {
         private final List<Message> messages = new ArrayList<>();
 
         @Override
-        public byte[] room(int length) {
-            return new byte[length];
-        }
-
-        @Override
-        public void take(long offset, long timestampMicros, byte[] data, int length) {
-            assertEquals(data.length, length);
+        public void take(long offset, long timestampMicros, byte[] data) {
             messages.add(new Message(offset, timestampMicros, data, 0));
         }
 

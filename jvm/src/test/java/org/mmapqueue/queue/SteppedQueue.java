@@ -106,8 +106,8 @@ public final class SteppedQueue implements AutoCloseable {
     /** Pops at most {@code most} records. */
     public List<Message> pop(String name, int most) {
         List<Message> popped = new ArrayList<>();
-        core.poll(consumer(name), most, Long.MAX_VALUE, (offset, timestamp, buffer, start, length, attempts) ->
-                popped.add(Message.of(offset, timestamp, buffer, start, length, attempts)));
+        core.poll(consumer(name), most, Long.MAX_VALUE, true, (offset, timestamp, data, start, length, attempts) ->
+                popped.add(new Message(offset, timestamp, data, attempts)));
         return popped;
     }
 

@@ -8,11 +8,11 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-import org.mmapqueue.queue.RecordSink;
+import org.mmapqueue.queue.RecordReader;
 import org.mmapqueue.spark.common.RecordSchema;
 
 /** The rows of a batch while they are read: takes records, drops those that do not count. For one thread. */
-final class BatchRows implements RecordSink {
+final class BatchRows {
     private static final int ROWS = 4096;
     private static final byte[] NO_BYTES = new byte[0];
 
@@ -22,7 +22,6 @@ final class BatchRows implements RecordSink {
     private final long[] timestamps;
     private final RecordColumn.Timestamps timestampColumn;
     private final ColumnarBatch batch;
-    private byte[] unwanted = NO_BYTES;
     private long left;
     private int rows;
     private long records;
@@ -89,19 +88,20 @@ final class BatchRows implements RecordSink {
         records += count;
     }
 
-    @Override
-    public byte[] room(int length) {
-        if (values != null) {
-            return length == 0 ? NO_BYTES : new byte[length];
-        }
-        if (unwanted.length < length) {
-            unwanted = new byte[Math.max(length, 2 * unwanted.length)];
-        }
-        return unwanted;
+    /**
+     * Takes records of a reader, at most {@link #room}.
+     *
+     * @param maxBytes the most bytes of payload
+     * @return how many there were
+     */
+    int take(RecordReader reader, long maxBytes) {
+        return values != null
+                ? reader.read(room(), maxBytes, (offset, timestamp, data) -> take(offset, timestamp, data, data.length))
+                : reader.read(room(), maxBytes, (offset, timestamp, buffer, start, length, attempts) ->
+                        take(offset, timestamp, NO_BYTES, length));
     }
 
-    @Override
-    public void take(long offset, long timestampMicros, byte[] data, int length) {
+    private void take(long offset, long timestampMicros, byte[] data, int length) {
         records++;
         bytes += length;
         if (!conditions.accept(timestampMicros)) {

@@ -66,7 +66,7 @@ final class StoredRecords implements RecordSource {
         }
         waitedNanos += permits.acquire();
         try {
-            return reader.read(rows.room(), BATCH_BYTES, rows);
+            return rows.take(reader, BATCH_BYTES);
         } finally {
             permits.release();
             next = reader.offset();

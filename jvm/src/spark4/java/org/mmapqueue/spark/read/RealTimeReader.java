@@ -50,14 +50,9 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
         }
 
         @Override
-        public byte[] room(int length) {
-            return new byte[length];
-        }
-
-        @Override
-        public void take(long offset, long timestampMicros, byte[] data, int length) {
+        public void take(long offset, long timestampMicros, byte[] data) {
             timestamp = timestampMicros;
-            bytes += length;
+            bytes += data.length;
             row = new Object[columns.length];
             for (int i = 0; i < columns.length; i++) {
                 row[i] = switch (columns[i]) {
