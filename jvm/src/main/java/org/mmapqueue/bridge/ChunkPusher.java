@@ -43,6 +43,9 @@ final class ChunkPusher {
             if (pushed == 0 && !(refused instanceof FullException)) {
                 throw refused;
             }
+            if (refused != null && refused.getCause() instanceof InterruptedException) {
+                Thread.currentThread().interrupt(); // the next call that may wait throws it
+            }
             return pushed;
         } catch (ClosedException e) {
             return Status.CLOSED;
@@ -64,7 +67,7 @@ final class ChunkPusher {
             refused = e;
             return 0;
         } catch (InterruptedException e) {
-            refused = new FullException("interrupted");
+            refused = interrupted(e);
             return 0;
         }
         int half = count / 2;
@@ -83,8 +86,16 @@ final class ChunkPusher {
         try {
             queue.pushBatch(payload, start, new int[] {lengths[first]}, 1, Duration.ofMillis(waitMillis));
             return 1;
-        } catch (FullException | InterruptedException e) {
+        } catch (InterruptedException e) {
+            refused = interrupted(e);
+            return 0;
+        } catch (FullException e) {
             return 0;
         }
+    }
+
+    /** What a push that was interrupted throws: the one who waits is not told that there was no room. */
+    static MmapQueueException interrupted(InterruptedException cause) {
+        return new MmapQueueException("the push was interrupted in the JVM, before anything was stored", cause);
     }
 }

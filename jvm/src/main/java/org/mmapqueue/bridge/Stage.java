@@ -70,7 +70,8 @@ public final class Stage {
      * @param waitMillis how long to wait for room
      * @param sync 1 to return only when it is on the disk
      * @return the record's offset, or {@link Status#FULL} or {@link Status#CLOSED}
-     * @throws MmapQueueException as {@link MmapQueue#push(byte[])} does
+     * @throws MmapQueueException as {@link MmapQueue#push(byte[])} does, and
+     *     when the thread is interrupted
      */
     public synchronized long push(int call, int length, int waitMillis, int sync) {
         if (call == lastCall) {
@@ -90,7 +91,8 @@ public final class Stage {
      * @param from the first of them to push
      * @param waitMillis how long to wait for room for one, where there is room for none
      * @return how many were pushed, 0 for none within the time; or {@link Status#CLOSED}
-     * @throws MmapQueueException as {@link MmapQueue#push(byte[])} does, and only for the first record of the call
+     * @throws MmapQueueException as {@link MmapQueue#push(byte[])} does, and only for the first record of the call, and
+     *     when the thread is interrupted
      */
     public synchronized long pushMany(int call, int bytes, int count, int from, int waitMillis) {
         if (call == lastCall) {
@@ -144,7 +146,8 @@ public final class Stage {
      * @param waitMillis how long to wait for room
      * @param sync 1 to return only when it is on the disk
      * @return the first record's offset, or {@link Status#FULL} or {@link Status#CLOSED}
-     * @throws MmapQueueException as {@link MmapQueue#pushBatch(java.util.List)} does
+     * @throws MmapQueueException as {@link MmapQueue#pushBatch(java.util.List)} does, and
+     *     when the thread is interrupted
      */
     public synchronized long pushLoaded(int call, int waitMillis, int sync) {
         if (call == lastCall) {
@@ -172,7 +175,8 @@ public final class Stage {
      * @param producer who pushes
      * @param sequence the batch's number
      * @return the first record's offset, or {@link Status#DONE}, {@link Status#FULL} or {@link Status#CLOSED}
-     * @throws MmapQueueException as {@link MmapQueue#pushOnce(String, long, Records, Duration, boolean)} does
+     * @throws MmapQueueException as {@link MmapQueue#pushOnce(String, long, Records, Duration, boolean)} does, and
+     *     when the thread is interrupted
      */
     public synchronized long pushLoadedOnce(int call, int waitMillis, int sync, String producer, long sequence) {
         if (call == lastCall) {
@@ -184,7 +188,9 @@ public final class Stage {
                     Duration.ofMillis(waitMillis), sync != 0);
             answer = offset < 0 ? Status.DONE : offset;
             unload();
-        } catch (FullException | InterruptedException e) {
+        } catch (InterruptedException e) {
+            throw ChunkPusher.interrupted(e);
+        } catch (FullException e) {
             answer = Status.FULL;
         } catch (ClosedException e) {
             answer = Status.CLOSED;
@@ -195,7 +201,9 @@ public final class Stage {
     private long pushLoadedBatch(int waitMillis) {
         try {
             return queue.pushBatch(payload, 0, lengths, loadedCount, Duration.ofMillis(waitMillis));
-        } catch (FullException | InterruptedException e) {
+        } catch (InterruptedException e) {
+            throw ChunkPusher.interrupted(e);
+        } catch (FullException e) {
             return Status.FULL;
         } catch (ClosedException e) {
             return Status.CLOSED;
@@ -211,7 +219,8 @@ public final class Stage {
      * @param maxBytes the most bytes of payload; one record is given whatever its size
      * @param waitMillis how long to wait for the first
      * @return how many there are in the stage, or {@link Status#EMPTY} or {@link Status#CLOSED}
-     * @throws MmapQueueException as {@link org.mmapqueue.queue.Consumer#popBatch} does
+     * @throws MmapQueueException as {@link org.mmapqueue.queue.Consumer#popBatch} does, and
+     *     when the thread is interrupted
      */
     public synchronized long pop(int call, int consumer, int maxRecords, int maxBytes, int waitMillis) {
         if (call == lastCall) {
@@ -224,7 +233,7 @@ public final class Stage {
         } catch (ClosedException e) {
             return answered(call, Status.CLOSED);
         } catch (InterruptedException e) {
-            // Nothing was popped, and the wait is short anyway.
+            throw new MmapQueueException("the pop was interrupted in the JVM, before anything was popped", e);
         } catch (MmapQueueException e) {
             // What the sink has is popped; the next call meets the error again.
             if (sink.isEmpty()) {
@@ -330,8 +339,7 @@ public final class Stage {
         } catch (FullException e) {
             return waitMillis == 0 ? Status.FULL : pushWaiting(from, length, wait);
         } catch (InterruptedException e) {
-            // The wait is short anyway; the caller asks again for as long as he likes.
-            return Status.FULL;
+            throw ChunkPusher.interrupted(e);
         } catch (ClosedException e) {
             return Status.CLOSED;
         }
@@ -340,7 +348,9 @@ public final class Stage {
     private long pushWaiting(int from, int length, Duration wait) {
         try {
             return queue.push(ByteBuffer.wrap(payload, from, length), wait);
-        } catch (FullException | InterruptedException e) {
+        } catch (InterruptedException e) {
+            throw ChunkPusher.interrupted(e);
+        } catch (FullException e) {
             return Status.FULL;
         } catch (ClosedException e) {
             return Status.CLOSED;

@@ -8,18 +8,20 @@ public final class Closing {
     private Closing() {
     }
 
-    /** Closes in the order given, nulls left out; raises the first failure, with the others suppressed. */
+    /**
+     * Closes in the order given, nulls left out. Throws the first failure, an Error too, with the others suppressed.
+     */
     public static void all(Closeable... things) throws IOException {
-        Exception failure = null;
+        Throwable failure = null;
         for (Closeable thing : things) {
             try {
                 if (thing != null) {
                     thing.close();
                 }
-            } catch (IOException | RuntimeException e) {
+            } catch (IOException | RuntimeException | Error e) {
                 if (failure == null) {
                     failure = e;
-                } else {
+                } else if (failure != e) {
                     failure.addSuppressed(e);
                 }
             }
@@ -28,6 +30,9 @@ public final class Closing {
             throw e;
         }
         if (failure instanceof RuntimeException e) {
+            throw e;
+        }
+        if (failure instanceof Error e) {
             throw e;
         }
     }

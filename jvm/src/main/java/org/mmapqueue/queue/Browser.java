@@ -181,6 +181,11 @@ final class Browser implements Closeable {
         return call(log::first);
     }
 
+    /** The log's end. */
+    Place locateEnd() {
+        return call(() -> new Place(log.next(), log.end()));
+    }
+
     /** Where the oldest record that is retained begins; the log's end when none is. */
     Place locateFirst() {
         return call(() -> log.goTo(log.first()) ? log.place() : new Place(log.next(), log.end()));
@@ -217,7 +222,7 @@ final class Browser implements Closeable {
      */
     Place locateTime(long micros) {
         Place place = placeOfTime(micros);
-        return place != null ? place : call(() -> new Place(log.next(), log.end()));
+        return place != null ? place : locateEnd();
     }
 
     /**
@@ -278,7 +283,9 @@ final class Browser implements Closeable {
             LongStream.Builder bounds = LongStream.builder().add(from);
             long last = from;
             long end = log.estimate(to);
-            for (long at = log.estimate(from) + bytes; at < end; at += bytes) {
+            long at = log.estimate(from);
+            while (bytes < end - at) { // so that no sum overflows
+                at += bytes;
                 long bound = log.numberNear(at, bytes < geometry.segmentSize());
                 if (bound > last && bound < to) {
                     bounds.add(bound);

@@ -388,15 +388,15 @@ final class ConsumerCore implements Closeable {
     }
 
     /** Goes to a place; false when it has been reclaimed meanwhile. */
-    boolean seek(long position, Registry registry) {
+    boolean seek(Browser.Place place, Registry registry) {
         return claimed(() -> {
             checkUsable();
-            // In this order: a place can be looked at in peace once it is the consumer's.
-            if (!registry.move(cursors, position)) {
+            if (!registry.move(cursors, place.position())) {
                 return false;
             }
-            committed = position;
-            standAt(position, log.offsetAt(position));
+            // Nothing is looked up from here on: what failed now would leave the cursors ahead of what is in memory.
+            committed = place.position();
+            standAt(place.position(), place.offset());
             return true;
         });
     }

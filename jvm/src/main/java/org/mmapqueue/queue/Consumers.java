@@ -226,7 +226,7 @@ final class Consumers implements Closeable {
         boolean moved = false;
         while (!moved) {
             // When the writer has reclaimed it meanwhile: once more, which finds another place, or says what is left.
-            moved = core.seek(log.find(place), registry);
+            moved = core.seek(log.locate(place), registry);
         }
     }
 

@@ -62,6 +62,45 @@ final class Leases {
         attempts[next] = times;
     }
 
+    /**
+     * Ends the lease of a record that was popped for the given time, if there is one. It is looked for from the newest
+     * run on. An empty run may stay: one whose {@link #from} is above its {@link #to}.
+     */
+    void cancel(long offset, int times) {
+        for (int index = size - 1; index >= 0; index--) {
+            int run = at(index);
+            if (attempts[run] == times && offset >= from[run] && offset <= to[run]) {
+                if (offset == to[run]) {
+                    to[run]--;
+                } else if (offset == from[run]) {
+                    from[run]++;
+                } else {
+                    split(index, offset);
+                }
+                return;
+            }
+        }
+    }
+
+    // Into the records before the offset and those after it; both keep their end.
+    private void split(int index, long offset) {
+        if (size == ends.length) {
+            grow();
+        }
+        for (int above = size++; above > index; above--) {
+            copy(at(above - 1), at(above));
+        }
+        to[at(index)] = offset - 1;
+        from[at(index + 1)] = offset + 1;
+    }
+
+    private void copy(int source, int target) {
+        ends[target] = ends[source];
+        from[target] = from[source];
+        to[target] = to[source];
+        attempts[target] = attempts[source];
+    }
+
     /** When the first run's time is over. */
     long end() {
         return ends[head];

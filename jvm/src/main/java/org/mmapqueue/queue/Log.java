@@ -98,11 +98,16 @@ final class Log implements Browser.Source, Closeable {
 
     /** The position of a place; of one that is said by a number or a time, when there is such a record. */
     long find(StartAt place) {
+        return place.kind() == StartAt.Kind.LATEST ? end() : locate(place).position();
+    }
+
+    /** As {@link #find}, with the offset of the record that begins there. */
+    Browser.Place locate(StartAt place) {
         return switch (place.kind()) {
-            case EARLIEST -> browser().locateFirst().position();
-            case LATEST -> end();
-            case OFFSET -> browser().locate(place.value()).position();
-            case TIMESTAMP -> browser().locateTime(place.value()).position();
+            case EARLIEST -> browser().locateFirst();
+            case LATEST -> browser().locateEnd();
+            case OFFSET -> browser().locate(place.value());
+            case TIMESTAMP -> browser().locateTime(place.value());
             case COMMITTED -> throw new IllegalArgumentException("committed is a place of a consumer, not of the log");
         };
     }

@@ -358,11 +358,14 @@ public final class MmapQueue implements AutoCloseable {
     }
 
     static long nanos(Duration timeout) {
+        if (timeout.isNegative()) {
+            return 0;
+        }
         try {
             // Half of the range: a deadline of now + timeout must not overflow.
             return Math.min(timeout.toNanos(), Long.MAX_VALUE / 2);
         } catch (ArithmeticException e) {
-            return timeout.isNegative() ? 0 : Long.MAX_VALUE / 2;
+            return Long.MAX_VALUE / 2;
         }
     }
 

@@ -79,11 +79,20 @@ final class QueueCore {
         return new QueueOpener(config, storage).open();
     }
 
-    private QueueCore started() {
-        if (writer != null) {
-            writer.start();
+    /** Starts the threads. When one can not be started, the queue is closed again. */
+    QueueCore started() {
+        boolean done = false;
+        try {
+            if (writer != null) {
+                writer.start();
+            }
+            done = true;
+            return this;
+        } finally {
+            if (!done) {
+                close();
+            }
         }
-        return this;
     }
 
     Settings settings() {

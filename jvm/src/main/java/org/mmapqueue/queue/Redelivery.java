@@ -129,8 +129,12 @@ final class Redelivery {
 
     /** The record that was due has been popped. */
     void popped(long offset) {
+        int before = window.attempts(offset);
         returned.remove();
         window.poppedAgain(offset);
+        if (window.attempts(offset) == before) {
+            leases.cancel(offset, before); // attempts are not counted any further, and tell no deliveries apart
+        }
         lease(offset);
     }
 
@@ -187,6 +191,7 @@ final class Redelivery {
     /** Takes a record back that nobody has got, though it was popped. */
     void unpop(long offset) {
         if (window.state(offset) == Window.OUT) {
+            leases.cancel(offset, window.attempts(offset)); // the next delivery will be of as many attempts
             window.unpopped(offset);
             returned.add(0, offset);
         }

@@ -316,13 +316,19 @@ final class Registry implements Closeable {
             cursors.committed(position);
             return true;
         }
+        boolean moved = false;
         cursors.committed(position);
-        if (!announced(position)) {
-            cursors.committed(before);
-            return false;
+        try {
+            moved = announced(position);
+        } finally {
+            if (!moved) {
+                cursors.committed(before);
+            }
         }
-        cursors.reading(position);
-        return true;
+        if (moved) {
+            cursors.reading(position);
+        }
+        return moved;
     }
 
     /** Raises ConfigException when a consumer is the only one. */

@@ -44,7 +44,8 @@ final class Retained {
             first = Math.max(first, geometry.segmentOf(Math.max(0, end - bytes)));
         }
         if (millis > 0) {
-            first = firstSince((clock.millis() - millis) * 1000, first, geometry.segmentOfEnd(end));
+            // No record is older than 1970: a period that reaches back before that retains all.
+            first = firstSince(Math.max(0, clock.millis() - millis) * 1000, first, geometry.segmentOfEnd(end));
         }
         return Math.min(slowest, Math.max(intact, geometry.position(first, 0)));
     }

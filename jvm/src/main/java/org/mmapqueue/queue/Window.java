@@ -82,12 +82,12 @@ final class Window {
         return records[at(offset)] & MOST_ATTEMPTS;
     }
 
-    /** Takes the next record in. */
+    /** Takes the next record in; more attempts than two bytes hold are counted as the most that they hold. */
     void add(int state, int attempts) {
         if (next - first == records.length) {
             grow();
         }
-        records[at(next++)] = packed(state, attempts);
+        records[at(next++)] = packed(state, Math.min(MOST_ATTEMPTS, attempts));
         if (state != OUT) {
             count(state, 1);
         }

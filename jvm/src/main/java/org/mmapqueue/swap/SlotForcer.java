@@ -2,7 +2,6 @@ package org.mmapqueue.swap;
 
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.BitSet;
 import java.util.List;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -23,11 +22,11 @@ final class SlotForcer {
     private final ReentrantLock lock;
     private final Condition changed;
     /** Ring slots whose files were deleted and have not been made again; guarded by the lock, as the next one. */
-    private final BitSet discarded = new BitSet();
+    private final SlotSet discarded = new SlotSet();
     /** Ring slots whose files have been forced as a whole by this process: their length is on the disk. */
-    private final BitSet lengthForced = new BitSet();
+    private final SlotSet lengthForced = new SlotSet();
     /** Ring slots that this process has given to a segment; likewise. */
-    private final BitSet known = new BitSet();
+    private final SlotSet known = new SlotSet();
     /** Ring slots that are being forced, each as often as that is, without a pin; likewise. */
     private final List<Integer> unheld = new ArrayList<>();
     /** There may be files whose directory entries have not been forced; an earlier process may have left some, too. */
@@ -52,19 +51,19 @@ final class SlotForcer {
      * @return whether this process has found its file, and does so for the first time
      */
     boolean taken(int number, boolean isNewFile) {
-        boolean isFound = !isNewFile && !known.get(number) && !lengthForced.get(number);
+        boolean isFound = !isNewFile && !known.contains(number) && !lengthForced.contains(number);
         if (isNewFile) {
             newFiles = true;
-            lengthForced.clear(number);
+            lengthForced.remove(number);
         }
-        known.set(number);
-        discarded.clear(number);
+        known.add(number);
+        discarded.remove(number);
         return isFound;
     }
 
     /** The slot's file has got its length on the disk; with the lock. */
     void lengthForced(int number) {
-        lengthForced.set(number);
+        lengthForced.add(number);
     }
 
     /** Whether the slot's file is being forced, and nothing but this tells; with the lock. */
@@ -74,7 +73,7 @@ final class SlotForcer {
 
     /** The slot's file has been deleted; with the lock. */
     void discarded(int number) {
-        discarded.set(number);
+        discarded.add(number);
     }
 
     /** As {@link Swapper#forceEntries}. */
@@ -113,12 +112,12 @@ final class SlotForcer {
         try {
             slot = slots.of(id);
             if (slot != null && (slot.filling || slot.preparedId > id
-                    || slot.segment != null && slot.segment.id() > id) || discarded.get(number)) {
+                    || slot.segment != null && slot.segment.id() > id) || discarded.contains(number)) {
                 return true; // acked by all, and its slot given to a later one or to nobody
             }
             boolean held = slot != null && slot.file.isMapped();
             // A file system may grow a file on the disk only as far as its pages have got there.
-            isWhole = !held || !lengthForced.get(number);
+            isWhole = !held || !lengthForced.contains(number);
             forcing = held ? slot.file.forcing(isWhole) : null;
             if (held) {
                 slot.pins++;
@@ -143,7 +142,7 @@ final class SlotForcer {
             lock.lock();
             try {
                 if (done) {
-                    lengthForced.set(number);
+                    lengthForced.add(number);
                 }
                 if (forcing != null) {
                     slot.forcing--;

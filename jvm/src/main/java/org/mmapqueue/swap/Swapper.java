@@ -49,7 +49,7 @@ public final class Swapper implements SegmentForcer, Closeable {
     private final Unmapper unmapper = new Unmapper(lock, changed);
     private final SlotTable slots;
     private final SlotForcer forcer;
-    private final FilledFiles filled;
+    private final FilledFiles filled = new FilledFiles();
     private long lastEntered = -1;
     private volatile boolean full;
 
@@ -68,7 +68,6 @@ public final class Swapper implements SegmentForcer, Closeable {
         this.writable = writable;
         this.slots = new SlotTable(ring, !writable, changed, unmapper);
         this.forcer = new SlotForcer(ring, slots, lock, changed);
-        this.filled = new FilledFiles(geometry.capacity());
         this.displacement = new Displacement(max, slots::keyOf, scopes);
     }
 

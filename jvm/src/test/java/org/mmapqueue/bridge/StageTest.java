@@ -3,6 +3,7 @@ package org.mmapqueue.bridge;
 import static java.nio.charset.StandardCharsets.UTF_8;
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -11,16 +12,22 @@ import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
 
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.TooLargeException;
 
 /** What moves through a stage, and that a call that comes twice counts once. */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class StageTest {
     private static final int SIZE = 1 << 16;
     private static final String SMALL =
@@ -113,6 +120,63 @@ class StageTest {
         assertEquals(2, stage.pop(6, consumer, 1, 1, 0));
         assertRecords(List.of(record("one"), record("one")), read(2));
         assertEquals(6, queue.size(consumer));
+    }
+
+    private static void assertInterrupted(Executable call) {
+        Thread.currentThread().interrupt();
+        MmapQueueException told = assertThrows(MmapQueueException.class, call);
+        assertTrue(told.getMessage().contains("interrupted"), told.getMessage());
+        assertTrue(told.getCause() instanceof InterruptedException);
+        assertFalse(Thread.interrupted(), "the exception has told of it");
+    }
+
+    /** An interrupt is no lack of room and no lack of records. */
+    @Test
+    void anInterruptIsToldAndNothingIsPushedOrPopped() {
+        write(List.of(record("one")));
+        assertInterrupted(() -> stage.push(1, 3, 0, 1));
+        assertInterrupted(() -> stage.pushMany(2, 3, 1, 0, 0));
+        assertEquals(0, stage.load(3, 1, 3, 1));
+        assertInterrupted(() -> stage.pushLoaded(4, 0, 1));
+        assertInterrupted(() -> stage.pushLoadedOnce(5, 0, 0, "p", 1));
+        write(records(2, 5));
+        assertEquals(0, stage.load(6, 1, 10, 2));
+        assertInterrupted(() -> stage.pushLoaded(7, 0, 0));
+        assertEquals(0, queue.size(consumer));
+        assertEquals(0, stage.pushLoaded(8, 0, 0));
+        assertInterrupted(() -> stage.pop(9, consumer, 2, 100, 0));
+        assertEquals(2, queue.size(consumer));
+        assertEquals(2, stage.pop(10, consumer, 2, 100, 0));
+    }
+
+    /** It comes while the push waits, and at the same time there is room for none. */
+    @Test
+    void anInterruptOfAWaitForRoomIsTold() throws InterruptedException {
+        write(records(16, 3000));
+        long answer = 1;
+        while (answer > 0) {
+            answer = stage.pushMany(++call, 16 * 3000, 16, 0, 0);
+        }
+        assertInterruptedWhileItWaits(() -> stage.pushMany(++call, 16 * 3000, 16, 0, 60_000));
+        write(records(1, 3000));
+        assertInterruptedWhileItWaits(() -> stage.push(++call, 3000, 60_000, 0));
+    }
+
+    private static void assertInterruptedWhileItWaits(Executable push) throws InterruptedException {
+        FutureTask<MmapQueueException> told =
+                new FutureTask<>(() -> assertThrows(MmapQueueException.class, push));
+        Thread pushing = new Thread(told);
+        pushing.setDaemon(true);
+        pushing.start();
+        while (pushing.getState() != Thread.State.TIMED_WAITING) {
+            Thread.sleep(1);
+        }
+        pushing.interrupt();
+        try {
+            assertTrue(told.get().getCause() instanceof InterruptedException);
+        } catch (ExecutionException e) {
+            throw new AssertionError(e.getCause());
+        }
     }
 
     @Test

@@ -14,13 +14,16 @@ import org.junit.jupiter.api.Test;
 class ClosingTest {
     private final List<Integer> closed = new ArrayList<>();
 
-    private Closeable each(int number, Exception failure) {
+    private Closeable each(int number, Throwable failure) {
         return () -> {
             closed.add(number);
             if (failure instanceof IOException e) {
                 throw e;
             }
             if (failure instanceof RuntimeException e) {
+                throw e;
+            }
+            if (failure instanceof Error e) {
                 throw e;
             }
         };
@@ -42,6 +45,24 @@ class ClosingTest {
         RuntimeException first = new IllegalStateException("first");
         assertSame(first, assertThrows(IllegalStateException.class,
                 () -> Closing.all(each(1, first), each(2, new IOException("second")))));
+        assertEquals(List.of(1, 2), closed);
+    }
+
+    @Test
+    void anErrorSkipsNothing() {
+        Error first = new OutOfMemoryError("first");
+        IOException second = new IOException("second");
+        assertSame(first, assertThrows(OutOfMemoryError.class,
+                () -> Closing.all(each(1, first), each(2, second), each(3, null))));
+        assertSame(second, first.getSuppressed()[0]);
+        assertEquals(List.of(1, 2, 3), closed);
+    }
+
+    /** The JVM raises one and the same OutOfMemoryError again and again when it has no room for another one. */
+    @Test
+    void theSameErrorMayComeTwice() {
+        Error same = new OutOfMemoryError("same");
+        assertSame(same, assertThrows(OutOfMemoryError.class, () -> Closing.all(each(1, same), each(2, same))));
         assertEquals(List.of(1, 2), closed);
     }
 

@@ -122,6 +122,25 @@ class AttemptsSurviveCloseTest {
         assertFalse(Files.exists(inFlight("default")), "nothing is in flight");
     }
 
+    /** Two bytes hold 14 bits of attempts: the count stays at the most that they hold, and changes nothing else. */
+    @Test
+    void attemptsBeyondWhatIsCountedSurviveACloseAndCanBeNacked() {
+        Consumer consumer = queue.consumer();
+        for (int i = 0; i < 16_390; i++) {
+            assertEquals(0, consumer.pop().offset());
+            consumer.nack(0);
+        }
+        queue.close();
+        open();
+        Consumer again = queue.consumer();
+        assertEquals(16_384, again.pop().attempts());
+        assertEquals(1, again.unacked());
+        again.nack(0);
+        assertEquals(0, again.pop().offset());
+        again.nack(0);
+        assertEquals(0, again.peek().offset());
+    }
+
     @Test
     void aCrashForgets() {
         work(queue.consumer());

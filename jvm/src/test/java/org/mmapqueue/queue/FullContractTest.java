@@ -12,10 +12,24 @@ import java.util.List;
 
 import org.junit.jupiter.api.Test;
 
+import org.mmapqueue.errors.EmptyException;
 import org.mmapqueue.errors.FullException;
 
 @ForEverySetup
 class FullContractTest extends ContractTest {
+
+    /** A deadline before the clock's own range must not wrap into the far future. */
+    @Test
+    void aNegativeTimeoutDoesNotWait() throws Exception {
+        for (Duration timeout : List.of(Duration.ofNanos(Long.MIN_VALUE), Duration.ofSeconds(Long.MIN_VALUE),
+                Duration.ofNanos(-1))) {
+            Waiting.start(() -> assertThrows(EmptyException.class, () -> queue.pop(timeout))).result();
+        }
+        fill();
+        for (Duration timeout : List.of(Duration.ofNanos(Long.MIN_VALUE), Duration.ofNanos(-1))) {
+            Waiting.start(() -> assertThrows(FullException.class, () -> queue.push(setup.tenth(1), timeout))).result();
+        }
+    }
 
     @Test
     void aFullQueueRefusesAtOnceAndKeepsWhatItHas() {

@@ -56,6 +56,73 @@ class LeasesTest {
         assertTrue(leases.isEmpty());
     }
 
+    private static void assertRuns(Leases leases, long[]... expected) {
+        for (long[] each : expected) {
+            while (leases.from() > leases.to()) {
+                leases.remove();
+            }
+            assertEquals(each[0], leases.from());
+            assertEquals(each[1], leases.to());
+            assertEquals(each[2], leases.attempts());
+            leases.remove();
+        }
+        assertTrue(leases.isEmpty() || leases.from() > leases.to());
+    }
+
+    @Test
+    void aLeaseThatIsCancelledIsTakenOutOfItsRun() {
+        Leases leases = new Leases(6400);
+        for (int i = 0; i < 10; i++) {
+            leases.add(0, i, 1);
+        }
+        for (int i = 20; i < 23; i++) {
+            leases.add(0, i, 2);
+        }
+        leases.cancel(0, 1);
+        leases.cancel(9, 1);
+        leases.cancel(4, 1);
+        leases.cancel(5, 1);
+        leases.cancel(21, 2);
+        leases.cancel(22, 1); // of another delivery
+        leases.cancel(40, 1);
+        assertRuns(leases, new long[] {1, 3, 1}, new long[] {6, 8, 1}, new long[] {20, 20, 2}, new long[] {22, 22, 2});
+    }
+
+    /** Splits make the table grow, wherever it begins. */
+    @ParameterizedTest
+    @CsvSource({"0", "5", "13", "15"})
+    void everySecondOfManyIsCancelled(int taken) {
+        Leases leases = new Leases(6400);
+        for (int i = 0; i < taken; i++) {
+            leases.add(0, 10_000 - 2L * i, 1);
+            leases.remove();
+        }
+        for (int i = 0; i < 100; i++) {
+            leases.add(0, i, 1);
+        }
+        for (int i = 98; i > 0; i -= 2) {
+            leases.cancel(i, 1);
+        }
+        leases.cancel(0, 1);
+        long[][] odd = new long[50][];
+        for (int i = 0; i < 50; i++) {
+            odd[i] = new long[] {2 * i + 1, 2 * i + 1, 1};
+        }
+        assertRuns(leases, odd);
+    }
+
+    @Test
+    void aCancelledLastRunIsGoneOnWith() {
+        Leases leases = new Leases(6400);
+        leases.add(0, 7, 1);
+        leases.cancel(7, 1);
+        leases.add(500, 7, 1);
+        leases.add(500, 8, 1);
+        assertRuns(leases, new long[] {7, 8, 1});
+        leases.add(600, 9, 1);
+        assertTrue(leases.end() >= 7000);
+    }
+
     @Test
     void clearedItBeginsAnew() {
         Leases leases = new Leases(100);

@@ -27,6 +27,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.DiskStorage;
 
 /** One process writes a directory; one process owns a consumer. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -168,6 +169,15 @@ class LockTest {
             Files.writeString(file, String.format("%-19d%n", child.pid()));
             assertLocked(child.pid());
         }
+    }
+
+    /** A thread that can not be started, here since it runs already, as one for which there is no memory. */
+    @Test
+    void aQueueWhoseThreadsCanNotBeStartedIsNotLeftLocked() {
+        QueueCore core = QueueCore.open(config(directory()), DiskStorage.INSTANCE);
+        core.writer().housekeeper().start();
+        assertThrows(IllegalThreadStateException.class, core::started);
+        MmapQueue.open(config(directory())).close();
     }
 
     @Test

@@ -263,6 +263,7 @@ class RecordReaderTest {
         assertEquals(all, sum);
         assertTrue(bounds.length - 1 >= all / (6 * SEGMENT));
         assertArrayEquals(new long[] {7, 20}, queue.split(7, 20, 1 << 30));
+        assertArrayEquals(new long[] {7, 20}, queue.split(7, 20, Long.MAX_VALUE));
         assertArrayEquals(new long[] {7, 7}, queue.split(7, 7, 10));
         long[] small = queue.split(0, 400, 500);
         assertTrue(small.length > bounds.length);

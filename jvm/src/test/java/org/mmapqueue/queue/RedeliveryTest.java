@@ -18,6 +18,49 @@ class RedeliveryTest {
                 () -> now);
     }
 
+    /** The visibility timeout begins anew with each delivery, whatever has become of the one before. */
+    @Test
+    void aReleasedRecordGetsAWholeTimeoutWhenItIsPoppedAgain() {
+        Redelivery redelivery = redelivery(6400);
+        pop(redelivery);
+        pop(redelivery);
+        pop(redelivery);
+        now += 5000;
+        redelivery.unpop(1);
+        assertEquals(1, redelivery.due());
+        redelivery.popped(1);
+        assertEquals(1, window.attempts(1));
+        now += 1500; // the other two have expired
+        redelivery.expire();
+        assertEquals(Window.RETURNED, window.state(0));
+        assertEquals(Window.OUT, window.state(1));
+        assertEquals(Window.RETURNED, window.state(2));
+        now += 4899;
+        redelivery.expire();
+        assertEquals(Window.OUT, window.state(1));
+        now += 101;
+        redelivery.expire();
+        assertEquals(Window.RETURNED, window.state(1));
+    }
+
+    /** From the most that is counted on, every delivery of a record has the same number of attempts. */
+    @Test
+    void aTimeoutOfAnEarlierDeliveryDoesNotEndALaterOneOfAsManyAttempts() {
+        Redelivery redelivery = redelivery(6400);
+        window.add(Window.OUT, 16_383);
+        redelivery.lease(0);
+        now += 5000;
+        redelivery.giveBack(0, 0);
+        assertEquals(0, redelivery.due());
+        redelivery.popped(0);
+        now += 1500;
+        redelivery.expire();
+        assertEquals(Window.OUT, window.state(0));
+        now += 5000;
+        redelivery.expire();
+        assertEquals(Window.RETURNED, window.state(0));
+    }
+
     private void pop(Redelivery redelivery) {
         window.add(Window.OUT, 1);
         redelivery.lease(window.next() - 1);

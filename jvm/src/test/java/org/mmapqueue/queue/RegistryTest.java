@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 
 import org.junit.jupiter.api.AfterEach;
@@ -15,6 +16,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 import org.mmapqueue.errors.FullException;
+import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
@@ -170,6 +172,41 @@ class RegistryTest {
         assertTrue(other.move(mover, meta.reclaimed()));
         assertEquals(meta.reclaimed(), mover.committed());
         assertEquals(meta.reclaimed(), mover.reading());
+    }
+
+    @Test
+    void aMoveThatFailsMovesNothing() throws IOException {
+        pushAndAck(LAPS);
+        ConsumerCursors mover = other.create("mover", meta::writing);
+        long stood = mover.committed();
+        queue.close();
+        meta.reclaiming(meta.reclaimed() + 2 * SEGMENT);
+        Path lock = temp.resolve("queue").resolve(QueueDirectory.LOCK_FILE);
+        Files.delete(lock);
+        Files.createDirectory(lock); // whether the writer is dead can not be found out
+        assertThrows(IOException.class, () -> other.move(mover, meta.reclaimed()));
+        assertEquals(stood, mover.committed());
+        assertEquals(stood, mover.reading());
+    }
+
+    /** The offset of the place could not be read: the consumer is where it was, in memory and in its page. */
+    @Test
+    void aSeekThatFailsMovesNothing() {
+        pushAndAck(10);
+        FaultyStorage disk = new FaultyStorage();
+        QueueCore reader = QueueCore.open(config().readOnly(true).build(), disk);
+        try {
+            ConsumerCore late = reader.consumer("late", StartAt.LATEST);
+            pushAndAck(10);
+            disk.failWhen((call, path) -> call == FaultyStorage.Call.MAP);
+            assertThrows(MmapQueueException.class, () -> reader.seek(late, StartAt.LATEST));
+            disk.heal();
+            assertEquals(10, late.committedOffset());
+            reader.closeConsumer(late);
+            assertEquals(10, reader.consumer("late", StartAt.LATEST).poll().offset());
+        } finally {
+            reader.close();
+        }
     }
 
     /** It was killed after it had said what it wanted to reclaim, and before it knew that it may. */

@@ -194,6 +194,17 @@ class RetentionTest {
         assertRetained();
     }
 
+    /** A period that reaches back before 1970 retains every record, however long it is. */
+    @ParameterizedTest
+    @ValueSource(longs = {Long.MAX_VALUE, Long.MAX_VALUE / 1000 + 1, Long.MAX_VALUE / 2})
+    void aPeriodOfAnyLengthRetainsAll(long millis) {
+        open(millis, 0);
+        pushAndAck(60);
+        assertEquals(0, queue.firstOffset());
+        assertEquals(0, queue.gc());
+        assertEquals(60, assertRetained());
+    }
+
     @Test
     void byAgeTheOldestSegmentsGo() {
         open(1, 0);

@@ -100,6 +100,17 @@ class WindowTest {
         assertEquals(0, window.returned());
     }
 
+    @ParameterizedTest
+    @ValueSource(ints = {16_383, 16_384, 32_768, 49_152, Integer.MAX_VALUE})
+    void moreAttemptsThanTwoBytesHoldDoNotChangeTheState(int attempts) {
+        Window window = new Window(10);
+        window.reset(0);
+        window.add(Window.OUT, attempts);
+        assertEquals(Window.OUT, window.state(0));
+        assertEquals(16_383, window.attempts(0));
+        assertEquals(0, window.returned());
+    }
+
     @Test
     void aResetForgetsAll() {
         Window window = new Window(100);
