@@ -234,7 +234,7 @@ public final class Stage {
             return answered(call, Status.CLOSED);
         } catch (InterruptedException e) {
             throw new MmapQueueException("the pop was interrupted in the JVM, before anything was popped", e);
-        } catch (MmapQueueException e) {
+        } catch (MmapQueueException | OutOfMemoryError e) {
             // What the sink has is popped; the next call meets the error again.
             if (sink.isEmpty()) {
                 throw e;

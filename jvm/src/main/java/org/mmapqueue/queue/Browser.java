@@ -314,7 +314,7 @@ final class Browser implements Closeable {
 
     // ---- one attempt, between the bounds that it has begun with
 
-    // The next record, if there is one and it is not too large. What comes after damage is left to the next call.
+    // The next record, if there is one and it is not too large. What comes after a fault is left to the next call.
     private boolean read(long offset, RecordBatch batch, long maxBytes, boolean first) throws IOException {
         boolean any = batch.count() > 0;
         try {
@@ -335,7 +335,7 @@ final class Browser implements Closeable {
             reader.read(batch.room(reader.length), batch.start());
             batch.add(offset, reader.timestamp, reader.length, 0);
             return true;
-        } catch (CorruptException e) {
+        } catch (IOException | RuntimeException | Error e) {
             if (any) {
                 return false;
             }
