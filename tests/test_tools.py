@@ -56,6 +56,13 @@ def test_damage_is_told_with_its_place(closed: Path) -> None:
     assert f"lost: offset {finding.first_lost}" in str(report)
 
 
+def test_repair_resets_the_clock_on_request_alone(closed: Path, tmp_path: Path) -> None:
+    report = mmapqueue.repair(closed, tmp_path / "plain")
+    assert not any("clock" in action for action in report.actions)
+    report = mmapqueue.repair(closed, tmp_path / "reset", reset_clock=True)
+    assert "timestamps of 0 records that were ahead of the clock" in report.actions[-1]
+
+
 def test_a_copy_is_repaired(closed: Path, records: list[bytes], tmp_path: Path, open_queue: Open) -> None:
     with (closed / "meta.dat").open("r+b") as meta:
         meta.truncate(80)

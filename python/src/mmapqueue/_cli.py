@@ -44,6 +44,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     where.add_argument("--to", metavar="DIR2", help="make a copy there, and leave the queue as it is")
     where.add_argument("--in-place", action="store_true", help="change the queue itself; asks first")
     repair.add_argument("--yes", action="store_true", help="with --in-place: do not ask")
+    repair.add_argument(
+        "--reset-clock", action="store_true", help="set timestamps that are ahead of this machine's clock to now"
+    )
     repair.set_defaults(run=_repair)
     options = parser.parse_args(arguments)
     try:
@@ -73,7 +76,13 @@ def _repair(options: argparse.Namespace) -> int:
         print("mmapqueue repair: nothing was changed", file=sys.stderr)
         return USAGE
     with Bar(sys.stderr) as bar:
-        report = _tools.repair(options.directory, options.to, in_place=options.in_place, progress=bar.at)
+        report = _tools.repair(
+            options.directory,
+            options.to,
+            in_place=options.in_place,
+            reset_clock=options.reset_clock,
+            progress=bar.at,
+        )
     print(report)
     return WHOLE
 

@@ -189,6 +189,7 @@ def repair(
     spark: object = None,
     *,
     in_place: bool = False,
+    reset_clock: bool = False,
     progress: Progress | None = None,
 ) -> RepairReport:
     """Makes a damaged queue one that can be opened, read and written, in a copy of it or in place.
@@ -201,6 +202,7 @@ def repair(
         target: The directory to be made, for a copy; the queue itself is not changed then.
         spark: A SparkSession or SparkContext whose JVM does it, or None for a JVM of our own.
         in_place: Change the queue itself; what is overwritten is gone.
+        reset_clock: Set timestamps that are ahead of this machine's clock to now.
         progress: As of `verify`.
 
     Returns:
@@ -215,7 +217,8 @@ def repair(
     if (target is None) != in_place:
         raise ValueError("either a target or in_place=True is needed, not both")
     to = "" if target is None else str(Path(target).absolute())
-    return _Answer(_run(spark, "repair", (str(Path(path).absolute()), to), progress)).repaired()
+    arguments = (str(Path(path).absolute()), to, "true" if reset_clock else "false")
+    return _Answer(_run(spark, "repair", arguments, progress)).repaired()
 
 
 def _run(spark: object, tool: str, arguments: tuple[str, ...], progress: Progress | None) -> str:

@@ -57,12 +57,14 @@ public final class Job {
      *
      * @param directory the queue's
      * @param target the directory to be made; empty to repair in place
+     * @param resetClock "true" to set timestamps that are ahead of the clock to now
      * @return the job
      */
-    public static Job repair(String directory, String target) {
+    public static Job repair(String directory, String target, String resetClock) {
         Box box = new Box();
-        box.job = new Job(() -> flat(target.isEmpty() ? Repairer.repairInPlace(Path.of(directory), box::at)
-                : Repairer.repair(Path.of(directory), Path.of(target), box::at)), "mmapqueue-repair");
+        boolean reset = Boolean.parseBoolean(resetClock);
+        box.job = new Job(() -> flat(target.isEmpty() ? Repairer.repairInPlace(Path.of(directory), reset, box::at)
+                : Repairer.repair(Path.of(directory), Path.of(target), reset, box::at)), "mmapqueue-repair");
         return box.job;
     }
 

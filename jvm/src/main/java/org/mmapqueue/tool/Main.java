@@ -22,11 +22,12 @@ public final class Main {
 
     private static final String HELP = """
             usage: mmapqueue verify DIR
-                   mmapqueue repair DIR --to DIR2
-                   mmapqueue repair DIR --in-place [--yes]
+                   mmapqueue repair DIR --to DIR2 [--reset-clock]
+                   mmapqueue repair DIR --in-place [--yes] [--reset-clock]
 
             verify   reads a queue that nobody writes, changes nothing, and says what is damaged
-            repair   makes a copy of it, or the queue itself, whole again, and says which records are lost
+            repair   makes a copy of it, or the queue itself, whole again, and says which records are lost;
+                     --reset-clock: timestamps that are ahead of this machine's clock are set to now
 
             exit status: 0 whole, or repaired; 1 damage was found, or the command failed; 2 wrong usage
             """;
@@ -95,6 +96,7 @@ public final class Main {
         List<String> left = new ArrayList<>(words);
         boolean inPlace = left.remove("--in-place");
         boolean yes = left.remove("--yes");
+        boolean resetClock = left.remove("--reset-clock");
         int to = left.indexOf("--to");
         String target = to >= 0 && to + 1 < left.size() ? left.get(to + 1) : null;
         if (target != null) {
@@ -110,8 +112,8 @@ public final class Main {
             err.println("mmapqueue: nothing was changed");
             return USAGE;
         }
-        RepairReport report = inPlace ? Repairer.repairInPlace(directory, bar())
-                : Repairer.repair(directory, Path.of(target), bar());
+        RepairReport report = inPlace ? Repairer.repairInPlace(directory, resetClock, bar())
+                : Repairer.repair(directory, Path.of(target), resetClock, bar());
         out.print(Text.of(report));
         return WHOLE;
     }

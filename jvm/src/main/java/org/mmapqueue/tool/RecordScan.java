@@ -218,6 +218,14 @@ final class RecordScan {
         return arrived ? count : 0;
     }
 
+    /** The header of the record at this place, which is whole, with another timestamp. */
+    long restamped(Slot slot, int offset, long epoch, long stamp) throws IOException {
+        int header = RecordDescriptor.lengthAndFlags(slot.bytes().getLong(offset));
+        length = RecordDescriptor.length(header);
+        body(slot, offset, epoch, header);
+        return RecordDescriptor.header(header, checksum.finish(crc, slot.id(), epoch, offset, header, stamp));
+    }
+
     /** The header of a mark in the place of a lost record. */
     long lostHeader(long id, int offset, long epoch, int body) {
         int word = RecordDescriptor.CONTROL | body;

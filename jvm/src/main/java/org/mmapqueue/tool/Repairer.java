@@ -4,8 +4,11 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongUnaryOperator;
 import java.util.stream.Stream;
 
 import org.mmapqueue.errors.CorruptException;
@@ -41,12 +44,27 @@ public final class Repairer {
      *     be made of the queue; the target is not a queue then
      */
     public static RepairReport repair(Path directory, Path target, Progress progress) {
+        return repair(directory, target, false, progress);
+    }
+
+    /**
+     * Makes a copy of a queue that is whole, as {@link #repair(Path, Path, Progress)} does.
+     *
+     * @param directory the queue's
+     * @param target the directory to be made; one that is there must be empty
+     * @param resetClock whether timestamps that are ahead of this machine's clock are set to now, in the copy
+     * @param progress is told how far the reading is, in bytes of segments
+     * @return what was done, and what is lost
+     * @throws org.mmapqueue.errors.LockedException when a process writes it
+     * @throws MmapQueueException as the other one throws it
+     */
+    public static RepairReport repair(Path directory, Path target, boolean resetClock, Progress progress) {
         Verifier.check(directory);
         try {
             checkTarget(target);
             Closeable lock = lock(directory, false);
             try {
-                return run(directory, target, progress);
+                return run(directory, target, resetClock, progress);
             } finally {
                 lock.close();
             }
@@ -65,11 +83,25 @@ public final class Repairer {
      * @throws MmapQueueException when there is no queue, it is of version 1, or nothing can be made of it
      */
     public static RepairReport repairInPlace(Path directory, Progress progress) {
+        return repairInPlace(directory, false, progress);
+    }
+
+    /**
+     * Makes a queue whole where it is, as {@link #repairInPlace(Path, Progress)} does.
+     *
+     * @param directory the queue's
+     * @param resetClock whether timestamps that are ahead of this machine's clock are set to now
+     * @param progress is told how far the reading is, in bytes of segments
+     * @return what was done, and what is lost
+     * @throws org.mmapqueue.errors.LockedException when a process writes it, or owns a consumer of it
+     * @throws MmapQueueException as the other one throws it
+     */
+    public static RepairReport repairInPlace(Path directory, boolean resetClock, Progress progress) {
         Verifier.check(directory);
         try {
             Closeable lock = lock(directory, true);
             try {
-                return run(directory, directory, progress);
+                return run(directory, directory, resetClock, progress);
             } finally {
                 lock.close();
             }
@@ -122,7 +154,8 @@ public final class Repairer {
         }
     }
 
-    private static RepairReport run(Path directory, Path target, Progress progress) throws IOException {
+    private static RepairReport run(Path directory, Path target, boolean resetClock, Progress progress)
+            throws IOException {
         Path file = directory.resolve(MetaPage.FILE_NAME);
         if (Verifier.isVersion1(Files.exists(file) ? MetaImage.read(STORAGE, directory) : null)) {
             throw new MmapQueueException("the queue in " + directory + " is of format version 1, which has no checksums"
@@ -143,7 +176,27 @@ public final class Repairer {
             throw new MmapQueueException("the queue in " + directory + " can not be repaired: " + e.getMessage(), e);
         }
         check(target);
-        return report;
+        return resetClock ? withClockReset(report, target) : report;
+    }
+
+    // Timestamps never decrease: while the last one is ahead of the clock, each new record gets that one.
+    private static RepairReport withClockReset(RepairReport report, Path target) throws IOException {
+        Instant now = Instant.now();
+        long micros = ChronoUnit.MICROS.between(Instant.EPOCH, now);
+        long changed = restamp(target, old -> Math.min(old, micros));
+        List<String> actions = new ArrayList<>(report.actions());
+        actions.add("set the timestamps of " + changed + " records that were ahead of the clock to " + now);
+        return new RepairReport(report.path(), report.before(), List.copyOf(actions), report.lost());
+    }
+
+    /** Gives the records of a whole queue other timestamps; returns how many have got one. */
+    static long restamp(Path target, LongUnaryOperator stamps) throws IOException {
+        long changed;
+        try (Survey whole = new Survey(STORAGE, target, Progress.NONE)) {
+            changed = new Restamping(STORAGE, whole, stamps).run();
+        }
+        check(target);
+        return changed;
     }
 
     // It is read once more: what can not be read back was not repaired.

@@ -5,6 +5,7 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Map;
 
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
@@ -55,6 +56,16 @@ final class RingCopy {
     void store(Path path, long at, ByteBuffer bytes) throws IOException {
         try (DataFile file = storage.open(path, Storage.Mode.WRITE)) {
             file.write(bytes, at);
+            file.force();
+        }
+    }
+
+    /** Stores words, by their places, and forces them at the end. */
+    void storeWords(Path path, Map<Integer, Long> words) throws IOException {
+        try (DataFile file = storage.open(path, Storage.Mode.WRITE)) {
+            for (Map.Entry<Integer, Long> each : words.entrySet()) {
+                file.write(word(each.getValue()), each.getKey());
+            }
             file.force();
         }
     }
