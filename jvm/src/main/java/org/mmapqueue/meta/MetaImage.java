@@ -104,6 +104,11 @@ public final class MetaImage {
         return bytes.getLong(MetaDescriptor.VERSION);
     }
 
+    /** Whether it is what a Satellite leaves that was killed when it made its queue. */
+    public boolean isUnfinishedV1() {
+        return MetaPageV1.isUnfinished(bytes, fileLength);
+    }
+
     /** Ring slots, as the table says: there in a page that was cut to it, too. Not checked. */
     public long tableCapacity() {
         return bytes.getLong(MetaDescriptor.CAPACITY);
