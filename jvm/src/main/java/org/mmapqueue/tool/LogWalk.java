@@ -216,10 +216,7 @@ final class LogWalk {
             offset = header.firstRecord() == 0 ? geometry.segmentSize() : header.firstRecord();
         } else {
             found.corrupt(slot.path(), slot.fault());
-            offset = geometry.dataStart();
-            epoch = resync.firstEpoch(slot);
-            Resync.Place place = slot.id() == 0 ? new Resync.Place(slot.id(), offset, epoch)
-                    : resync.first(slot, epoch, knownEnd, begin);
+            Resync.Place place = resync.first(slot, knownEnd, begin);
             slot = slots.get(place.id());
             epoch(place.epoch());
             offset = place.offset();
@@ -251,8 +248,7 @@ final class LogWalk {
         SegmentHeader header = next.header();
         boolean follows = header != null && header.epoch() >= epoch;
         if (!follows && isTheEnd()) {
-            boolean nothing = next.isEmpty() || header != null || slot.id() >= course.lastId();
-            if (!nothing) {
+            if (!next.isEmpty() && header == null && slot.id() < course.lastId()) {
                 found.torn(next.path(), next.fault().at(), next.fault().toString());
             }
             return finish();

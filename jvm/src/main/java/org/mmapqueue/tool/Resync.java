@@ -92,8 +92,12 @@ final class Resync {
         return follows || end != Long.MAX_VALUE || behind < begin;
     }
 
-    /** Where the first record begins in a segment whose header is damaged, or the next one behind it. */
-    Place first(Slot slot, long epoch, long end, long begin) throws IOException {
+    /** Where the first record begins in the log's first segment, whose header is damaged, or the next one behind it. */
+    Place first(Slot slot, long end, long begin) throws IOException {
+        long epoch = firstEpoch(slot);
+        if (slot.id() == 0) {
+            return new Place(0, geometry.dataStart(), epoch);
+        }
         Place here = slot.bytes() == null ? null : find(slot, geometry.dataStart(), List.of(epoch), end);
         return here != null ? here : behind(slot.id(), geometry.segmentSize(), epoch, end, begin);
     }
@@ -136,8 +140,8 @@ final class Resync {
         return all;
     }
 
-    /** The epoch of the log's first segment: what its damaged header says, if it can be; else that of the next one. */
-    long firstEpoch(Slot slot) throws IOException {
+    // What its damaged header says, if it can be; else that of the next one.
+    private long firstEpoch(Slot slot) throws IOException {
         Slot next = slots.get(slot.id() + 1);
         long most = next.header() != null ? next.header().epoch() : course.facts().epoch();
         long read = slot.bytes() == null ? 0

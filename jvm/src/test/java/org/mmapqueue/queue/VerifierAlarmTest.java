@@ -2,6 +2,7 @@ package org.mmapqueue.queue;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
@@ -17,6 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.tool.Finding;
 import org.mmapqueue.tool.Progress;
 import org.mmapqueue.tool.Repairer;
@@ -116,6 +118,48 @@ class VerifierAlarmTest {
                     Payload.drain(half));
             assertNull(half.poll());
         }
+    }
+
+    /** The disk fails from some call of createConsumer on, and is well again later: the queue works, and is closed. */
+    @Test
+    void aConsumerThatCouldNotBeMade() {
+        int failures = 0;
+        for (int call = 1; call < 30; call++) {
+            FaultyStorage storage = new FaultyStorage();
+            try (StorageQueue queue = StorageQueue.open(Shape.Made.config(at(), true), storage)) {
+                queue.push(new byte[3000]);
+                storage.stopAt(call);
+                try {
+                    queue.createConsumer("half", StartAt.EARLIEST);
+                } catch (MmapQueueException e) {
+                    failures++;
+                }
+                storage.heal();
+                for (int i = 1; i < 40 && !queue.consumers().contains("half"); i++) {
+                    queue.push(Payload.of(i, 3000));
+                    queue.ack("default", queue.poll("default").offset());
+                    queue.keepHouse();
+                }
+            }
+            VerifyReport report = Verifier.verify(at(), Progress.NONE);
+            assertTrue(report.isWhole(), "call " + call + ": " + report.findings());
+            Directories.delete(at());
+        }
+        assertTrue(failures > 5, "failures " + failures);
+    }
+
+    /** A close writes down what is in flight, and the disk is full. */
+    @Test
+    void aCloseOnAFullDisk() {
+        FaultyStorage storage = new FaultyStorage();
+        StorageQueue queue = StorageQueue.open(Shape.Made.config(at(), true), storage);
+        queue.push(new byte[10]);
+        queue.poll("default");
+        storage.failWhen((call, path) -> call == FaultyStorage.Call.WRITE && path.toString().endsWith(".inflight"));
+        assertThrows(MmapQueueException.class, queue::close);
+        storage.heal();
+        assertEquals(0, Directories.read(at().resolve("consumers/default.inflight")).length);
+        assertEquals(List.of(Finding.Kind.ORPHANED), assertWhole(1).stream().map(Finding::kind).toList());
     }
 
     // Makes the page one of this queue.
