@@ -45,7 +45,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage fuzz spark-kill lint format bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-stream demo-clean lock clean distclean
+.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz spark-kill lint format bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-stream demo-clean lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -141,6 +141,11 @@ damage: $(TEST_CP) ## Damage queues in every way and look what comes of it (SEED
 	java -ea -Xmx48m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
 	    @$(TEST_CP) org.mmapqueue.queue.DamageSweep full $(SEED) $(if $(KIND),"$(KIND)")
 damage: SEED ?= 1
+
+verify-random: $(TEST_CP) ## Verify and repair N=1000 random queues, healthy and damaged, from SEED=1 on
+	java -ea -Xmx128m @$(TEST_CP) org.mmapqueue.queue.VerifyRandom $(N) $(SEED)
+verify-random: N ?= 1000
+verify-random: SEED ?= 1
 
 # Inputs that reach new code are kept; a finding is written beside them, and DamageFuzz runs its file again.
 fuzz: $(FUZZ_CP) ## Let Jazzer damage queues' files for MINUTES=10, with forged checksums (SEED=1)

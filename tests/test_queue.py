@@ -6,6 +6,7 @@ import queue as standard
 import time
 from datetime import datetime, timedelta, timezone
 from itertools import count
+from pathlib import Path
 
 import pytest
 
@@ -371,3 +372,11 @@ def test_the_path_may_be_anything_that_is_one(open_queue: Open, tmp_path, monkey
     queue.push(b"here")
     queue.close()
     assert open_queue(tmp_path / strange).pop().data == b"here"
+
+
+def test_the_directory_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with mmapqueue.Queue(None) as queue:
+        assert queue.path == str(tmp_path / "satellite-mmap-queue")
+        queue.push(b"here")
+    assert (tmp_path / "satellite-mmap-queue" / "meta.dat").exists()

@@ -11,6 +11,8 @@ from mmapqueue._sizes import size_in_bytes
 
 _CAPACITY = "capacity"
 _DIRECTORY = "queue_dir"
+#: Where a queue lies that is opened without a path: Satellite's default, relative to the working directory.
+DEFAULT_DIRECTORY = "satellite-mmap-queue"
 _DEAD_LETTERS = "dead_letter_dir"
 
 

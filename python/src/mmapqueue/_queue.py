@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mmapqueue import _attach, _browsing, _names
-from mmapqueue._configuration import Configuration, options
+from mmapqueue._configuration import DEFAULT_DIRECTORY, Configuration, options
 from mmapqueue._consumer import Consumer
 from mmapqueue._interrupts import Shield
 from mmapqueue._once import PushesOnce
@@ -50,7 +50,7 @@ class Queue(PushesOnce, ShortCuts):
     def __init__(
         self,
         spark: SparkSession | SparkContext | None,
-        path: str | os.PathLike[str],
+        path: str | os.PathLike[str] = DEFAULT_DIRECTORY,
         *,
         consumer: str = "default",
         **configuration: Unpack[Configuration],
@@ -62,7 +62,7 @@ class Queue(PushesOnce, ShortCuts):
         Args:
             spark: The session whose driver has the jar (see `configure`), or None for a JVM that this process starts
                 and keeps for itself.
-            path: The directory; made when it is not there.
+            path: The directory; made when it is not there. "satellite-mmap-queue" in the working directory by default.
             consumer: The consumer that `pop`, `ack` and all other reading of this object is for. Any name but
                 "default" is made when it is not there, begins with the oldest record that there is, and belongs to
                 this process at once; "default" does from the first call that reads.

@@ -34,8 +34,7 @@ class Finding(NamedTuple):
         detail: What was found there, and what was expected.
         first_lost: The offset of the first record that is lost by it.
         last_lost: That of the last one; below first_lost when none is lost.
-        exact: Whether these two are known. If not, no more than these are lost, and records behind them may have had
-            lower offsets.
+        exact: Whether these two are known. If not, no more than these are lost.
     """
 
     kind: FindingKind

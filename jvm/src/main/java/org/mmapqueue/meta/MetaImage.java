@@ -104,6 +104,11 @@ public final class MetaImage {
         return bytes.getLong(MetaDescriptor.VERSION);
     }
 
+    /** Whether it is what a Satellite leaves that was killed when it made its queue. */
+    public boolean isUnfinishedV1() {
+        return MetaPageV1.isUnfinished(bytes, fileLength);
+    }
+
     /** Ring slots, as the table says: there in a page that was cut to it, too. Not checked. */
     public long tableCapacity() {
         return bytes.getLong(MetaDescriptor.CAPACITY);
@@ -218,6 +223,26 @@ public final class MetaImage {
         for (int at = MetaDescriptor.CLEAN_MARK + Long.BYTES; at < MetaDescriptor.WRITING; at += Long.BYTES) {
             bytes.putLong(at, 0);
         }
+    }
+
+    /** The offset of the next record, as the writer that has closed the queue knew it; -1 when it says nothing. */
+    public long closedAt() {
+        long number = bytes.getLong(MetaDescriptor.CLOSED_AT);
+        long checksum = bytes.getLong(MetaDescriptor.CLOSED_AT_CHECKSUM);
+        return number >= 0 && checksum == closedAtChecksum(get(Word.WRITING), number) ? number : -1;
+    }
+
+    /** Stores the offset of the next record. To be called when the writing position has been put. */
+    public void closedAt(long number) {
+        bytes.putLong(MetaDescriptor.CLOSED_AT, number);
+        bytes.putLong(MetaDescriptor.CLOSED_AT_CHECKSUM, closedAtChecksum(get(Word.WRITING), number));
+    }
+
+    static long closedAtChecksum(long writing, long number) {
+        CRC32C crc = new CRC32C();
+        crc.update(ByteBuffer.allocate(2 * Long.BYTES).order(ByteOrder.LITTLE_ENDIAN).putLong(writing).putLong(number)
+                .flip());
+        return crc.getValue();
     }
 
     /** Whether there is the default consumer. */

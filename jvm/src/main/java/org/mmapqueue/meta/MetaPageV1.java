@@ -47,6 +47,29 @@ public final class MetaPageV1 implements MetaPage {
     }
 
     /**
+     * Whether a page is what Satellite leaves when it is killed while it makes a queue: a new queue, for Satellite. The
+     * file is empty first, then extended to zeros; then version and capacity are stored. No cursor has moved yet.
+     *
+     * @param head the file's first bytes, with zeros behind its end
+     * @param length of the file, in bytes
+     */
+    public static boolean isUnfinished(ByteBuffer head, long length) {
+        boolean isNew = head.getLong(MetaDescriptor.VERSION) == 0 || head.getLong(MetaDescriptor.CAPACITY) == 0;
+        return length <= MetaDescriptor.V1_LENGTH && isNew && head.getLong(MetaDescriptor.VERSION) >>> 1 == 0
+                && isUnused(head);
+    }
+
+    /** Whether no cursor has moved: nothing was ever pushed. */
+    public static boolean isUnused(ByteBuffer head) {
+        for (int at = MetaDescriptor.TABLE_WRITING; at < MetaDescriptor.CAPACITY; at += Long.BYTES) {
+            if (head.getLong(at) != 0) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /**
      * Opens the page.
      *
      * @param fields the facts; version 1 stores the capacity alone, the caller has found or been told the others

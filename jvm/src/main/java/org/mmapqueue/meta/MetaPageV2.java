@@ -6,7 +6,6 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
 import java.nio.file.Path;
-import java.util.zip.CRC32C;
 
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
@@ -229,20 +228,14 @@ public final class MetaPageV2 implements MetaPage {
     public long closedAt() {
         long number = (long) Mapped.LONG.getOpaque(page, MetaDescriptor.CLOSED_AT);
         long checksum = (long) Mapped.LONG.getOpaque(page, MetaDescriptor.CLOSED_AT_CHECKSUM);
-        return number >= 0 && checksum == closedAtChecksum(number) ? number : -1;
+        return number >= 0 && checksum == MetaImage.closedAtChecksum(writing(), number) ? number : -1;
     }
 
     @Override
     public void closedAt(long nextOffset) {
         Mapped.LONG.setOpaque(page, MetaDescriptor.CLOSED_AT, nextOffset);
-        Mapped.LONG.setOpaque(page, MetaDescriptor.CLOSED_AT_CHECKSUM, closedAtChecksum(nextOffset));
-    }
-
-    private long closedAtChecksum(long number) {
-        CRC32C crc = new CRC32C();
-        crc.update(ByteBuffer.allocate(2 * Long.BYTES).order(ByteOrder.LITTLE_ENDIAN).putLong(writing()).putLong(number)
-                .flip());
-        return crc.getValue();
+        Mapped.LONG.setOpaque(page, MetaDescriptor.CLOSED_AT_CHECKSUM,
+                MetaImage.closedAtChecksum(writing(), nextOffset));
     }
 
     @Override

@@ -17,6 +17,9 @@ import org.mmapqueue.errors.ConfigException;
  * refused at open. Sizes may be written as "128k" or "16m". docs/CONFIGURATION.md has all keys, defaults and ranges.
  */
 public final class QueueConfig {
+    /** Where a queue lies whose queue_dir is not set: Satellite's default, relative to the working directory. */
+    public static final String DEFAULT_QUEUE_DIR = "satellite-mmap-queue";
+
     private final Path queueDir;
     private final Map<ConfigKey, String> values;
 
@@ -36,14 +39,23 @@ public final class QueueConfig {
     }
 
     /**
+     * Begins a configuration of the queue in {@link #DEFAULT_QUEUE_DIR}.
+     *
+     * @return a builder with nothing set
+     */
+    public static Builder builder() {
+        return builder(Path.of(DEFAULT_QUEUE_DIR));
+    }
+
+    /**
      * A configuration from keys and values as text.
      *
-     * @param options keys as in docs/CONFIGURATION.md; queue_dir is required
+     * @param options keys as in docs/CONFIGURATION.md; without queue_dir it is {@link #DEFAULT_QUEUE_DIR}
      * @return the configuration
-     * @throws ConfigException for an unknown key, a missing queue_dir or a value out of range
+     * @throws ConfigException for an unknown key, an empty queue_dir or a value out of range
      */
     public static QueueConfig of(Map<String, String> options) {
-        String directory = options.get("queue_dir");
+        String directory = options.getOrDefault("queue_dir", DEFAULT_QUEUE_DIR);
         if (directory == null || directory.isEmpty()) {
             throw new ConfigException("queue_dir", String.valueOf(directory), "the path of a directory");
         }

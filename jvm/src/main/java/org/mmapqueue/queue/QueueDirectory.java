@@ -54,14 +54,20 @@ final class QueueDirectory {
         }
         ByteBuffer head = ByteBuffer.allocate(80).order(ByteOrder.LITTLE_ENDIAN);
         try (DataFile file = storage.open(meta, Storage.Mode.READ)) {
-            if (file.read(head, 0) < head.capacity()) {
+            boolean isShort = file.read(head, 0) < head.capacity();
+            if (MetaPageV1.isUnfinished(head, file.size())) {
+                new DirectoryV1(storage, path, config).refuseUnlessNew("the file has " + file.size() + " bytes and says"
+                        + " nothing");
+                return null;
+            }
+            if (isShort) {
                 throw new CorruptException(meta.toString(), head.position(),
                         "the file has " + head.position() + " bytes, expected at least " + head.capacity());
             }
         }
         long version = head.getLong(0);
         if (version == 1) {
-            return fieldsOfV1(meta, head.getLong(72));
+            return new DirectoryV1(storage, path, config).fields(head);
         }
         if (version != 2) {
             throw new CorruptException(meta.toString(), 0,
@@ -74,48 +80,25 @@ final class QueueDirectory {
 
     private void refuseForeign() throws IOException {
         String odd = null;
+        String segment = null;
         try (DirectoryStream<Path> entries = Files.newDirectoryStream(path)) {
             for (Path entry : entries) {
                 String name = entry.getFileName().toString();
                 if (name.endsWith(Geometry.FILE_SUFFIX)) {
-                    throw new CorruptException(path.resolve(MetaPage.FILE_NAME).toString(), 0,
-                            "the file is missing, but there are segments such as " + name);
-                }
-                if (!name.equals(LOCK_FILE) && !name.startsWith(MetaPage.FILE_NAME)) {
+                    segment = name;
+                } else if (!name.equals(LOCK_FILE) && !name.startsWith(MetaPage.FILE_NAME)) {
                     odd = name;
                 }
             }
+        }
+        if (segment != null) {
+            new DirectoryV1(storage, path, config).refuseUnlessNew("the file is missing, but there are segments such"
+                    + " as " + segment);
         }
         if (odd != null) {
             throw new ConfigException("queue_dir", path.toString(), "a directory that holds a queue, or nothing; this"
                     + " one holds " + odd + " and no " + MetaPage.FILE_NAME);
         }
-    }
-
-    // Version 1 stores no segment size: the first file's length tells, else what is configured.
-    private MetaFields fieldsOfV1(Path meta, long capacity) throws IOException {
-        if (capacity < 1 || capacity > 1 << 30) {
-            throw new CorruptException(meta.toString(), 72,
-                    "the capacity is " + Long.toUnsignedString(capacity) + ", expected 1.." + (1 << 30));
-        }
-        long size = -1;
-        Path largest = null;
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(path, "*" + Geometry.FILE_SUFFIX)) {
-            for (Path file : files) {
-                long found = Files.size(file);
-                // A new one that a kill or a full disk has kept from growing is shorter, and holds nothing yet.
-                if (found > size) {
-                    size = found;
-                    largest = file;
-                }
-            }
-        }
-        if (largest != null && (size == 0 || size % 4096 != 0 || size > 1 << 30)) {
-            throw new CorruptException(largest.toString(), size,
-                    "the segment file has " + size + " bytes, expected a multiple of 4096 up to 1 GiB");
-        }
-        return new MetaFields(1, (int) capacity, size < 0 ? (int) config.number(ConfigKey.SEGMENT_SIZE) : (int) size, 0,
-                0, false, (int) config.number(ConfigKey.MAX_EVENT_SIZE), 0, 0);
     }
 
     /** Makes the directory where it is not there; the queue's pages come later, under the lock. */

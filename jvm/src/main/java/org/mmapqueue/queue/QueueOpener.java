@@ -102,6 +102,7 @@ final class QueueOpener {
     private Tail takeUp(Settings settings, SegmentRing ring) throws IOException {
         if (settings.geometry().version() == 1) {
             Tail tail = RecoveryV1.run(swapper, settings, meta, path);
+            new DirectoryV1(storage, path, config).deleteLonger(settings.geometry().segmentSize());
             meta.writing(tail.position());
             meta.reading(meta.committed());
             return tail;

@@ -26,8 +26,9 @@ final class RecoveryV1 {
         long stored = settings.v1RecoverWriting() ? meta.writing() : meta.watermark();
         long end = LogReaderV1.normal(geometry, stored) > LogReaderV1.normal(geometry, committed) ? stored : committed;
         long ring = (long) geometry.capacity() * geometry.segmentSize();
-        if (end - committed > ring) {
-            throw new CorruptException(file, 8, "writing is " + (end - committed) + " bytes ahead of committed, but the"
+        long held = LogReaderV1.normal(geometry, end) - LogReaderV1.normal(geometry, committed);
+        if (held > ring) {
+            throw new CorruptException(file, 8, "writing is " + held + " bytes ahead of committed, but the"
                     + " ring has " + ring + ": records that were not acked have been overwritten");
         }
         LogReaderV1 reader = new LogReaderV1(swapper, geometry, settings.maxEventSize(), () -> end);

@@ -10,6 +10,8 @@ import org.mmapqueue.meta.MetaFields;
  * @param lastId no segment behind this one is looked for
  * @param begin a fault before this position is damage; behind it, when the end is not known, it is the end
  * @param end where the log ends; Long.MAX_VALUE when that is to be found out
+ * @param endOffset the offset of the record that comes next there; -1 when it is not known
+ * @param isEndLost whether the end was stored and is lost: then a fault is the end only if nothing behind it is whole
  */
-record Course(MetaFields facts, long firstId, long lastId, long begin, long end) {
+record Course(MetaFields facts, long firstId, long lastId, long begin, long end, long endOffset, boolean isEndLost) {
 }

@@ -14,9 +14,6 @@ import org.mmapqueue.segment.RecordDescriptor;
  * record behind it changes its place, its checksum or its number, and no consumer its position.
  */
 final class Filling {
-    /** The most that a mark can cover behind its header. */
-    private static final int LARGEST_BODY = RecordDescriptor.MAX_LENGTH & -RecordDescriptor.HEADER;
-
     /** A word to be stored. */
     record Word(long id, int offset, long value) {
     }
@@ -44,8 +41,8 @@ final class Filling {
             pad();
             return;
         }
-        long left = bytes(hole.fromId, hole.from);
-        if (left < RecordDescriptor.HEADER * hole.lost || left > (LARGEST_BODY + 8L) * hole.lost) {
+        long left = hole.bytes(geometry);
+        if (left < RecordDescriptor.HEADER * hole.lost || left > (Hole.LARGEST_BODY + 8L) * hole.lost) {
             throw new MmapQueueException(hole.file + ", byte " + hole.fault.at() + ": " + hole.lost + " records are"
                     + " lost in " + left + " bytes, and no marks for them fit there");
         }
@@ -59,7 +56,7 @@ final class Filling {
             }
             // As small as the others allow: the last ones cover the rest, up to the next segment that says a number.
             long behind = hole.lost - number - 1;
-            int body = (int) Math.max(0, left - (LARGEST_BODY + 8L) * behind - RecordDescriptor.HEADER);
+            int body = (int) Math.max(0, left - (Hole.LARGEST_BODY + 8L) * behind - RecordDescriptor.HEADER);
             words.add(new Word(id, offset, scan.lostHeader(id, offset, hole.epoch, body)));
             left -= RecordDescriptor.HEADER + body;
             int here = geometry.segmentSize() - offset - RecordDescriptor.HEADER;
@@ -83,9 +80,5 @@ final class Filling {
                     + " the damage say that no record is lost, and there are bytes between them");
         }
         words.add(new Word(hole.fromId, hole.from, scan.padHeader(hole.fromId, hole.from, hole.epoch)));
-    }
-
-    private long bytes(long id, int offset) {
-        return (hole.toId - id) * geometry.dataBytes() + hole.to - offset;
     }
 }

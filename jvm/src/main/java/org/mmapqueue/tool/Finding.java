@@ -11,8 +11,7 @@ import java.util.Locale;
  * @param detail what was found there, and what was expected
  * @param firstLost the offset (number) of the first record that is lost by it
  * @param lastLost that of the last one; below {@code firstLost} when none is lost
- * @param exact whether these two are known; if not, no more than these are lost, and records behind them may have had
- *     lower numbers
+ * @param exact whether these two are known; if not, no more than these are lost
  */
 public record Finding(Kind kind, String file, long position, String detail, long firstLost, long lastLost,
         boolean exact) {

@@ -3,39 +3,60 @@ package org.mmapqueue.tool;
 import java.nio.file.Path;
 
 import org.mmapqueue.io.Mismatch;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordDescriptor;
 
-/** A stretch of the log in which no record is whole. How many were in it may be known only later. */
+/** A range of the log whose records are lost: none of them is whole, or the offset of none can be told. */
 final class Hole {
+    /** The most bytes that a tombstone can cover behind its header. */
+    static final int LARGEST_BODY = RecordDescriptor.MAX_LENGTH & -RecordDescriptor.HEADER;
+
     /** Where the first of them began: segment, and offset in it. */
     final long fromId;
     final int from;
-    /** Where the log goes on. */
+    /** Where the log continues. */
     final long toId;
     final int to;
     final long epoch;
-    /** The records that the headers within show; 0 when they lead nowhere. */
-    final int chained;
+    /** Whether the header at its beginning, whatever its checksum is, is that of one record that fills the hole. */
+    final boolean single;
     final Path file;
     final Mismatch fault;
 
-    /** The number of the first record that is lost, how many are, and whether these are known. */
+    /** The offset of the first record that is lost, and how many are. */
     long first;
     long lost;
-    boolean exact;
 
-    Hole(long fromId, int from, long toId, int to, long epoch, int chained, Path file, Mismatch fault) {
+    Hole(long fromId, int from, long toId, int to, long epoch, boolean single, Path file, Mismatch fault) {
         this.fromId = fromId;
         this.from = from;
         this.toId = toId;
         this.to = to;
         this.epoch = epoch;
-        this.chained = chained;
+        this.single = single;
         this.file = file;
         this.fault = fault;
     }
 
-    Finding finding() {
-        return new Finding(Finding.Kind.CORRUPT, file.toString(), fault.at(), fault.toString(), first, first + lost - 1,
-                exact);
+    /** The position behind which the log continues. */
+    long toPosition(Geometry geometry) {
+        return geometry.position(toId, to == geometry.dataStart() ? 0 : to);
+    }
+
+    /** Its length. */
+    long bytes(Geometry geometry) {
+        return (toId - fromId) * geometry.dataBytes() + to - from;
+    }
+
+    /** The fewest records that it can have held; 0 when it may have been a pad. */
+    long least(Geometry geometry) {
+        boolean mayBePad = toId == fromId && to == geometry.segmentSize();
+        long most = LARGEST_BODY + (long) RecordDescriptor.HEADER;
+        return mayBePad ? 0 : Math.max(1, (bytes(geometry) + most - 1) / most);
+    }
+
+    /** The most records that it can have held. */
+    long most(Geometry geometry) {
+        return bytes(geometry) / RecordDescriptor.HEADER;
     }
 }

@@ -29,6 +29,7 @@ final class InFlightCheck {
     /** Of the file that was checked last. */
     private long committed;
     private long reading;
+    private boolean isCutShort;
 
     InFlightCheck(Storage storage, Survey survey) {
         this.storage = storage;
@@ -45,7 +46,12 @@ final class InFlightCheck {
                 continue;
             }
             Mismatch fault = check(file);
-            if (fault != null) {
+            if (fault != null && isCutShort) {
+                // As a close leaves it for which the disk had no room, or whose process ended.
+                survey.findings.add(Finding.of(Finding.Kind.ORPHANED, file, fault.at(), "not written to its end: "
+                        + fault + "; its records are redelivered"));
+                survey.uselessInFlight.add(name);
+            } else if (fault != null) {
                 survey.corrupt(file, fault.at(), fault + "; what it says of records in flight does not count");
                 survey.uselessInFlight.add(name);
             } else if (committed != probe.position) {
@@ -66,7 +72,8 @@ final class InFlightCheck {
     private Mismatch check(Path path) throws IOException {
         try (DataFile file = storage.open(path, Storage.Mode.READ)) {
             ByteBuffer head = ByteBuffer.allocate(RUNS).order(ByteOrder.LITTLE_ENDIAN);
-            if (file.read(head, 0) < RUNS) {
+            isCutShort = file.read(head, 0) < RUNS || isEmpty(head);
+            if (file.size() < RUNS) {
                 return new Mismatch(file.size(), file.size() + " bytes", "at least " + RUNS);
             }
             if (head.getLong(0) != MAGIC) {
@@ -78,6 +85,7 @@ final class InFlightCheck {
             }
             long length = RUNS + (long) head.getInt(COUNT) * RUN_BYTES;
             if (file.size() != length) {
+                isCutShort = file.size() < length;
                 return new Mismatch(COUNT, file.size() + " bytes", length + ", for " + head.getInt(COUNT) + " runs");
             }
             int found = checksum(file, head);
@@ -86,6 +94,15 @@ final class InFlightCheck {
             return found == head.getInt(CHECKSUM) ? null : new Mismatch(CHECKSUM,
                     "checksum " + Mismatch.hex(head.getInt(CHECKSUM)), Mismatch.hex(found));
         }
+    }
+
+    private static boolean isEmpty(ByteBuffer head) {
+        for (int at = 0; at < RUNS; at += Long.BYTES) {
+            if (head.getLong(at) != 0) {
+                return false;
+            }
+        }
+        return true;
     }
 
     private static int checksum(DataFile file, ByteBuffer head) throws IOException {

@@ -97,6 +97,11 @@ final class Inventory {
         }
     }
 
+    /** Whether no segment has a header, or anything where one would be. */
+    boolean isEmpty() {
+        return segments.values().stream().allMatch(SegmentFile::isEmpty);
+    }
+
     /** Whether there are segments, and none is of this queue. */
     boolean isForeign(long uuidLow) {
         List<SegmentFile> whole = segments.values().stream().filter(each -> each.header() != null).toList();

@@ -21,11 +21,11 @@ final class LogWalk {
     private final Course course;
     private final Geometry geometry;
     private final RecordScan scan;
-    private final List<Probe> probes;
+    private final Probes probes;
     private final Progress progress;
-    private final Numbering numbers;
     private final Resync resync;
     private final WalkResult found = new WalkResult();
+    private Numbering numbers;
 
     private Slot slot;
     private int offset;
@@ -33,12 +33,9 @@ final class LogWalk {
     private long newest;
     private long knownEnd;
     private long begin;
-    private int nextProbe;
-    private boolean inBatch;
-    private long completeEnd;
-    private long completeRecords;
-    /** Records that are counted and belong to a batch that may not be whole; those of them that are cut. */
-    private long incomplete;
+    private boolean endIsLost;
+    private final Complete complete = new Complete();
+    /** Records that are counted and belong to a batch that is not whole, at the end. */
     private long cut;
     private boolean passedPad;
 
@@ -53,13 +50,13 @@ final class LogWalk {
         this.geometry = slots.geometry();
         this.scan = new RecordScan(slots, course.facts());
         this.resync = new Resync(slots, course, scan);
-        this.probes = probes;
+        this.probes = new Probes(probes);
         this.progress = progress;
         this.knownEnd = course.end();
         this.begin = course.begin();
+        this.endIsLost = course.isEndLost();
         this.slot = slots.get(course.firstId());
-        this.numbers = new Numbering(slot.header() != null ? slot.header().baseIndex() : course.firstId() == 0 ? 0 : -1,
-                geometry.dataBytes());
+        this.numbers = new Numbering(0, geometry, found);
     }
 
     /** Walks, and says what is there. */
@@ -71,13 +68,13 @@ final class LogWalk {
         while (goesOn) {
             goesOn = step();
         }
-        long mostBefore = course.firstId() * (geometry.dataBytes() / Long.BYTES);
-        found.endNumber = numbers.end(mostBefore) - cut;
-        for (Hole hole : found.holes) {
-            if (hole.toId != hole.fromId || hole.to != hole.from) {
-                found.findings.add(hole.finding());
-            }
+        if (found.end == course.end() && course.endOffset() >= 0 && numbers.allows(course.endOffset())) {
+            found.endNumber = numbers.anchor(course.endOffset());
+        } else {
+            found.endNumber = numbers.end(found.end, cut);
         }
+        found.finish(geometry);
+        probes.leave(found, geometry);
         progress.at(total(), total());
         return found;
     }
@@ -98,10 +95,7 @@ final class LogWalk {
             found.torn(slot.path(), slot.fault().at(), slot.fault().toString());
         }
         if (nothing) {
-            probes.stream().filter(each -> each.position == 0).forEach(each -> {
-                each.place = 0;
-                each.number = 0;
-            });
+            probes.pass(0, numbers);
         }
         return nothing;
     }
@@ -110,26 +104,22 @@ final class LogWalk {
 
     private boolean step() throws IOException {
         if (position() == knownEnd && !goesOnBehind()) {
-            return finish(position());
+            complete.breakBatch();
+            return finish();
         }
         if (offset == geometry.segmentSize()) {
             return enterNext();
         }
         RecordScan.Kind kind = scan.look(slot, offset, epoch);
-        if (kind == RecordScan.Kind.NOTHING && isTheEnd()) {
-            return finish(inBatch ? completeEnd : position());
-        }
-        if (kind == RecordScan.Kind.BAD || kind == RecordScan.Kind.NOTHING) {
-            return fault();
+        if (!kind.isWhole()) {
+            return fault(kind);
         }
         passedPad = kind == RecordScan.Kind.PAD;
         found.highestEpoch = Math.max(found.highestEpoch, passedPad ? scan.padEpoch : epoch);
         if (passedPad) {
-            inBatch = false;
             moveOn(slot.id(), scan.endOffset);
-            completeEnd = position();
-            completeRecords = found.records;
-            if (completeEnd > knownEnd) {
+            complete.at(position(), found);
+            if (position() > knownEnd) {
                 found.writing(slot.path(), "writing inside of a pad, at " + knownEnd, "a record's end");
                 findTheEnd();
             }
@@ -155,13 +145,7 @@ final class LogWalk {
         }
         boolean batchGoesOn = scan.batchGoesOn;
         moveOn(scan.endId, scan.endOffset);
-        inBatch = batchGoesOn;
-        incomplete++;
-        if (!batchGoesOn) {
-            incomplete = 0;
-            completeEnd = position();
-            completeRecords = found.records;
-        }
+        complete.record(position(), batchGoesOn, found);
         return true;
     }
 
@@ -169,13 +153,12 @@ final class LogWalk {
         return knownEnd == Long.MAX_VALUE && position() >= begin;
     }
 
-    private boolean finish(long at) {
-        if (inBatch && at != position()) {
-            found.torn(slot.path(), offset, "the batch that begins at position " + at + " is not whole");
-            found.records = completeRecords;
-            cut = incomplete;
+    private boolean finish() {
+        found.end = complete.end(position());
+        if (found.end != position()) {
+            found.torn(slot.path(), offset, "the batch that begins at position " + found.end + " is not whole");
+            cut = complete.cut(found);
         }
-        found.end = at;
         return false;
     }
 
@@ -213,6 +196,7 @@ final class LogWalk {
     }
 
     private void findTheEnd() {
+        endIsLost = true;
         begin = knownEnd;
         knownEnd = Long.MAX_VALUE;
     }
@@ -220,20 +204,21 @@ final class LogWalk {
     // ---- segments
 
     private void enterFirst() throws IOException {
+        while (resync.isRestOnly(slot, knownEnd, begin)) {
+            slot = slots.get(slot.id() + 1);
+        }
         SegmentHeader header = slot.header();
         length(slot);
+        numbers = new Numbering(header != null ? header.baseIndex() : slot.id() == 0 ? 0 : -1, geometry, found);
         if (header != null) {
-            epoch = header.epoch();
+            epoch(header.epoch());
             newest = header.baseTimestamp();
             offset = header.firstRecord() == 0 ? geometry.segmentSize() : header.firstRecord();
         } else {
             found.corrupt(slot.path(), slot.fault());
-            offset = geometry.dataStart();
-            epoch = resync.firstEpoch(slot);
-            Resync.Place place = course.firstId() == 0 ? new Resync.Place(slot.id(), offset, epoch)
-                    : resync.first(slot, epoch, knownEnd, begin);
-            epoch = place.epoch();
+            Resync.Place place = resync.first(slot, knownEnd, begin);
             slot = slots.get(place.id());
+            epoch(place.epoch());
             offset = place.offset();
             if (slot.header() == null) {
                 RebuiltHeader rebuilt = new RebuiltHeader(slot.id(), epoch, offset, 0);
@@ -245,12 +230,17 @@ final class LogWalk {
         }
         found.start = position();
         numbers.who(number -> found.firstNumber = number);
-        completeEnd = found.start;
+        complete.at(found.start, found);
         if (found.start > knownEnd) {
             found.writing(slot.path(), "writing at " + knownEnd + ", before the first record", "a record's end");
             findTheEnd();
         }
-        passProbes();
+        probes.pass(position(), numbers);
+    }
+
+    private void epoch(long next) {
+        epoch = next;
+        numbers.epoch(slot.id(), next);
     }
 
     private boolean enterNext() throws IOException {
@@ -258,25 +248,26 @@ final class LogWalk {
         SegmentHeader header = next.header();
         boolean follows = header != null && header.epoch() >= epoch;
         if (!follows && isTheEnd()) {
-            boolean nothing = next.isEmpty() || header != null || slot.id() >= course.lastId();
-            if (!nothing) {
+            if (!next.isEmpty() && header == null && slot.id() < course.lastId()) {
                 found.torn(next.path(), next.fault().at(), next.fault().toString());
             }
-            return finish(inBatch ? completeEnd : position());
+            return finish();
         }
         boolean unused = next.isEmpty() && next.bytes() != null && next.bytes().getLong(geometry.dataStart()) == 0;
         if (unused && passedPad && knownEnd == Long.MAX_VALUE) {
-            return finish(position());
+            return finish();
         }
         progress.at((next.id() - course.firstId()) * geometry.segmentSize(), total());
-        inBatch &= follows;
-        if (follows) {
-            epoch = header.epoch();
-            newest = Math.max(newest, header.baseTimestamp());
-        } else if (next.bytes() != null) {
-            epoch = resync.epochOf(next, epoch);
+        if (!follows) {
+            complete.breakBatch();
         }
         slot = next;
+        if (follows) {
+            epoch(header.epoch());
+            newest = Math.max(newest, header.baseTimestamp());
+        } else if (next.bytes() != null) {
+            epoch(resync.epochOf(next, epoch));
+        }
         offset = geometry.dataStart();
         enter(next, geometry.dataStart());
         return true;
@@ -290,7 +281,7 @@ final class LogWalk {
             enter(slot, slot.id() < id || endOffset == geometry.segmentSize() ? 0 : endOffset);
         }
         offset = endOffset;
-        passProbes();
+        probes.pass(position(), numbers);
         return true;
     }
 
@@ -339,21 +330,36 @@ final class LogWalk {
 
     // ---- faults
 
-    private boolean fault() throws IOException {
-        if (isTheEnd()) {
-            found.torn(scan.faultFile, scan.fault.at(), scan.fault.toString());
-            return finish(inBatch ? completeEnd : position());
-        }
+    private boolean fault(RecordScan.Kind kind) throws IOException {
         Mismatch what = scan.fault;
         Path file = scan.faultFile;
-        inBatch = false;
-        incomplete = 0;
         long before = position();
-        hole(resync.behind(slot.id(), offset, epoch, knownEnd, begin), file, what);
+        Resync.Place next = isTheEnd() ? behindTheEnd() : resync.behind(slot.id(), offset, epoch, knownEnd, begin);
+        if (next == null) {
+            if (kind == RecordScan.Kind.BAD) {
+                found.torn(file, what.at(), what.toString());
+            }
+            return finish();
+        }
+        hole(next, file, what);
+        complete.at(position(), found);
         if (position() <= before && !isTheEnd()) {
             throw new CorruptException(file.toString(), what.at(), what + "; and there is no way on from there");
         }
         return true;
+    }
+
+    // Null at the end. When the end was stored and is lost, a fault is the end only if there is nothing behind it:
+    // nobody will cut what is there, and its offsets must not be given to others.
+    private Resync.Place behindTheEnd() throws IOException {
+        if (!endIsLost) {
+            return null;
+        }
+        Resync.Place next = resync.behind(slot.id(), offset, epoch, knownEnd, begin);
+        if (next.position(geometry) <= position()) {
+            next = resync.lastBytes(slot.id(), offset, epoch);
+        }
+        return next.position(geometry) <= position() ? null : next;
     }
 
     // What is between here and the place is lost. No record goes from one epoch into another, so a hole does not.
@@ -366,8 +372,8 @@ final class LogWalk {
         }
         moveThrough(toId, to);
         if (newEpoch) {
-            epoch = place.epoch();
             slot = slots.get(place.id());
+            epoch(place.epoch());
             offset = geometry.dataStart();
             enter(slot, offset);
             if (place.offset() > offset) {
@@ -375,13 +381,12 @@ final class LogWalk {
                 offset = place.offset();
             }
         }
-        passProbes();
+        probes.pass(position(), numbers);
     }
 
     private void add(long toId, int to, Path file, Mismatch what) throws IOException {
-        Hole hole = new Hole(slot.id(), offset, toId, to, epoch, scan.chain(slot.id(), offset, toId, to), file, what);
-        found.holes.add(hole);
-        numbers.hole(hole);
+        boolean single = scan.leads(slot, offset, toId, to, newest);
+        numbers.hole(new Hole(slot.id(), offset, toId, to, epoch, single, file, what));
     }
 
     private void moveThrough(long toId, int to) throws IOException {
@@ -390,16 +395,5 @@ final class LogWalk {
             enter(slot, slot.id() < toId || to == geometry.segmentSize() ? 0 : to);
         }
         offset = to;
-    }
-
-    // ---- probes
-
-    private void passProbes() {
-        long at = position();
-        while (nextProbe < probes.size() && probes.get(nextProbe).position <= at) {
-            Probe probe = probes.get(nextProbe++);
-            probe.place = at;
-            numbers.who(number -> probe.number = number);
-        }
     }
 }

@@ -13,6 +13,12 @@ final class Probe {
         this.position = position;
     }
 
+    /** Moves it to where it can be. */
+    void moveTo(long position, long offset) {
+        place = position;
+        number = offset;
+    }
+
     /** Whether the walk has come to it or past it. */
     boolean isFound() {
         return place >= 0;

@@ -21,6 +21,13 @@ final class RebuiltHeader implements Numbering.Numbered {
         this.timestamp = timestamp;
     }
 
+    /** The same segment's when the log begins in it, behind what is lost. */
+    RebuiltHeader beginsAt(int offset, long number) {
+        RebuiltHeader later = new RebuiltHeader(id, epoch, offset, timestamp);
+        later.baseIndex = number;
+        return later;
+    }
+
     @Override
     public void number(long number) {
         baseIndex = number;

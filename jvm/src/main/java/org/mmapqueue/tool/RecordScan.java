@@ -187,35 +187,27 @@ final class RecordScan {
     }
 
     /**
-     * The number of records that the headers from one place to another show, whatever their checksums are.
+     * Whether the header at one place, whatever its checksum is, is that of one record that ends at another place.
      *
-     * @return 0 when they do not lead there
+     * @param newest the latest timestamp before it, µs since 1970: a record that says an older one was not written so
      */
-    int chain(long id, int offset, long toId, int to) throws IOException {
-        int count = 0;
-        long atId = id;
-        int at = offset;
-        while (atId < toId || atId == toId && at < to) {
-            if (at == geometry.segmentSize()) {
-                atId++;
-                at = geometry.dataStart();
-                continue;
-            }
-            Slot slot = slots.get(atId);
-            long word = slot.bytes() == null ? 0 : slot.bytes().getLong(at);
-            int header = RecordDescriptor.lengthAndFlags(word);
-            int odd = RecordDescriptor.PAD | RecordDescriptor.CONTROL | RecordDescriptor.CLAIMED;
-            if (word == 0 || (header & odd) != 0 || RecordDescriptor.length(header) > maxLength) {
-                return 0;
-            }
-            end(atId, at, RecordDescriptor.bodyBytes(header));
-            atId = endId;
-            at = endOffset;
-            count++;
+    boolean leads(Slot slot, int offset, long toId, int to, long newest) throws IOException {
+        long word = slot.bytes() == null ? 0 : slot.bytes().getLong(offset);
+        int header = RecordDescriptor.lengthAndFlags(word);
+        int odd = RecordDescriptor.PAD | RecordDescriptor.CONTROL | RecordDescriptor.CLAIMED;
+        // A checksum is never 0.
+        if (RecordDescriptor.checksum(word) == 0 || (header & odd) != 0
+                || RecordDescriptor.length(header) > maxLength) {
+            return false;
         }
-        boolean arrived = atId == toId && at == to
-                || atId + 1 == toId && at == geometry.segmentSize() && to == geometry.dataStart();
-        return arrived ? count : 0;
+        int behind = offset + RecordDescriptor.HEADER;
+        boolean stamped = (header & RecordDescriptor.TIMESTAMPED) != 0 && behind < geometry.segmentSize();
+        if (stamped && slot.bytes().getLong(behind) < newest) {
+            return false;
+        }
+        end(slot.id(), offset, RecordDescriptor.bodyBytes(header));
+        return geometry.position(endId, endOffset == geometry.dataStart() ? 0 : endOffset)
+                == geometry.position(toId, to == geometry.dataStart() ? 0 : to);
     }
 
     /** The header of the record at this place, which is whole, with another timestamp. */

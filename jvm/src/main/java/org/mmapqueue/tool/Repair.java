@@ -200,6 +200,9 @@ final class Repair {
             meta.put(MetaImage.Word.WRITING, Math.max(sound ? writing : 0, Math.max(watermark, walk.end)), size);
         }
         meta.clean(survey.isClean());
+        if (survey.isClean()) {
+            meta.closedAt(walk.endNumber);
+        }
         if (meta.hasDefault()) {
             long place = place(Inventory.DEFAULT, survey.rebuilt);
             if (place != survey.probes.get(Inventory.DEFAULT).position) {

@@ -19,6 +19,9 @@ final class Resync {
 
     /** A place where a record begins or the log ends, and the epoch of its segment. */
     record Place(long id, int offset, long epoch) {
+        long position(Geometry geometry) {
+            return geometry.position(id, offset == geometry.dataStart() ? 0 : offset);
+        }
     }
 
     Resync(Slots slots, Course course, RecordScan scan) {
@@ -58,8 +61,43 @@ final class Resync {
         return atEnd;
     }
 
-    /** Where the first record begins in a segment whose header is damaged, or the next one behind it. */
-    Place first(Slot slot, long epoch, long end, long begin) throws IOException {
+    /** Behind the last byte that is not zero, in this segment or one that continues the log; else this place. */
+    Place lastBytes(long id, int from, long epoch) throws IOException {
+        for (long at = course.lastId(); at >= id; at--) {
+            Slot each = slots.get(at);
+            boolean stranded = at > id && each.header() != null && each.header().epoch() < epoch;
+            int first = at == id ? from : geometry.dataStart();
+            for (int last = geometry.segmentSize() - Long.BYTES; each.bytes() != null && !stranded && last >= first;
+                    last -= Long.BYTES) {
+                if (each.bytes().getLong(last) != 0) {
+                    return new Place(at, last + Long.BYTES, epoch);
+                }
+            }
+        }
+        return new Place(id, from, epoch);
+    }
+
+    /**
+     * Whether a segment holds nothing but a part of a record that begins before it, and the log continues behind it:
+     * then it does not say where in a later segment that record ends.
+     */
+    boolean isRestOnly(Slot slot, long end, long begin) throws IOException {
+        long behind = geometry.position(slot.id() + 1, 0);
+        if (slot.header() == null || slot.header().firstRecord() != 0 || behind >= end
+                || slot.id() >= course.lastId()) {
+            return false;
+        }
+        Slot next = slots.get(slot.id() + 1);
+        boolean follows = next.header() != null && next.header().epoch() >= slot.header().epoch();
+        return follows || end != Long.MAX_VALUE || behind < begin;
+    }
+
+    /** Where the first record begins in the log's first segment, whose header is damaged, or the next one behind it. */
+    Place first(Slot slot, long end, long begin) throws IOException {
+        long epoch = firstEpoch(slot);
+        if (slot.id() == 0) {
+            return new Place(0, geometry.dataStart(), epoch);
+        }
         Place here = slot.bytes() == null ? null : find(slot, geometry.dataStart(), List.of(epoch), end);
         return here != null ? here : behind(slot.id(), geometry.segmentSize(), epoch, end, begin);
     }
@@ -102,8 +140,8 @@ final class Resync {
         return all;
     }
 
-    /** The epoch of the log's first segment: what its damaged header says, if it can be; else that of the next one. */
-    long firstEpoch(Slot slot) throws IOException {
+    // What its damaged header says, if it can be; else that of the next one.
+    private long firstEpoch(Slot slot) throws IOException {
         Slot next = slots.get(slot.id() + 1);
         long most = next.header() != null ? next.header().epoch() : course.facts().epoch();
         long read = slot.bytes() == null ? 0

@@ -160,18 +160,20 @@ final class Survey implements Closeable {
         long begin = Math.max(0, highest) * size;
         if (!rebuilt) {
             long writingId = geometry.segmentOfEnd(Math.max(0, writing()));
-            if (isSound(writing()) && Math.abs(writingId - highest) <= facts.capacity()) {
+            boolean isNear = highest < 0 || Math.abs(writingId - highest) <= facts.capacity();
+            if (endIsKnown || isSound(writing()) && isNear) {
                 last = endIsKnown ? writingId : Math.max(highest, writingId);
             }
             if (!clean) {
                 long flushed = watermark.position;
                 begin = isSound(flushed) && flushed <= (last + 1) * size ? flushed : begin;
-                long slowest = slowest();
+                long slowest = lowWatermark();
                 begin = slowest <= (last + 1) * size ? Math.max(begin, slowest) : begin;
             }
         }
         last = Math.max(0, last);
-        return new Course(facts, firstId(last), last, begin, endIsKnown ? writing() : Long.MAX_VALUE);
+        return new Course(facts, firstId(last), last, begin, endIsKnown ? writing() : Long.MAX_VALUE,
+                endIsKnown ? meta.closedAt() : -1, !endIsKnown && (rebuilt || clean));
     }
 
     /** The highest id of all segments that may be part of the log. */
@@ -196,6 +198,11 @@ final class Survey implements Closeable {
         return probes.entrySet().stream().filter(each -> !damagedPages.contains(each.getKey()))
                 .mapToLong(each -> each.getValue().position).filter(each -> each >= 0).min()
                 .orElse(reclaimed());
+    }
+
+    // As recovery has it: a consumer before what is reclaimed was just being made or moved back.
+    private long lowWatermark() {
+        return Math.max(slowest(), reclaimed());
     }
 
     // The first segment all of which is on the disk, as far as the disk says so.
@@ -253,11 +260,7 @@ final class Survey implements Closeable {
                     + " and writing " + writing + ", expected a multiple of " + facts.segmentSize()
                     + ", 0 <= reclaimed <= writing");
         }
-        if (clean && reclaimed() > slowest()) {
-            corrupt(file, MetaImage.Word.RECLAIMED.at(), "found reclaimed " + reclaimed() + ", expected at most "
-                    + slowest() + ", where the slowest consumer is");
-        }
-        long held = geometry.segmentOfEnd(Math.max(0, writing)) - geometry.segmentOf(slowest());
+        long held = geometry.segmentOfEnd(Math.max(0, writing)) - geometry.segmentOf(lowWatermark());
         if (held >= facts.capacity()) {
             corrupt(file, MetaImage.Word.WRITING.at(), "found writing " + writing + ", " + held + " segments ahead of"
                     + " what is needed, expected less than " + facts.capacity());
@@ -313,6 +316,11 @@ final class Survey implements Closeable {
                 }
                 probe.place = walk.end;
                 probe.number = walk.endNumber;
+            } else if (!rebuilt && probe.position >= 0 && probe.position < Math.min(walk.start, reclaimed())) {
+                // It never was a place of its own: the writer did not know of it.
+                findings.add(Finding.of(Finding.Kind.ORPHANED, file, at, "consumer " + name + " at position "
+                        + probe.position + ", which is reclaimed: its process ended while it made or moved it; it"
+                        + " continues with the oldest record"));
             } else if (probe.isMisplaced() && !isInHole(probe.position)) {
                 corrupt(file, at, "found committed " + probe.position + ", expected the end of a record; the next is "
                         + probe.place + ", before offset " + probe.number);

@@ -40,12 +40,16 @@ final class V1Check {
         long size = inventory.segments.values().stream().mapToLong(Inventory.SegmentFile::length).max().orElse(0);
         long committed = size < 1 || size > 1 << 30 ? 0 : meta.inTable(MetaImage.Word.COMMITTED, (int) size);
         long writing = size < 1 || size > 1 << 30 ? 0 : meta.inTable(MetaImage.Word.WRITING, (int) size);
-        if (meta.fileLength() != MetaImage.TABLE_LENGTH) {
+        long held = size < 1 ? 0 : normal(writing, size) - normal(committed, size);
+        if (meta.isUnfinishedV1()) {
+            findings.add(Finding.of(Finding.Kind.TORN, file, 0, "a queue that was being made when its process ended;"
+                    + " Satellite, or an open with format_version = 1, makes it anew"));
+        } else if (meta.fileLength() != MetaImage.TABLE_LENGTH) {
             corrupt(file, Math.min(meta.fileLength(), MetaImage.TABLE_LENGTH), meta.fileLength() + " bytes",
                     MetaImage.TABLE_LENGTH + " for version 1");
         } else if (capacity < 1 || capacity > 1 << 30) {
             corrupt(file, 72, "capacity " + Long.toUnsignedString(capacity), "1.." + (1 << 30));
-        } else if (committed < 0 || writing < 0 || committed > writing || writing - committed > capacity * size) {
+        } else if (committed < 0 || writing < 0 || held < 0 || held > capacity * size) {
             corrupt(file, 8, "writing " + writing + " and committed " + committed,
                     "committed <= writing, and at most " + capacity * size + " bytes between them");
         } else if (size > 0) {
@@ -109,7 +113,7 @@ final class V1Check {
     }
 
     // A length does not fit into the last 1..7 bytes of a segment.
-    private static long normal(long position, int size) {
+    private static long normal(long position, long size) {
         long left = size - position % size;
         return left < LENGTH_BYTES ? position + left : position;
     }

@@ -51,7 +51,7 @@ public final class Verifier {
         Storage storage = DiskStorage.INSTANCE;
         boolean hasMeta = Files.exists(directory.resolve(MetaPage.FILE_NAME));
         MetaImage meta = hasMeta ? MetaImage.read(storage, directory) : null;
-        if (isVersion1(meta)) {
+        if (isVersion1(meta) || meta != null && meta.isUnfinishedV1() && new Inventory(storage, directory).isEmpty()) {
             return new V1Check(storage, directory, meta).run(progress);
         }
         try (Survey survey = new Survey(storage, directory, progress)) {

@@ -108,8 +108,10 @@ class QueueConfigTest {
     }
 
     @Test
-    void aDirectoryIsRequired() {
-        assertEquals("queue_dir", refused(() -> QueueConfig.of(Map.of())).key());
+    void theDirectoryIsSatellitesByDefault() {
+        assertEquals(Path.of("satellite-mmap-queue"), QueueConfig.of(Map.of()).queueDir());
+        assertEquals(Path.of("satellite-mmap-queue"), QueueConfig.builder().build().queueDir());
+        assertEquals("satellite-mmap-queue", QueueConfig.of(Map.of("flush_period", "5")).asMap().get("queue_dir"));
         assertEquals("queue_dir", refused(() -> QueueConfig.of(Map.of("queue_dir", ""))).key());
         assertEquals("queue_dir", refused(() -> QueueConfig.of(Map.of("queue_dir", "a\0b"))).key());
         assertThrows(NullPointerException.class, () -> QueueConfig.builder(null));

@@ -16,8 +16,13 @@ record V1Sample(String name, Map<?, ?> manifest) {
     record Entry(long number, int length, String sha256) {
     }
 
+    /** Those that Satellite's code wrote, and those that were made by its rules. */
     static Stream<V1Sample> all() {
-        try (Stream<Path> files = Files.list(root())) {
+        return Stream.of(root(), made()).flatMap(V1Sample::all);
+    }
+
+    private static Stream<V1Sample> all(Path root) {
+        try (Stream<Path> files = Files.list(root)) {
             return files.filter(file -> file.toString().endsWith(".json")).sorted().map(V1Sample::of).toList().stream();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
@@ -25,7 +30,8 @@ record V1Sample(String name, Map<?, ?> manifest) {
     }
 
     static V1Sample of(String name) {
-        return of(root().resolve(name + ".json"));
+        Path file = root().resolve(name + ".json");
+        return of(Files.exists(file) ? file : made().resolve(name + ".json"));
     }
 
     private static V1Sample of(Path file) {
@@ -48,8 +54,18 @@ record V1Sample(String name, Map<?, ?> manifest) {
         throw new IllegalStateException("no tests/data/v1-samples above " + Path.of("").toAbsolutePath());
     }
 
+    private static Path made() {
+        return root().resolveSibling("v1-made");
+    }
+
     Path copy(Path to) {
-        return Directories.copy(root().resolve(name), to.resolve(name));
+        Path from = root().resolve(name);
+        return Directories.copy(Files.exists(from) ? from : made().resolve(name), to.resolve(name));
+    }
+
+    /** Whether nothing was ever pushed: then no segment size is stored in any way. */
+    boolean isUnused() {
+        return ((Number) manifest.get("pushed_count")).longValue() == 0;
     }
 
     private int configured(String key) {
