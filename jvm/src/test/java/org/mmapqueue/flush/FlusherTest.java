@@ -125,6 +125,28 @@ class FlusherTest {
         assertEquals(900, flusher.durableCommitted());
     }
 
+    /** The cursor that was forced may be the one before the move. */
+    @Test
+    void whatIsForcedWhileAConsumerIsMadeOrMovedCountsAsFarAsIsReclaimed() {
+        meta.writing(3 * SIZE);
+        meta.committed(2 * SIZE + 10);
+        named.committed(2 * SIZE + 20);
+        meta.reclaimed(SIZE);
+        for (String call : List.of("named", "meta")) {
+            memory.during = what -> {
+                if (what.equals(call)) {
+                    meta.countConsumerChange();
+                }
+            };
+            named.committed(named.committed() + 1);
+            flusher.flush();
+            assertEquals(SIZE, flusher.durableCommitted(), call);
+        }
+        memory.during = what -> { };
+        flusher.flush();
+        assertEquals(2 * SIZE + 10, flusher.durableCommitted());
+    }
+
     @Test
     void acksAreForcedAloneWhereTheRecordsAreOnTheDisk() {
         meta.writing(5 * SIZE + 100);

@@ -130,6 +130,33 @@ class MetaPageV2Test {
         }
     }
 
+    /** It counts for the log end that it was stored with alone: a loss of power may bring back one without the other. */
+    @Test
+    void theOffsetAtTheCloseCountsWithItsLogEndAlone() throws IOException {
+        try (MetaPageV2 page = create()) {
+            page.writing(3 * 8192 + 9);
+            page.closedAt(55);
+            assertEquals(55, page.closedAt());
+            page.writing(3 * 8192 + 17);
+            assertEquals(-1, page.closedAt());
+            page.writing(3 * 8192 + 9);
+            assertEquals(55, page.closedAt());
+        }
+        for (int at = MetaDescriptor.CLOSED_AT; at < MetaDescriptor.CLOSED_AT_CHECKSUM + 8; at++) {
+            byte before = bytes().get(at);
+            change(at, before ^ 1);
+            try (MetaPageV2 page = open()) {
+                assertEquals(-1, page.closedAt(), "byte " + at);
+            }
+            change(at, before);
+        }
+        try (MetaPageV2 page = open()) {
+            assertEquals(55, page.closedAt());
+            page.closedAt(-2);
+            assertEquals(-1, page.closedAt());
+        }
+    }
+
     @Test
     void aSecondMappingSeesTheCursorsMove() throws IOException {
         try (MetaPageV2 page = create(); MetaPageV2 other = open()) {

@@ -189,6 +189,44 @@ class ConsumerLagTest {
         assertReads(two, assertDropped(6, two), 408);
     }
 
+    /** The writer drops more just when the consumer of another process takes note of what was dropped. */
+    @ParameterizedTest
+    @ValueSource(ints = {30, 60, 400})
+    void whatIsDroppedWhileItTakesNoteIsPartOfTheGap(int more) {
+        open(LAG);
+        core.createConsumer("away", StartAt.EARLIEST);
+        core.deleteConsumer("default");
+        push(5);
+        FaultyStorage storage = new FaultyStorage();
+        QueueCore other = QueueCore.open(QueueConfig.builder(directory).readOnly(true).build(), storage);
+        try {
+            ConsumerCore away = other.consumer("away", StartAt.EARLIEST);
+            assertEquals(0, other.poll(away).offset());
+            push(400);
+            long[] droppedBefore = {core.consumerStats().get(0).committedOffset()};
+            boolean[] isDone = {false};
+            storage.failWhen((call, path) -> {
+                if (call == FaultyStorage.Call.MAP && !isDone[0]) {
+                    isDone[0] = true;
+                    push(more);
+                }
+                return false;
+            });
+            DroppedException told = assertThrows(DroppedException.class, () -> other.poll(away));
+            assertTrue(isDone[0]);
+            assertEquals(0, told.first());
+            assertTrue(told.last() >= droppedBefore[0], "nothing was dropped meanwhile");
+            for (long offset = told.last() + 1; offset < 405 + more; offset++) {
+                assertEquals(offset, other.poll(away).offset());
+            }
+            assertNull(other.poll(away));
+            other.ack(away, 404 + more);
+            assertEquals(405 + more, core.consumerStats().get(0).committedOffset());
+        } finally {
+            other.close();
+        }
+    }
+
     @Test
     void afterASeekNothingIsLeftToTell() {
         open(LAG);

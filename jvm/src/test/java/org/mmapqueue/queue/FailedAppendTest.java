@@ -10,8 +10,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.SplittableRandom;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -19,6 +21,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import org.mmapqueue.errors.PoisonedException;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordDescriptor;
 
 /** A thread that fails between its claim of the tail and the publication of its record. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
@@ -119,6 +123,56 @@ class FailedAppendTest {
             Payload.assertMessages(0, expected, Payload.drain(queue));
             assertEquals(expected.size(), queue.push(new byte[8]));
             assertEquals(expected.size(), queue.poll().offset());
+        }
+    }
+
+    /** The kernel has written it back: what is on the disk would be a record right behind the log's end. */
+    @Test
+    void theZerosOverAnUndoneAppendReachTheDisk() throws Exception {
+        PowerLossStorage disk = new PowerLossStorage();
+        SplittableRandom random = new SplittableRandom(1);
+        Path directory = temp.resolve("queue");
+        core = QueueCore.open(config(2), disk);
+        push(100);
+        core.writer().flush(); // from now on parts are forced, and not the whole file
+        // It ends with a page, so that no force of it takes along what is behind.
+        int length = 8192 - 2 * (RecordDescriptor.HEADER + Long.BYTES) - new Geometry(2, SEGMENT, 20).dataStart() - 104;
+        Records batch = Records.of(List.of(new byte[length], Payload.of(1, 500), Payload.of(2, 500)));
+        RuntimeException failure = new RuntimeException("injected");
+        Records failing = new Records() {
+            @Override
+            public int count() {
+                return batch.count();
+            }
+
+            @Override
+            public byte[] array(int i) {
+                if (i == 2) {
+                    for (int pages = 0; pages < 50; pages++) {
+                        disk.writeBack(directory, random);
+                    }
+                    throw failure;
+                }
+                return batch.array(i);
+            }
+
+            @Override
+            public int from(int i) {
+                return batch.from(i);
+            }
+
+            @Override
+            public int length(int i) {
+                return batch.length(i);
+            }
+        };
+        assertSame(failure, assertThrows(RuntimeException.class, () -> core.writer().push(failing)));
+        push(length);
+        assertEquals(8192, core.stats().writingPosition());
+        core.close();
+        Path lost = disk.lose(directory, temp.resolve("lost"), random, 0);
+        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(lost).maxEventSize(20_000).build())) {
+            Payload.assertMessages(0, expected, Payload.drain(queue));
         }
     }
 

@@ -98,6 +98,25 @@ class RedeliveryTest {
         assertEquals(0, redelivery.quietMillis());
     }
 
+    /** The earlier delivery's lease ends while the later one lasts. */
+    @Test
+    void theEndOfAnEarlierLeaseTakesNoLaterDeliveryBack() {
+        Redelivery redelivery = redelivery(6400);
+        pop(redelivery);
+        now += 3000;
+        redelivery.giveBack(0, 0);
+        assertEquals(0, redelivery.due());
+        redelivery.popped(0);
+        assertEquals(2, window.attempts(0));
+        now += 3500; // the first lease has ended
+        redelivery.expire();
+        assertEquals(Window.OUT, window.state(0));
+        now += 3000; // the second one has
+        redelivery.expire();
+        assertEquals(Window.RETURNED, window.state(0));
+        assertEquals(2, window.attempts(0));
+    }
+
     /** Up to a 64th of the timeout later: records that were popped at about the same time are one run. */
     @Test
     void aTimeoutEndsNotBeforeItsTimeAndNotMuchLater() {

@@ -191,6 +191,23 @@ class DiscardTest {
         assertReads(writer, 1);
     }
 
+    /** No pin protects an unmapped file while it is forced: a force of the file made anew would not reach the old one. */
+    @Test
+    void whatIsBeingForcedUnmappedStays() throws Exception {
+        write(0);
+        writer.close();
+        AtomicBoolean isForced = new AtomicBoolean();
+        storage.whileForcingFile = () -> {
+            isForced.set(true);
+            assertEquals(0, writer.discard(0, NOTHING_NEEDED));
+            assertTrue(Files.exists(file(0)));
+        };
+        writer.force(0, 0, SIZE);
+        assertTrue(isForced.get());
+        storage.whileForcingFile = () -> { };
+        assertEquals(SIZE, writer.discard(0, NOTHING_NEEDED));
+    }
+
     private void discardZeroWhileThisWaits(Callable<Void> call) throws Exception {
         FutureTask<?>[] waiting = new FutureTask<?>[1];
         storage.beforeDeleting = () -> {
