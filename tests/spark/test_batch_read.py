@@ -163,7 +163,7 @@ BAD = {
     "consumer=a/b": "option consumer = a/b; allowed: 1 to 100 letters",
     "maxOffsetsPerTrigger=0": "option maxOffsetsPerTrigger = 0; allowed: a whole number of at least 1",
     "minOffsetsPerTrigger=5 maxOffsetsPerTrigger=4": "option minOffsetsPerTrigger = 5; allowed: at most maxOffsets",
-    "maxTriggerDelay=soon": "option maxTriggerDelay = soon; allowed: a number of milliseconds",
+    "maxTriggerDelay=soon": "option maxTriggerDelay = soon; allowed: a time such as",
     "maxBytesPerTrigger=-1": "option maxBytesPerTrigger = -1; allowed: a number of bytes",
 }
 
@@ -199,6 +199,17 @@ def test_no_queue(load: Load, spark: SparkSession, tmp_path: Path) -> None:
         spark.read.format("mmapqueue").load().collect()
     with pytest.raises(IllegalArgumentException, match="allowed: a directory of a local file system"):
         load("hdfs://host/queue").collect()
+
+
+def test_offsets_after_the_end(ten: Path, load: Load) -> None:
+    # As with Kafka's source: an error, or nothing from that partition.
+    for name, value in {"startingOffsets": "12", "endingOffsets": '{"0": 12}'}.items():
+        with pytest.raises(IllegalArgumentException, match=f"option {name} = .*at most 10 in partition 0"):
+            load(ten, **{name: value}).collect()
+    assert offsets(load(ten, startingOffsets="12", failOnDataLoss=False)) == []
+    assert load(ten, startingOffsets='{"0": 12}', failOnDataLoss=False).count() == 0
+    assert offsets(load(ten, startingOffsets="8", endingOffsets="12", failOnDataLoss=False)) == [8, 9]
+    assert offsets(load(ten, startingOffsets="12", endingOffsets="14", failOnDataLoss=False)) == []
 
 
 # ---- partitions

@@ -112,6 +112,26 @@ def test_insert(sql: Sql, session: SparkSession) -> None:
 
 
 @pytest.mark.usefixtures("events")
+def test_a_frame_names_its_columns(sql: Sql, session: SparkSession) -> None:
+    rows = session.range(1).selectExpr("'x' AS name")
+    for write in (
+        lambda: rows.writeTo("q.events").append(),
+        lambda: rows.write.mode("append").saveAsTable("q.events"),
+        lambda: sql("INSERT INTO q.events BY NAME SELECT 'x' AS name") if spark_version >= "3.5" else None,
+        lambda: rows.writeTo("q.new").create(),
+    ):
+        with pytest.raises(QueryFailed, match="the column value is missing; found struct<name:string>"):
+            write()
+    assert len(values(sql, "q.events")) == 5
+    assert [row.tableName for row in sql("SHOW TABLES IN q")] == ["events"]
+    # By position, as Spark itself says of it.
+    rows.write.insertInto("q.events")
+    sql("WITH t AS (SELECT 'y' AS name) INSERT INTO q.events SELECT * FROM t")
+    assert "AppendData" in sql("EXPLAIN EXTENDED INSERT INTO q.events VALUES ('z')")[0].plan
+    assert values(sql, "q.events")[5:] == [b"x", b"y"]
+
+
+@pytest.mark.usefixtures("events")
 def test_what_can_not_be_inserted(sql: Sql) -> None:
     for statement, said in {
         "INSERT INTO q.events VALUES (1)": "value",
@@ -162,8 +182,11 @@ def test_create_as_select(sql: Sql, session: SparkSession) -> None:
         ("CREATE TABLE q.bad (offset BIGINT) PARTITIONED BY (offset)", "option partitions = n"),
         ("CREATE TABLE q.bad OPTIONS (segment_size '3')", "option segment_size = 3; allowed: 4096"),
         ("CREATE TABLE q.bad OPTIONS (partitions 0)", "option partitions = 0; allowed: "),
-        ("CREATE TABLE q.bad OPTIONS (segment_sise '64k')", "option segment_sise = 64k; allowed: one of capacity"),
-        ("CREATE TABLE q.bad COMMENT 'x'", "option comment = x; allowed: one of capacity"),
+        ("CREATE TABLE q.bad OPTIONS (segment_sise '64k')", "option segment_sise has no effect: there is no such"),
+        ("CREATE TABLE q.bad OPTIONS (segmentSise '64k')", "did you mean segment_size?"),
+        ("CREATE TABLE q.bad OPTIONS (segmentSize '64k', segment_size '32k')", "are one option"),
+        ("CREATE TABLE q.bad OPTIONS (startingOffsets 0)", "option startingOffsets has no effect on a new table"),
+        ("CREATE TABLE q.bad COMMENT 'x'", "option comment has no effect on a new table"),
         ("CREATE TABLE q.bad LOCATION '/nowhere'", "lies where its name says"),
         ("CREATE TABLE q.`a/b`", "table a/b: a queue is named by a directory"),
         ("CREATE TABLE q.`..`", "table ..: a queue is named by a directory"),
@@ -202,6 +225,80 @@ def test_a_directory_that_is_not_there(sql: Sql, root: Path) -> None:
     root.rmdir()
     with pytest.raises(QueryFailed, match=f"the directory of catalog q, {root}, can not be read"):
         sql("SHOW TABLES IN q")
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"colour": "red"}, "option colour has no effect"),
+        ({"startingOffsets": "0"}, "option startingOffsets has no effect on a batch write"),
+        ({"key": "nope"}, "option key = nope; allowed: a column of the rows"),
+        ({"sync": "maybe"}, "option sync = maybe; allowed: true, false"),
+        ({"partitions": "0"}, "option partitions = 0; allowed"),
+        ({"segmentSize": "3"}, "option segment_size = 3; allowed: 4096"),
+        ({"segment_size": "8k"}, "segment_size"),
+    ],
+)
+def test_a_refused_option_leaves_no_queue(
+    session: SparkSession, root: Path, options: dict[str, str], said: str
+) -> None:
+    rows = session.range(3).selectExpr("CAST(id AS STRING) AS value")
+    writer = rows.writeTo("q.new").options(**options)
+    if options == {"segment_size": "8k"}:
+        writer = writer.tableProperty("segment_size", "64k").option("segmentSize", "16k")
+    with pytest.raises(QueryFailed, match=said):
+        writer.create()
+    assert list(root.iterdir()) == []
+
+
+def test_create_takes_the_options_of_its_write(session: SparkSession, sql: Sql, root: Path) -> None:
+    rows = session.range(4).selectExpr("CAST(id AS STRING) AS value", "id AS user")
+    rows.writeTo("q.new").option("partitions", "2").option("key", "user").option("segmentSize", "64k").create()
+    assert sorted(values(sql, "q.new")) == [b"0", b"1", b"2", b"3"]
+    assert properties(sql, "q.new")["queue.partitions"] == "2"
+    assert properties(sql, "q.new")["queue.segmentSize"] == "65536"
+    with pytest.raises(AnalysisException, match="already exists"):
+        rows.select("value").writeTo("q.new").create()
+    rows.select("value").limit(0).writeTo("q.none").option("partitions", "3").create()
+    assert properties(sql, "q.none")["queue.partitions"] == "3"
+    rows.select("value").write.saveAsTable("q.saved")
+    assert len(values(sql, "q.saved")) == 4
+    for write in (
+        lambda: rows.writeTo("q.new").replace(),
+        lambda: rows.writeTo("q.new").createOrReplace(),
+        lambda: rows.writeTo("q.other").createOrReplace(),
+    ):
+        with pytest.raises(UnsupportedOperationException, match="not dropped or replaced in SQL"):
+            write()
+    assert sorted(path.name for path in root.iterdir()) == ["new", "none", "saved"]
+
+
+def test_a_stream_into_a_new_table(session: SparkSession, sql: Sql, events: Path, tmp_path: Path) -> None:
+    for name, form in {"plain": None, "named": "mmapqueue"}.items():
+        writer = session.readStream.table(f"q.`{events}`").select("value").writeStream
+        writer = writer.format(form) if form else writer
+        query = writer.option("checkpointLocation", str(tmp_path / name)).trigger(availableNow=True)
+        assert query.toTable(f"q.{name}").awaitTermination(180)
+        assert values(sql, f"q.{name}") == [b"0", b"1", b"2", b"3", b"4"]
+
+
+def test_options_of_a_catalog(spark: SparkSession, root: Path, fill: Fill) -> None:
+    fill(5, path=root / "events")
+    session = spark.newSession()
+    session.conf.set("spark.sql.catalog.q", CATALOG)
+    session.conf.set("spark.sql.catalog.q.path", str(root))
+    # Of reads and of writes, batches and streams: each counts where it can.
+    for name, value in {"startingOffsets": "2", "maxOffsetsPerTrigger": "3", "pushTimeout": "1s"}.items():
+        session.conf.set(f"spark.sql.catalog.q.{name}", value)
+    assert session.table("q.events").count() == 3
+    assert session.read.option("starting_offsets", "4").table("q.events").count() == 1
+    session.sql("INSERT INTO q.events VALUES ('x')")
+    session = spark.newSession()
+    session.conf.set("spark.sql.catalog.q", CATALOG)
+    session.conf.set("spark.sql.catalog.q.path", str(root))
+    session.conf.set("spark.sql.catalog.q.startingOfset", "2")
+    with pytest.raises(QueryFailed, match=r"option startingOfset has no effect: .* did you mean startingOffsets"):
+        session.table("q.events").count()
 
 
 def test_a_stream_between_tables(session: SparkSession, sql: Sql, events: Path, tmp_path: Path) -> None:

@@ -153,7 +153,7 @@ def test_columns_that_are_refused(spark: SparkSession, queue_dir: Path, columns:
         ({"key": " "}, "option key = ; allowed: the name of a column"),
         ({"partitions": "0"}, "option partitions = 0; allowed: a whole number of at least 1"),
         ({"partitions": "10001"}, "option partitions = 10001; allowed: 1..10000"),
-        ({"pushTimeout": "soon"}, "option pushTimeout = soon; allowed: a time of at least 0, such as 500ms"),
+        ({"pushTimeout": "soon"}, "option pushTimeout = soon; allowed: a time such as 500ms, 60s, 5m, 15 minutes"),
         ({"sync": "yes"}, "option sync = yes; allowed: true, false"),
         ({"format_version": "1"}, "option format_version = 1; allowed: 2"),
         ({"segment_size": "1"}, "option segment_size = 1; allowed: "),
@@ -163,6 +163,16 @@ def test_columns_that_are_refused(spark: SparkSession, queue_dir: Path, columns:
 )
 def test_options_that_are_refused(rows: DataFrame, queue_dir: Path, options: dict[str, str], text: str) -> None:
     assert text in refused(rows, queue_dir, **options)
+
+
+@pytest.mark.parametrize("kind", ["string", "binary"])
+def test_the_only_column_has_to_be_called_value(spark: SparkSession, queue_dir: Path, kind: str) -> None:
+    rows = spark.range(3).selectExpr(f"cast(cast(id as string) as {kind}) as user")
+    found = f"the column value is missing; found struct<user:{kind}>; expected value (string or binary)"
+    assert found in refused(rows, queue_dir)
+    assert not queue_dir.exists()
+    append(rows.withColumnRenamed("user", "VALUE"), queue_dir)
+    assert len(records(spark, queue_dir)) == 3
 
 
 def test_a_key_and_a_partition(spark: SparkSession, queue_dir: Path) -> None:

@@ -240,6 +240,29 @@ def test_a_query_that_did_not_begin_holds_nothing(spark: SparkSession, streams: 
         assert queue.consumers() == ["default"]
 
 
-def test_no_queue_is_an_error(streams: Streams) -> None:
-    with pytest.raises(StreamingQueryException, match=r"option path = .*; allowed: the directory of a queue"):
-        streams.run()
+@pytest.mark.parametrize("options", [{}, {"startingOffsets": "latest"}, {"startingTimestamp": "0"}])
+def test_no_queue_is_an_error(streams: Streams, options: dict[str, str]) -> None:
+    with pytest.raises(StreamingQueryException) as caught:
+        streams.run(**options)
+    text = str(caught.value)
+    assert f"option path = {streams.queue_dir}; allowed: the directory of a queue; there is none" in text
+    assert "option starting" not in text
+
+
+def test_a_start_outside_of_the_log(streams: Streams, fill: Fill, tmp_path: Path) -> None:
+    fill(10)
+    streams.run(startingOffsets="12", failOnDataLoss=False)
+    fill(2)
+    streams.run()
+    assert [offset for _, offset, _ in streams.batches.all()] == [10, 11]
+    with mmapqueue.Queue(streams.spark, streams.queue_dir, **SMALL) as queue:
+        for _ in range(400):
+            queue.push_many([b"x" * 1000] * 10)
+            queue.ack(queue.pop_many(10)[-1])
+            with queue.consumer(streams.consumer()) as consumer:
+                consumer.seek("latest")
+        first = queue.first_offset()
+        assert first > 5
+        late = Streams(streams.spark, streams.queue_dir, tmp_path / "late")
+        late.run(startingOffsets="5", failOnDataLoss=False)
+        assert late.batches.all()[0][1] == first

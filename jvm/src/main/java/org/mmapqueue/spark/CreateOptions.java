@@ -1,15 +1,14 @@
 package org.mmapqueue.spark;
 
+import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
-import java.util.SortedMap;
-import java.util.TreeMap;
-import java.util.TreeSet;
 
 import org.apache.spark.sql.connector.catalog.TableCatalog;
 
-import org.mmapqueue.queue.QueueConfig;
+import org.mmapqueue.spark.common.KnownOptions;
+import org.mmapqueue.spark.common.OptionUse;
 import org.mmapqueue.spark.common.Options;
 
 /** What CREATE TABLE may say of a queue that is made: a wrong word would make one that nobody wants. */
@@ -28,14 +27,11 @@ final class CreateOptions {
      *
      * @param table its name
      * @param properties as Spark hands them over: what was said as an option is there twice
-     * @return what a queue is made by, by name in any case
+     * @return what a queue is made by
      * @throws IllegalArgumentException when something else is said
      */
-    static SortedMap<String, String> of(String table, Map<String, String> properties) {
-        Set<String> allowed = new TreeSet<>(QueueConfig.defaults().keySet());
-        allowed.add(Options.PARTITIONS);
-        allowed.add(Options.CAPACITY);
-        SortedMap<String, String> options = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+    static Options of(String table, Map<String, String> properties) {
+        Map<String, String> said = new HashMap<>();
         properties.forEach((key, value) -> {
             String name = key.startsWith(TableCatalog.OPTION_PREFIX)
                     ? key.substring(TableCatalog.OPTION_PREFIX.length()) : key;
@@ -45,18 +41,21 @@ final class CreateOptions {
             } else if (NOT_HERE.contains(lower)) {
                 throw new IllegalArgumentException("table " + table + ": a queue of a catalog lies where its name says;"
                         + " found " + name + " = " + value);
-            } else if (allowed.contains(lower)) {
-                options.put(lower, value);
             } else if (!SAID_BY_SPARK.contains(lower)) {
-                throw new IllegalArgumentException("table " + table + ": "
-                        + Options.bad(name, value, "one of " + String.join(", ", allowed)).getMessage());
+                said.put(name, value);
             }
         });
-        return options;
+        try {
+            Options options = new Options(said);
+            KnownOptions.refuseOthers(options, Set.of(OptionUse.CREATE));
+            return options;
+        } catch (IllegalArgumentException e) {
+            throw new IllegalArgumentException("table " + table + ": " + e.getMessage(), e);
+        }
     }
 
     private static void checkProvider(String table, String provider) {
-        if (!provider.equalsIgnoreCase(MmapQueueProvider.NAME)) {
+        if (!provider.equalsIgnoreCase(MmapQueueProvider.NAME) && !RunningCommand.namesNoFormat(provider)) {
             throw new IllegalArgumentException("table " + table + ": USING " + provider + "; allowed: USING "
                     + MmapQueueProvider.NAME);
         }

@@ -9,7 +9,6 @@ import org.apache.spark.sql.sources.DataSourceRegister;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.RecordSchema;
 
 /** What {@code format("mmapqueue")} means. Spark makes one whenever it needs one. */
@@ -33,6 +32,6 @@ public final class MmapQueueProvider implements TableProvider, DataSourceRegiste
 
     @Override
     public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
-        return new QueueTable(new Options(new CaseInsensitiveStringMap(properties)));
+        return new QueueTable(TableOptions.of(properties));
     }
 }

@@ -4,18 +4,16 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.HashMap;
 import java.util.Map;
-import java.util.SortedMap;
-import java.util.TreeMap;
 import java.util.stream.Stream;
 
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
 import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.StagedTable;
+import org.apache.spark.sql.connector.catalog.StagingTableCatalog;
 import org.apache.spark.sql.connector.catalog.Table;
-import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.apache.spark.sql.connector.catalog.TableChange;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.types.DataTypes;
@@ -25,6 +23,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.spark.common.KnownOptions;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.common.RecordSchema;
@@ -43,7 +42,7 @@ import org.mmapqueue.spark.write.WritablePartitions;
  * mmapqueue.`/data/events`}. There are no namespaces. Other options of the catalog are those of all its tables. Any
  * number of threads.
  */
-public class QueueCatalog implements TableCatalog {
+public class QueueCatalog implements StagingTableCatalog {
     private String name;
     private Options options;
     /** Null when queues are named by their paths alone. */
@@ -57,6 +56,7 @@ public class QueueCatalog implements TableCatalog {
     public void initialize(String catalog, CaseInsensitiveStringMap values) {
         name = catalog;
         options = new Options(values);
+        KnownOptions.refuseOthers(options, KnownOptions.ALL);
         boolean byPath = catalog.equals(MmapQueueProvider.NAME) && !options.isSet(Options.PATH);
         root = byPath ? null : options.path();
     }
@@ -86,13 +86,51 @@ public class QueueCatalog implements TableCatalog {
         if (table.namespace().length > 0 || !isName(table.name()) || !PartitionDirectory.isQueue(path(table.name()))) {
             throw new NoSuchTableException(table);
         }
-        return table(table.name(), new TreeMap<>(String.CASE_INSENSITIVE_ORDER));
+        return table(table.name(), new Options(Map.of()));
     }
 
     @Override
     @SuppressWarnings("deprecation") // the form that all versions have
     public Table createTable(Identifier table, StructType schema, Transform[] partitions,
             Map<String, String> properties) throws TableAlreadyExistsException, NoSuchNamespaceException {
+        String queue = table.name();
+        if (!RecordSchema.hasColumnsOf(withBinaryValue(schema))) {
+            throw new IllegalArgumentException("table " + queue + ": the columns " + schema.catalogString()
+                    + " are not those of a queue: " + RecordSchema.READ.catalogString());
+        }
+        QueueTable made = newTable(table, partitions, properties);
+        try {
+            WritablePartitions.makeAndOpen(made.path(), made.options()).forEach(MmapQueue::close);
+        } catch (ConfigException | IllegalArgumentException e) {
+            throw new IllegalArgumentException("table " + queue + ": " + e.getMessage(), e);
+        }
+        return made;
+    }
+
+    // The write makes the queue when all of its options are known to be right, its columns too.
+    @Override
+    @SuppressWarnings("deprecation") // the form that all versions have
+    public StagedTable stageCreate(Identifier table, StructType schema, Transform[] partitions,
+            Map<String, String> properties) throws TableAlreadyExistsException, NoSuchNamespaceException {
+        return new StagedQueue(newTable(table, partitions, properties));
+    }
+
+    @Override
+    @SuppressWarnings("deprecation") // the form that all versions have
+    public StagedTable stageReplace(Identifier table, StructType schema, Transform[] partitions,
+            Map<String, String> properties) {
+        throw notReplaced(table.name());
+    }
+
+    @Override
+    @SuppressWarnings("deprecation") // the form that all versions have
+    public StagedTable stageCreateOrReplace(Identifier table, StructType schema, Transform[] partitions,
+            Map<String, String> properties) {
+        throw notReplaced(table.name());
+    }
+
+    private QueueTable newTable(Identifier table, Transform[] partitions, Map<String, String> properties)
+            throws TableAlreadyExistsException, NoSuchNamespaceException {
         checkNamespace(table.namespace());
         String queue = table.name();
         if (!isName(queue)) {
@@ -103,21 +141,11 @@ public class QueueCatalog implements TableCatalog {
             throw new IllegalArgumentException("table " + queue + ": a queue is not partitioned by columns; its"
                     + " option partitions = n makes n partitions");
         }
-        if (!RecordSchema.hasColumnsOf(withBinaryValue(schema))) {
-            throw new IllegalArgumentException("table " + queue + ": the columns " + schema.catalogString()
-                    + " are not those of a queue: " + RecordSchema.READ.catalogString());
-        }
-        SortedMap<String, String> given = CreateOptions.of(queue, properties);
+        Options given = CreateOptions.of(queue, properties);
         if (PartitionDirectory.isQueue(path(queue))) {
             throw new TableAlreadyExistsException(table);
         }
-        QueueTable made = table(queue, given);
-        try {
-            WritablePartitions.makeAndOpen(made.path(), made.options()).forEach(MmapQueue::close);
-        } catch (ConfigException | IllegalArgumentException e) {
-            throw new IllegalArgumentException("table " + queue + ": " + e.getMessage(), e);
-        }
-        return made;
+        return table(queue, given);
     }
 
     // Text is written as its bytes, so a table may be made of it, too.
@@ -139,8 +167,12 @@ public class QueueCatalog implements TableCatalog {
 
     @Override
     public boolean dropTable(Identifier table) {
-        throw new UnsupportedOperationException("a queue is not dropped or replaced in SQL, as others may have it"
-                + " open: delete its directory " + path(table.name()));
+        throw notReplaced(table.name());
+    }
+
+    private UnsupportedOperationException notReplaced(String table) {
+        return new UnsupportedOperationException("a queue is not dropped or replaced in SQL, as others may have it"
+                + " open: delete its directory " + path(table));
     }
 
     @Override
@@ -169,13 +201,8 @@ public class QueueCatalog implements TableCatalog {
         return root == null ? Path.of(table).normalize() : root.resolve(table).normalize();
     }
 
-    // Names of options mean the same in any case: so does the map.
-    private QueueTable table(String table, SortedMap<String, String> given) {
-        Map<String, String> all = new HashMap<>(options.all().asCaseSensitiveMap());
-        all.keySet().removeIf(key -> key.equalsIgnoreCase(Options.PATH) || given.containsKey(key));
-        all.putAll(given);
-        all.put(Options.PATH, path(table).toString());
-        return new QueueTable(new Options(new CaseInsensitiveStringMap(all)));
+    private QueueTable table(String table, Options given) {
+        return new QueueTable(new Options(Map.of(Options.PATH, path(table).toString())).over(given).over(options));
     }
 
     private boolean isName(String table) {

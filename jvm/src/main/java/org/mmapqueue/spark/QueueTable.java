@@ -2,8 +2,6 @@ package org.mmapqueue.spark;
 
 import java.nio.file.Path;
 import java.util.EnumSet;
-import java.util.HashMap;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
@@ -31,11 +29,6 @@ final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetric
     private static final Set<TableCapability> CAPABILITIES = EnumSet.of(TableCapability.BATCH_READ,
             TableCapability.MICRO_BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.STREAMING_WRITE,
             TableCapability.TRUNCATE, TableCapability.ACCEPT_ANY_SCHEMA);
-
-    /** What is said of a table in another way, or by Spark's own catalog alone. */
-    private static final Set<String> NOT_OPTIONS = Set.of(Options.PATH, TableCatalog.PROP_LOCATION,
-            TableCatalog.PROP_OWNER, TableCatalog.PROP_PROVIDER, TableCatalog.PROP_EXTERNAL,
-            TableCatalog.PROP_IS_MANAGED_LOCATION);
 
     private final Options properties;
     private final Path path;
@@ -67,8 +60,8 @@ final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetric
     @Override
     public Map<String, String> properties() {
         Map<String, String> all = new TreeMap<>();
-        properties.all().asCaseSensitiveMap().forEach((name, value) -> {
-            if (!NOT_OPTIONS.contains(name.toLowerCase(Locale.ROOT))) {
+        properties.all().forEach((name, value) -> {
+            if (!name.equalsIgnoreCase(Options.PATH)) { // said as the location
                 all.put(TableCatalog.OPTION_PREFIX + name, value);
             }
         });
@@ -98,12 +91,19 @@ final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetric
 
     @Override
     public ScanBuilder newScanBuilder(CaseInsensitiveStringMap options) {
-        return new QueueScanBuilder(path, merged(options));
+        Options given = new Options(options);
+        return new QueueScanBuilder(path, given.over(properties), given);
     }
 
     @Override
     public WriteBuilder newWriteBuilder(LogicalWriteInfo info) {
-        return new QueueWriteBuilder(path, merged(info.options()), SqlWriteInfo.of(info),
+        return namedWriteBuilder(SqlWriteInfo.of(info));
+    }
+
+    /** A write whose columns are known by their names. */
+    WriteBuilder namedWriteBuilder(LogicalWriteInfo info) {
+        Options given = new Options(info.options());
+        return new QueueWriteBuilder(path, given.over(properties), given, info,
                 new PushFigures(each -> lastWrite = each));
     }
 
@@ -118,15 +118,5 @@ final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetric
     @Override
     public String toString() {
         return name();
-    }
-
-    // What is said of one query counts before what is said of the table.
-    private Options merged(CaseInsensitiveStringMap options) {
-        Map<String, String> all = new HashMap<>(properties.all().asCaseSensitiveMap());
-        options.asCaseSensitiveMap().forEach((name, value) -> {
-            all.keySet().removeIf(name::equalsIgnoreCase);
-            all.put(name, value);
-        });
-        return new Options(new CaseInsensitiveStringMap(all));
     }
 }

@@ -12,7 +12,7 @@ import org.mmapqueue.spark.common.RecordSchema;
 
 /**
  * A write whose only column is called value. SQL inserts by position: {@code INSERT INTO t VALUES ('a')} has a column
- * {@code col1}.
+ * {@code col1}. A frame is written by the names of its columns.
  */
 final class SqlWriteInfo implements LogicalWriteInfo {
     private final LogicalWriteInfo info;
@@ -27,11 +27,11 @@ final class SqlWriteInfo implements LogicalWriteInfo {
      * The write as its columns are meant.
      *
      * @param info what Spark says of it
-     * @return the same, unless there is a single column, of a value's type
+     * @return the same, unless a single column of a value's type is inserted by position
      */
     static LogicalWriteInfo of(LogicalWriteInfo info) {
         StructType schema = info.schema();
-        if (schema.length() != 1) {
+        if (schema.length() != 1 || !RunningCommand.writesByPosition()) {
             return info;
         }
         DataType type = schema.fields()[0].dataType();

@@ -3,11 +3,20 @@ package org.mmapqueue.spark.common;
 import java.net.URI;
 import java.nio.file.FileSystemNotFoundException;
 import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
 import java.util.Locale;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.TreeSet;
 
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
-/** Options as they were given to Spark, read by type. What is wrong is told by name, value and what is allowed. */
+/**
+ * Options as they were given to Spark, read by type. An error names the option, its value and what is allowed. Case and
+ * underscores do not count in names: {@code segmentSize} is {@code segment_size}. Immutable.
+ */
 public final class Options {
     /** Where the queue lies. */
     public static final String PATH = "path";
@@ -16,15 +25,72 @@ public final class Options {
     /** What a partition holds, in bytes; stands for queue_capacity_segments. */
     public static final String CAPACITY = "capacity";
 
-    private final CaseInsensitiveStringMap values;
+    /** As they were given, by name; null values are left out. */
+    private final Map<String, String> values;
+    /** The given name by the plain one. */
+    private final Map<String, String> names = new HashMap<>();
 
     /**
      * Options to be read.
      *
      * @param values as Spark hands them over
+     * @throws IllegalArgumentException when one is given twice, in two spellings and with two values
+     */
+    public Options(Map<String, String> values) {
+        this.values = new TreeMap<>();
+        new TreeMap<>(values).forEach((name, value) -> {
+            if (value != null) {
+                add(name, value);
+            }
+        });
+    }
+
+    /**
+     * Options to be read.
+     *
+     * @param values as Spark hands them over
+     * @throws IllegalArgumentException when one is given twice, in two spellings and with two values
      */
     public Options(CaseInsensitiveStringMap values) {
-        this.values = values;
+        this(values.asCaseSensitiveMap());
+    }
+
+    private void add(String name, String value) {
+        String before = names.put(plain(name), name);
+        if (before != null) {
+            String other = values.remove(before);
+            if (!other.strip().equals(value.strip())) {
+                throw new IllegalArgumentException("options " + before + " = " + other + " and " + name + " = " + value
+                        + " are one option; allowed: one of them");
+            }
+        }
+        values.put(name, value);
+    }
+
+    /**
+     * What is left of a name when neither case nor underscores count.
+     *
+     * @param name in any spelling
+     * @return the same for all spellings
+     */
+    public static String plain(String name) {
+        return name.replace("_", "").toLowerCase(Locale.ROOT);
+    }
+
+    /**
+     * These and others; of one that both have, this value counts.
+     *
+     * @param defaults count where these say nothing
+     * @return both
+     */
+    public Options over(Options defaults) {
+        Map<String, String> all = new HashMap<>(values);
+        defaults.values.forEach((name, value) -> {
+            if (!isSet(name)) {
+                all.put(name, value);
+            }
+        });
+        return new Options(all);
     }
 
     /**
@@ -46,7 +112,7 @@ public final class Options {
      * @throws IllegalArgumentException when it is missing, or not on a local file system
      */
     public Path path() {
-        String text = values.get(PATH);
+        String text = value(PATH);
         if (text == null || text.isEmpty()) {
             throw bad(PATH, String.valueOf(text), "the directory of a queue");
         }
@@ -65,7 +131,12 @@ public final class Options {
      * @return whether there is a value
      */
     public boolean isSet(String name) {
-        return values.get(name) != null;
+        return value(name) != null;
+    }
+
+    private String value(String name) {
+        String given = names.get(plain(name));
+        return given == null ? null : values.get(given);
     }
 
     /**
@@ -76,7 +147,7 @@ public final class Options {
      * @return the value without white space around it
      */
     public String text(String name, String missing) {
-        String value = values.get(name);
+        String value = value(name);
         return value == null ? missing : value.strip();
     }
 
@@ -133,6 +204,20 @@ public final class Options {
     }
 
     /**
+     * A time, as Spark takes it: "15 minutes", "90s", a bare number of ms.
+     *
+     * @param name the option's name
+     * @param missing when it is not given
+     * @return at least 0
+     * @throws IllegalArgumentException when it is none
+     */
+    public Duration duration(String name, Duration missing) {
+        String text = text(name, null);
+        return text == null ? missing
+                : Durations.parse(text).orElseThrow(() -> bad(name, text, Durations.ALLOWED));
+    }
+
+    /**
      * A switch.
      *
      * @param name the option's name
@@ -153,11 +238,30 @@ public final class Options {
     }
 
     /**
+     * Their names.
+     *
+     * @return as they were given, in alphabetical order
+     */
+    public Set<String> names() {
+        return new TreeSet<>(values.keySet());
+    }
+
+    /**
      * All of them.
      *
-     * @return as Spark hands them over
+     * @return values by name, as they were given
      */
-    public CaseInsensitiveStringMap all() {
-        return values;
+    public Map<String, String> all() {
+        return Map.copyOf(values);
+    }
+
+    @Override
+    public boolean equals(Object other) {
+        return other instanceof Options options && values.equals(options.values);
+    }
+
+    @Override
+    public int hashCode() {
+        return values.hashCode();
     }
 }

@@ -20,7 +20,8 @@ public final class OffsetRanges {
     }
 
     /**
-     * Where to begin. An offset that was named is given as it is: it may be one that is not retained any more.
+     * Where to begin. An offset that was named is given as it is: it may be one that is not retained any more. One
+     * after the end of the log is that end where data loss is not an error.
      *
      * @param partitions the open queue
      * @param options say it
@@ -31,7 +32,7 @@ public final class OffsetRanges {
     public static PartitionOffsets starts(OpenPartitions partitions, ReadOptions options, String consumer) {
         return options.startingTimestamp().isPresent()
                 ? at(partitions, ReadOptions.STARTING_TIMESTAMP, options.startingTimestamp().getAsLong())
-                : places(partitions, options.startingOffsets(), consumer);
+                : places(partitions, options.startingOffsets(), consumer, options.failOnDataLoss());
     }
 
     /**
@@ -46,10 +47,11 @@ public final class OffsetRanges {
     public static PartitionOffsets ends(OpenPartitions partitions, ReadOptions options, String consumer) {
         return options.endingTimestamp().isPresent()
                 ? at(partitions, ReadOptions.ENDING_TIMESTAMP, options.endingTimestamp().getAsLong())
-                : places(partitions, options.endingOffsets(), consumer);
+                : places(partitions, options.endingOffsets(), consumer, options.failOnDataLoss());
     }
 
-    private static PartitionOffsets places(OpenPartitions partitions, OffsetSpec spec, String consumer) {
+    private static PartitionOffsets places(OpenPartitions partitions, OffsetSpec spec, String consumer,
+            boolean failOnDataLoss) {
         return switch (spec.kind()) {
             case EARLIEST -> partitions.earliest();
             case LATEST -> partitions.latest();
@@ -59,11 +61,11 @@ public final class OffsetRanges {
                     throw Options.bad(spec.option(), spec.text(), "an offset for each partition, as the queue has "
                             + partitions.count() + ", such as {\"0\":" + spec.number() + ",\"1\":…}");
                 }
-                yield partitions.offsets((id, queue) -> checked(spec, partitions, id, queue, spec.number()));
+                yield partitions.offsets((id, queue) -> checked(spec, partitions, id, spec.number(), failOnDataLoss));
             }
             case EACH -> {
                 checkNames(spec, partitions);
-                yield partitions.offsets((id, queue) -> each(spec, partitions, id, queue));
+                yield partitions.offsets((id, queue) -> each(spec, partitions, id, failOnDataLoss));
             }
         };
     }
@@ -76,16 +78,23 @@ public final class OffsetRanges {
         }
     }
 
-    private static long each(OffsetSpec spec, OpenPartitions partitions, int id, MmapQueue queue) {
+    private static long each(OffsetSpec spec, OpenPartitions partitions, int id, boolean failOnDataLoss) {
+        MmapQueue queue = partitions.queue(id);
         long offset = spec.each().of(id, OffsetSpec.EARLIEST);
         if (offset == OffsetSpec.EARLIEST) {
             return queue.firstOffset();
         }
-        return offset == OffsetSpec.LATEST ? queue.endOffset() : checked(spec, partitions, id, queue, offset);
+        return offset == OffsetSpec.LATEST ? queue.endOffset() : checked(spec, partitions, id, offset, failOnDataLoss);
     }
 
-    private static long checked(OffsetSpec spec, OpenPartitions partitions, int id, MmapQueue queue, long offset) {
-        long end = queue.endOffset();
+    private static long checked(OffsetSpec spec, OpenPartitions partitions, int id, long offset,
+            boolean failOnDataLoss) {
+        long end = partitions.queue(id).endOffset();
+        if (offset > end && !failOnDataLoss) {
+            DataLoss.found(false, partitions.directories().get(id), end, offset, "the log ends with offset " + end
+                    + " (option " + spec.option() + ")");
+            return end;
+        }
         if (offset > end) {
             throw Options.bad(spec.option(), spec.text(), "at most " + end + " in partition " + id + ", which ends"
                     + " there, in " + partitions.directories().get(id).path());

@@ -7,6 +7,7 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
@@ -23,7 +24,9 @@ import org.apache.spark.sql.types.StructType;
 
 import org.mmapqueue.queue.StartAt;
 import org.mmapqueue.spark.common.Hosts;
+import org.mmapqueue.spark.common.KnownOptions;
 import org.mmapqueue.spark.common.OpenPartitions;
+import org.mmapqueue.spark.common.OptionUse;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionOffsets;
 import org.mmapqueue.spark.read.StreamLimits.Range;
@@ -122,12 +125,18 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
         return options.failOnDataLoss();
     }
 
+    /** Options of the query itself that have no effect in real-time mode are an error. */
+    final void refuseForRealTime() {
+        KnownOptions.refuseOthers(options.given(), Set.of(OptionUse.REAL_TIME_READ));
+    }
+
     // ---- offsets
 
     @Override
     public final synchronized Offset initialOffset() {
+        StreamQueue opened = queue(); // its errors are not those of a place
         try {
-            return new StreamOffset(queue().begin(this::startOf));
+            return new StreamOffset(opened.begin(this::startOf));
         } catch (IllegalArgumentException e) {
             boolean byTime = options.startingTimestamp().isPresent();
             throw Options.bad(byTime ? ReadOptions.STARTING_TIMESTAMP : ReadOptions.STARTING_OFFSETS,
@@ -150,7 +159,7 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
                     throw new IllegalArgumentException("the queue has " + queue().partitions().size()
                             + " partitions; give an offset for each");
                 }
-                yield StartAt.offset(spec.number());
+                yield startAt(partition, spec.number());
             }
             case EACH -> startOf(partition, spec.each());
         };
@@ -165,7 +174,20 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
         if (offset == OffsetSpec.EARLIEST) {
             return StartAt.EARLIEST;
         }
-        return offset == OffsetSpec.LATEST ? StartAt.LATEST : StartAt.offset(offset);
+        return offset == OffsetSpec.LATEST ? StartAt.LATEST : startAt(partition, offset);
+    }
+
+    // An offset outside of the log asks for records that are lost, or not pushed yet.
+    private StartAt startAt(int partition, long offset) {
+        StreamPartition found = queue().partitions().get(partition);
+        long first = found.queue().firstOffset();
+        long end = found.queue().endOffset();
+        if (options.failOnDataLoss() || first <= offset && offset <= end) {
+            return StartAt.offset(offset);
+        }
+        DataLoss.found(false, found.directory(), Math.min(offset, end), Math.max(offset, first),
+                "the log holds " + first + ".." + (end - 1));
+        return offset < first ? StartAt.EARLIEST : StartAt.LATEST;
     }
 
     @Override

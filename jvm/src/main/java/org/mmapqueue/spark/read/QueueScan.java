@@ -12,7 +12,6 @@ import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
 
 import org.mmapqueue.spark.common.OpenPartitions;
-import org.mmapqueue.spark.common.Options;
 
 /** A scan of records, once Spark has said what it needs. What it reads is found when it is first asked for. */
 final class QueueScan implements SupportsReportStatistics {
@@ -82,6 +81,7 @@ final class QueueScan implements SupportsReportStatistics {
             throw new UnsupportedOperationException("a stream takes no filters or limits, but was given: "
                     + description());
         }
+        request.options().refuseForStream();
         streaming = true;
         return QueueMicroBatchStream.of(request.path(), request.options(), request.columns(), checkpointLocation);
     }
@@ -94,7 +94,7 @@ final class QueueScan implements SupportsReportStatistics {
 
     private synchronized Plan plan() {
         if (plan == null) {
-            refuseForBatch(request.options());
+            request.options().refuseForBatch();
             try (OpenPartitions partitions = new OpenPartitions(request.path())) {
                 List<ReadRange> ranges = request.cut(
                         new RangeFinder(partitions, request.options(), request.selection()).find());
@@ -116,23 +116,5 @@ final class QueueScan implements SupportsReportStatistics {
             }
         }
         return new Plan(new QueueBatch(request, inputs), rows, bytes);
-    }
-
-    /**
-     * Checks what only a stream may have.
-     *
-     * @throws IllegalArgumentException when a batch begins at the end, or ends at the beginning
-     */
-    static void refuseForBatch(ReadOptions options) {
-        refuse(options.startingOffsets(), OffsetSpec.Kind.LATEST, OffsetSpec.LATEST,
-                "a batch begins at earliest, committed, an offset, or an offset for each partition");
-        refuse(options.endingOffsets(), OffsetSpec.Kind.EARLIEST, OffsetSpec.EARLIEST,
-                "a batch ends at latest, committed, an offset, or an offset for each partition");
-    }
-
-    private static void refuse(OffsetSpec spec, OffsetSpec.Kind kind, long number, String allowed) {
-        if (spec.kind() == kind || spec.kind() == OffsetSpec.Kind.EACH && spec.each().map().containsValue(number)) {
-            throw Options.bad(spec.option(), spec.text(), allowed);
-        }
     }
 }

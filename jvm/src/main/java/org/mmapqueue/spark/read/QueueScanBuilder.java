@@ -40,11 +40,12 @@ public final class QueueScanBuilder implements SupportsPushDownRequiredColumns, 
      *
      * @param path the queue's directory
      * @param options of the table and of the query
+     * @param given those of the query alone
      * @throws IllegalArgumentException when one is wrong
      */
-    public QueueScanBuilder(Path path, Options options) {
+    public QueueScanBuilder(Path path, Options options, Options given) {
         this.path = path;
-        this.options = ReadOptions.of(options);
+        this.options = ReadOptions.of(options, given);
     }
 
     @Override
@@ -114,7 +115,7 @@ public final class QueueScanBuilder implements SupportsPushDownRequiredColumns, 
     private boolean isKnown(Aggregates aggregates) {
         if (aggregateRows == null || !aggregateRows.aggregates().equals(aggregates)) {
             aggregateRows = null;
-            QueueScan.refuseForBatch(options);
+            options.refuseForBatch();
             try (OpenPartitions partitions = new OpenPartitions(path)) {
                 List<ReadRange> ranges = new RangeFinder(partitions, options, selection).find();
                 aggregates.rows(partitions, ranges, selection.isByTime())

@@ -1,13 +1,15 @@
 package org.mmapqueue.spark.read;
 
+import java.time.Duration;
 import java.time.Instant;
 import java.time.format.DateTimeParseException;
 import java.time.temporal.ChronoUnit;
-import java.util.Locale;
 import java.util.OptionalLong;
-import java.util.regex.Matcher;
+import java.util.Set;
 import java.util.regex.Pattern;
 
+import org.mmapqueue.spark.common.KnownOptions;
+import org.mmapqueue.spark.common.OptionUse;
 import org.mmapqueue.spark.common.Options;
 
 /**
@@ -26,11 +28,12 @@ import org.mmapqueue.spark.common.Options;
  * @param minPartitions the least number of input partitions; 0 when not given
  * @param maxPartitionBytes about the most bytes of the log of an input partition
  * @param failOnDataLoss whether records that are not there any more are an error
+ * @param given what the query itself was given: defaults of its table or catalog may be meant for other uses
  */
 public record ReadOptions(OffsetSpec startingOffsets, OffsetSpec endingOffsets, OptionalLong startingTimestamp,
         OptionalLong endingTimestamp, String consumer, long maxOffsetsPerTrigger, long minOffsetsPerTrigger,
         long maxTriggerDelayMs, long maxBytesPerTrigger, int minPartitions, long maxPartitionBytes,
-        boolean failOnDataLoss) {
+        boolean failOnDataLoss, Options given) {
     static final String STARTING_OFFSETS = "startingOffsets";
     static final String ENDING_OFFSETS = "endingOffsets";
     static final String STARTING_TIMESTAMP = "startingTimestamp";
@@ -49,16 +52,17 @@ public record ReadOptions(OffsetSpec startingOffsets, OffsetSpec endingOffsets, 
 
     private static final int MOST_PARTITIONS = 1 << 20;
     private static final Pattern CONSUMER_NAME = Pattern.compile("[A-Za-z0-9_.-]{1,100}");
-    private static final Pattern DELAY = Pattern.compile("(\\d{1,15})\\s*(ms|s|m|min|h|d)?");
+    private static final Duration DEFAULT_DELAY = Duration.ofMinutes(15);
 
     /**
      * Reads and checks them.
      *
-     * @param options as Spark hands them over
+     * @param options of the table and of the query
+     * @param given those of the query alone
      * @return the options, with defaults for those that are not given
      * @throws IllegalArgumentException when one is wrong, or two contradict each other
      */
-    public static ReadOptions of(Options options) {
+    public static ReadOptions of(Options options, Options given) {
         refuseBoth(options, STARTING_OFFSETS, STARTING_TIMESTAMP);
         refuseBoth(options, ENDING_OFFSETS, ENDING_TIMESTAMP);
         long min = options.number(MIN_OFFSETS, 0, 1);
@@ -69,8 +73,47 @@ public record ReadOptions(OffsetSpec startingOffsets, OffsetSpec endingOffsets, 
         return new ReadOptions(OffsetSpec.parse(STARTING_OFFSETS, options.text(STARTING_OFFSETS, "earliest")),
                 OffsetSpec.parse(ENDING_OFFSETS, options.text(ENDING_OFFSETS, "latest")),
                 timestamp(options, STARTING_TIMESTAMP), timestamp(options, ENDING_TIMESTAMP), consumer(options),
-                max, min, delay(options), options.bytes(MAX_BYTES, UNLIMITED), partitions(options),
-                options.bytes(MAX_PARTITION_BYTES, 128L << 20), options.flag(FAIL_ON_DATA_LOSS, true));
+                max, min, options.duration(MAX_DELAY, DEFAULT_DELAY).toMillis(), options.bytes(MAX_BYTES, UNLIMITED), partitions(options),
+                options.bytes(MAX_PARTITION_BYTES, 128L << 20), options.flag(FAIL_ON_DATA_LOSS, true), given);
+    }
+
+    /**
+     * Refuses what has no effect on a batch, and what only a stream may have.
+     *
+     * @throws IllegalArgumentException when the query was given an option of other uses, a batch begins at the end, or
+     *     ends at the beginning
+     */
+    void refuseForBatch() {
+        KnownOptions.refuseOthers(given, Set.of(OptionUse.BATCH_READ));
+        boolean usesConsumer = startingOffsets.kind() == OffsetSpec.Kind.COMMITTED
+                || endingOffsets.kind() == OffsetSpec.Kind.COMMITTED;
+        if (given.isSet(CONSUMER) && !usesConsumer) {
+            throw new IllegalArgumentException("option " + CONSUMER + " has no effect on a batch read without "
+                    + STARTING_OFFSETS + " or " + ENDING_OFFSETS + " = committed");
+        }
+        refuse(startingOffsets, OffsetSpec.Kind.LATEST, OffsetSpec.LATEST,
+                "a batch begins at earliest, committed, an offset, or an offset for each partition");
+        refuse(endingOffsets, OffsetSpec.Kind.EARLIEST, OffsetSpec.EARLIEST,
+                "a batch ends at latest, committed, an offset, or an offset for each partition");
+    }
+
+    private static void refuse(OffsetSpec spec, OffsetSpec.Kind kind, long number, String allowed) {
+        if (spec.kind() == kind || spec.kind() == OffsetSpec.Kind.EACH && spec.each().map().containsValue(number)) {
+            throw Options.bad(spec.option(), spec.text(), allowed);
+        }
+    }
+
+    /**
+     * Refuses what has no effect on a stream.
+     *
+     * @throws IllegalArgumentException when the query was given an option of other uses
+     */
+    void refuseForStream() {
+        KnownOptions.refuseOthers(given, Set.of(OptionUse.STREAM_READ));
+        if (given.isSet(MAX_DELAY) && minOffsetsPerTrigger == 0) {
+            throw new IllegalArgumentException("option " + MAX_DELAY + " has no effect on a streaming read without "
+                    + MIN_OFFSETS);
+        }
     }
 
     /**
@@ -131,25 +174,5 @@ public record ReadOptions(OffsetSpec startingOffsets, OffsetSpec endingOffsets, 
         } catch (DateTimeParseException | ArithmeticException e) {
             throw Options.bad(name, text, "milliseconds since 1970, or an instant such as 2026-01-31T12:00:00Z");
         }
-    }
-
-    private static long delay(Options options) {
-        String text = options.text(MAX_DELAY, "15m");
-        Matcher matcher = DELAY.matcher(text.toLowerCase(Locale.ROOT));
-        if (matcher.matches()) {
-            long unit = switch (matcher.group(2) == null ? "ms" : matcher.group(2)) {
-                case "s" -> 1000L;
-                case "m", "min" -> 60_000L;
-                case "h" -> 3_600_000L;
-                case "d" -> 86_400_000L;
-                default -> 1L;
-            };
-            try {
-                return Math.multiplyExact(Long.parseLong(matcher.group(1)), unit);
-            } catch (ArithmeticException e) {
-                // said below
-            }
-        }
-        throw Options.bad(MAX_DELAY, text, "a number of milliseconds, or one with ms, s, m, h or d, such as 15m");
     }
 }

@@ -1,6 +1,7 @@
 package org.mmapqueue.spark.write;
 
 import java.time.Duration;
+import java.util.Set;
 
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
@@ -12,9 +13,14 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory;
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
 
+import org.mmapqueue.spark.common.KnownOptions;
+import org.mmapqueue.spark.common.OptionUse;
+import org.mmapqueue.spark.common.Options;
+
 /** Rows on their way into a queue. Tasks stage them; the driver pushes them when all tasks are done. */
 final class QueueWrite implements Write {
     private final WriteOptions options;
+    private final Options given;
     private final WriteColumns columns;
     private final String query;
     private final boolean truncating;
@@ -23,11 +29,13 @@ final class QueueWrite implements Write {
     /**
      * A write.
      *
+     * @param given the options of the query itself
      * @param query the id of the query: with streams the same one after a restart
      * @param truncating whether what is there was to be replaced
      */
-    QueueWrite(WriteOptions options, WriteColumns columns, String query, boolean truncating) {
+    QueueWrite(WriteOptions options, Options given, WriteColumns columns, String query, boolean truncating) {
         this.options = options;
+        this.given = given;
         this.columns = columns;
         this.query = query;
         this.truncating = truncating;
@@ -40,6 +48,7 @@ final class QueueWrite implements Write {
 
     @Override
     public BatchWrite toBatch() {
+        KnownOptions.refuseOthers(given, Set.of(OptionUse.BATCH_WRITE));
         if (truncating) {
             throw new UnsupportedOperationException("mode overwrite is not supported, use append: the records of the"
                     + " queue in " + options.path() + " go when its consumers have acked them");
@@ -50,6 +59,7 @@ final class QueueWrite implements Write {
     // In mode complete the whole result comes with each batch, and is appended.
     @Override
     public StreamingWrite toStreaming() {
+        KnownOptions.refuseOthers(given, Set.of(OptionUse.STREAM_WRITE));
         streaming = true;
         return new Stream(new SinkWrite(options, columns, query, SinkQueues.LINGER));
     }

@@ -14,6 +14,7 @@ import org.mmapqueue.spark.common.Options;
 public final class QueueWriteBuilder implements SupportsTruncate, SupportsStreamingUpdateAsAppend {
     private final Path path;
     private final Options options;
+    private final Options given;
     private final LogicalWriteInfo info;
     private final PushFigures figures;
     private boolean truncating;
@@ -23,12 +24,14 @@ public final class QueueWriteBuilder implements SupportsTruncate, SupportsStream
      *
      * @param path the queue's directory
      * @param options of the table and of the query
+     * @param given those of the query alone
      * @param info what Spark says of the query
      * @param figures count what the driver does
      */
-    public QueueWriteBuilder(Path path, Options options, LogicalWriteInfo info, PushFigures figures) {
+    public QueueWriteBuilder(Path path, Options options, Options given, LogicalWriteInfo info, PushFigures figures) {
         this.path = path;
         this.options = options;
+        this.given = given;
         this.info = info;
         this.figures = figures;
     }
@@ -48,6 +51,6 @@ public final class QueueWriteBuilder implements SupportsTruncate, SupportsStream
     @Override
     public Write build() {
         WriteOptions parsed = WriteOptions.of(path, options).counting(figures);
-        return new QueueWrite(parsed, WriteColumns.of(info.schema(), parsed.key()), info.queryId(), truncating);
+        return new QueueWrite(parsed, given, WriteColumns.of(info.schema(), parsed.key()), info.queryId(), truncating);
     }
 }

@@ -3,11 +3,8 @@ package org.mmapqueue.spark.write;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.HashMap;
-import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 import org.mmapqueue.queue.QueueConfig;
 import org.mmapqueue.spark.common.Options;
@@ -28,11 +25,13 @@ record WriteOptions(Path path, SinkConfig config, Push push, String key) {
     private static final String ASYNC_PROGRESS = "asyncProgressTrackingEnabled";
     private static final int MOST_PARTITIONS = 10_000;
     private static final Duration DEFAULT_TIMEOUT = Duration.ofSeconds(60);
-    private static final Pattern DURATION = Pattern.compile("(\\d{1,12})\\s*(ms|s|m|min|h|d|)");
     private static final String FORMAT_VERSION = "format_version";
 
     /** Keys of the queue that say how it is read, or of version 1 alone. */
     private static final Set<String> NOT_WRITERS = Set.of("read_only", "v1_recover", FORMAT_VERSION);
+
+    /** Keys of the queue that are times, in ms. */
+    private static final Set<String> TIMES = Set.of("flush_period", "visibility_timeout", "retain_ms", "gc_on_idle");
 
     /**
      * Reads them.
@@ -59,7 +58,7 @@ record WriteOptions(Path path, SinkConfig config, Push push, String key) {
             throw Options.bad(KEY, key, "the name of a column");
         }
         return new WriteOptions(path, new SinkConfig((int) partitions, queueKeys(options)),
-                new Push(duration(options, PUSH_TIMEOUT, DEFAULT_TIMEOUT), options.flag(SYNC, false)), key);
+                new Push(options.duration(PUSH_TIMEOUT, DEFAULT_TIMEOUT), options.flag(SYNC, false)), key);
     }
 
     /** The same, with figures that count its push. */
@@ -71,7 +70,8 @@ record WriteOptions(Path path, SinkConfig config, Push push, String key) {
         Map<String, String> keys = new HashMap<>();
         for (String name : QueueConfig.defaults().keySet()) {
             if (options.isSet(name) && !NOT_WRITERS.contains(name)) {
-                keys.put(name, options.text(name, null));
+                keys.put(name, TIMES.contains(name) ? Long.toString(options.duration(name, null).toMillis())
+                        : options.text(name, null));
             }
         }
         if (options.isSet(SinkConfig.CAPACITY)) {
@@ -83,24 +83,5 @@ record WriteOptions(Path path, SinkConfig config, Push push, String key) {
             keys.put(SinkConfig.CAPACITY, Long.toString(capacity));
         }
         return keys;
-    }
-
-    private static Duration duration(Options options, String name, Duration missing) {
-        String text = options.text(name, null);
-        if (text == null) {
-            return missing;
-        }
-        Matcher matcher = DURATION.matcher(text.toLowerCase(Locale.ROOT));
-        if (!matcher.matches()) {
-            throw Options.bad(name, text, "a time of at least 0, such as 500ms, 60s, 5m or 1h");
-        }
-        long number = Long.parseLong(matcher.group(1));
-        return switch (matcher.group(2)) {
-            case "s" -> Duration.ofSeconds(number);
-            case "m", "min" -> Duration.ofMinutes(number);
-            case "h" -> Duration.ofHours(number);
-            case "d" -> Duration.ofDays(number);
-            default -> Duration.ofMillis(number);
-        };
     }
 }

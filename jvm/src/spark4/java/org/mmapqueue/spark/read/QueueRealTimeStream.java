@@ -27,6 +27,7 @@ final class QueueRealTimeStream extends QueueMicroBatchStream implements Support
 
     @Override
     public void prepareForRealTimeMode() {
+        refuseForRealTime();
         realTime = true;
     }
 

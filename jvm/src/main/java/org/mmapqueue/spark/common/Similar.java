@@ -1,0 +1,45 @@
+package org.mmapqueue.spark.common;
+
+import java.util.Collection;
+import java.util.Comparator;
+import java.util.Optional;
+
+/** Finds the word that a misspelt one may stand for. */
+final class Similar {
+    /** One edit for so many letters. */
+    private static final int LETTERS_PER_EDIT = 4;
+
+    private Similar() {
+    }
+
+    /**
+     * The nearest of some names, without regard to case and underscores.
+     *
+     * @return empty when none is near
+     */
+    static Optional<String> to(String name, Collection<String> names) {
+        String plain = Options.plain(name);
+        return names.stream()
+                .filter(each -> distance(plain, Options.plain(each)) <= Math.max(1, plain.length() / LETTERS_PER_EDIT))
+                .min(Comparator.comparingInt((String each) -> distance(plain, Options.plain(each)))
+                        .thenComparing(Comparator.naturalOrder()));
+    }
+
+    // Levenshtein's: letters added, dropped and replaced.
+    private static int distance(String one, String two) {
+        int[] before = new int[two.length() + 1];
+        for (int j = 0; j < before.length; j++) {
+            before[j] = j;
+        }
+        for (int i = 1; i <= one.length(); i++) {
+            int[] row = new int[before.length];
+            row[0] = i;
+            for (int j = 1; j < row.length; j++) {
+                int replaced = before[j - 1] + (one.charAt(i - 1) == two.charAt(j - 1) ? 0 : 1);
+                row[j] = Math.min(replaced, Math.min(before[j], row[j - 1]) + 1);
+            }
+            before = row;
+        }
+        return before[two.length()];
+    }
+}

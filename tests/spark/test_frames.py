@@ -1,0 +1,191 @@
+"""`read`, `read_stream`, `write` and `write_stream`: each argument is the option of its name, in its unit."""
+
+from datetime import datetime, timedelta, timezone
+from pathlib import Path
+from typing import Any
+from unittest.mock import MagicMock
+
+import pytest
+from pyspark.sql import SparkSession
+
+import mmapqueue
+
+from .conftest import SMALL, Fill, QueryFailed
+
+TIME = datetime(2026, 1, 31, 13, 0, 0, 5, tzinfo=timezone(timedelta(hours=1)))
+INSTANT = "2026-01-31T12:00:00.000005Z"
+
+READ: dict[str, tuple[Any, str, Any]] = {
+    "starting_offsets": ({0: 1, 1: -2}, "startingOffsets", '{"0": 1, "1": -2}'),
+    "ending_offsets": (7, "endingOffsets", "7"),
+    "starting_timestamp": (TIME, "startingTimestamp", INSTANT),
+    "ending_timestamp": (TIME, "endingTimestamp", INSTANT),
+    "consumer": ("c", "consumer", "c"),
+    "min_partitions": (3, "minPartitions", 3),
+    "max_partition_bytes": ("1m", "maxPartitionBytes", "1m"),
+    "fail_on_data_loss": (False, "failOnDataLoss", False),
+}
+READ_STREAM: dict[str, tuple[Any, str, Any]] = {
+    **{name: given for name, given in READ.items() if not name.startswith("ending")},
+    "max_offsets_per_trigger": (5, "maxOffsetsPerTrigger", 5),
+    "min_offsets_per_trigger": (4, "minOffsetsPerTrigger", 4),
+    "max_trigger_delay": (timedelta(minutes=1.5), "maxTriggerDelay", "90000ms"),
+    "max_bytes_per_trigger": (1000, "maxBytesPerTrigger", 1000),
+}
+WRITE: dict[str, tuple[Any, str, Any]] = {
+    "partitions": (2, "partitions", 2),
+    "key": ("k", "key", "k"),
+    "sync": (True, "sync", True),
+    "push_timeout": (timedelta(seconds=1, milliseconds=500), "pushTimeout", "1500ms"),
+    "capacity": ("1m", "capacity", "1m"),
+    "segment_size": (8192, "segment_size", 8192),
+    "dead_letter_dir": (Path("/dead"), "dead_letter_dir", "/dead"),
+}
+
+#: A value that is refused for each option, with what is then said: the JVM has read it under this name.
+WRONG = {
+    "starting_offsets": "option startingOffsets = wrong",
+    "ending_offsets": "option endingOffsets = wrong",
+    "starting_timestamp": "option startingTimestamp = wrong",
+    "ending_timestamp": "option endingTimestamp = wrong",
+    "consumer": "option consumer = wr/ong",
+    "min_partitions": "option minPartitions = wrong",
+    "max_partition_bytes": "option maxPartitionBytes = wrong",
+    "fail_on_data_loss": "option failOnDataLoss = wrong",
+    "max_offsets_per_trigger": "option maxOffsetsPerTrigger = wrong",
+    "min_offsets_per_trigger": "option minOffsetsPerTrigger = wrong",
+    "max_trigger_delay": "option maxTriggerDelay = wrong",
+    "max_bytes_per_trigger": "option maxBytesPerTrigger = wrong",
+    "partitions": "option partitions = wrong",
+    "key": "option key = wrong",
+    "sync": "option sync = wrong",
+    "push_timeout": "option pushTimeout = wrong",
+    "capacity": "option capacity = wrong",
+    "segment_size": "option segment_size = wrong",
+}
+
+
+class Recorder:
+    """A reader or writer of Spark that keeps what it is told; every call gives itself back."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, Any]] = []
+        self.options_given: dict[str, Any] = {}
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*args: Any) -> "Recorder":
+            self.calls.append((name, args))
+            return self
+
+        return call
+
+    def options(self, **options: Any) -> "Recorder":
+        self.options_given |= options
+        return self
+
+    def option(self, name: str, value: Any) -> "Recorder":
+        self.options_given[name] = value
+        return self
+
+
+def arguments(known: dict[str, tuple[Any, str, Any]]) -> dict[str, Any]:
+    return {name: given for name, (given, _, _) in known.items()}
+
+
+def expected(known: dict[str, tuple[Any, str, Any]]) -> dict[str, Any]:
+    return {option: value for _, option, value in known.values()}
+
+
+def test_read_names_its_options() -> None:
+    reader = Recorder()
+    mmapqueue.read(MagicMock(read=reader), Path("/q"), **arguments(READ))
+    assert reader.calls == [("format", ("mmapqueue",)), ("load", ("/q",))]
+    assert reader.options_given == expected(READ)
+
+
+def test_read_stream_names_its_options() -> None:
+    reader = Recorder()
+    mmapqueue.read_stream(MagicMock(readStream=reader), Path("/q"), **arguments(READ_STREAM))
+    assert reader.calls == [("format", ("mmapqueue",)), ("load", ("/q",))]
+    assert reader.options_given == expected(READ_STREAM)
+
+
+def test_write_names_its_options() -> None:
+    writer = Recorder()
+    mmapqueue.write(MagicMock(write=writer), Path("/q"), **arguments(WRITE))
+    assert writer.calls == [("format", ("mmapqueue",)), ("mode", ("append",)), ("save", ())]
+    assert writer.options_given == expected(WRITE) | {"path": "/q"}
+
+
+def test_write_stream_names_its_options() -> None:
+    writer = Recorder()
+    made = mmapqueue.write_stream(MagicMock(writeStream=writer), Path("/q"), checkpoint=Path("/cp"), **arguments(WRITE))
+    assert made is writer
+    assert writer.calls == [("format", ("mmapqueue",))]
+    assert writer.options_given == expected(WRITE) | {"path": "/q", "checkpointLocation": "/cp"}
+
+
+def test_what_is_not_given_is_not_said() -> None:
+    reader, writer = Recorder(), Recorder()
+    mmapqueue.read(MagicMock(read=reader), "/q")
+    mmapqueue.read_stream(MagicMock(readStream=reader), "/q")
+    mmapqueue.write(MagicMock(write=writer), "/q")
+    assert (reader.options_given, writer.options_given) == ({}, {"path": "/q"})
+
+
+@pytest.mark.parametrize("argument", READ)
+def test_the_jvm_reads_each_option_of_read(argument: str, spark: SparkSession, fill: Fill, queue_dir: Path) -> None:
+    fill(1)
+    with pytest.raises(QueryFailed) as caught:
+        mmapqueue.read(spark, queue_dir, **{argument: Wrong(argument)}).collect()
+    assert WRONG[argument] in str(caught.value)
+
+
+@pytest.mark.parametrize("argument", READ_STREAM)
+def test_the_jvm_reads_each_option_of_read_stream(
+    argument: str, spark: SparkSession, fill: Fill, queue_dir: Path
+) -> None:
+    fill(1)
+    frame = mmapqueue.read_stream(spark, queue_dir, **{argument: Wrong(argument)})
+    with pytest.raises(QueryFailed) as caught:
+        frame.writeStream.format("noop").trigger(availableNow=True).start().awaitTermination()
+    assert WRONG[argument] in str(caught.value)
+
+
+@pytest.mark.parametrize("argument", [name for name in WRITE if name in WRONG])
+def test_the_jvm_reads_each_option_of_write(argument: str, spark: SparkSession, queue_dir: Path) -> None:
+    with pytest.raises(QueryFailed) as caught:
+        mmapqueue.write(spark.range(1).selectExpr("'x' AS value"), queue_dir, **{argument: Wrong(argument)})
+    assert WRONG[argument] in str(caught.value)
+    assert not queue_dir.exists()
+
+
+def test_units(spark: SparkSession, fill: Fill, queue_dir: Path, tmp_path: Path) -> None:
+    fill(10)
+    with mmapqueue.Queue(spark, queue_dir) as queue:
+        sixth = queue.get(5).timestamp
+    assert sixth is not None
+    first = mmapqueue.read(spark, queue_dir, starting_timestamp=sixth).agg({"offset": "min"}).collect()[0][0]
+    assert first <= 5
+    assert mmapqueue.read(spark, queue_dir, starting_timestamp=sixth + timedelta(days=1)).count() == 0
+    assert mmapqueue.read(spark, queue_dir, ending_timestamp=sixth - timedelta(days=1)).count() == 0
+    thick = spark.range(3).selectExpr("rpad('x', 7000, '.') AS value")
+    small: dict[str, Any] = SMALL | {"queue_capacity_segments": 8}
+    mmapqueue.write(thick, tmp_path / "full", **small)
+    with pytest.raises(QueryFailed, match="no room within pushTimeout = 1250ms"):
+        mmapqueue.write(thick, tmp_path / "full", push_timeout=timedelta(seconds=1.25), **small)
+
+
+class Wrong(str):
+    """The wrong value of an argument. A time says it by itself, as the module does with times."""
+
+    tzinfo = timezone.utc
+
+    def __new__(cls, argument: str) -> "Wrong":
+        return super().__new__(cls, "wr/ong" if argument == "consumer" else "wrong")
+
+    def astimezone(self, _: timezone) -> "Wrong":
+        return self
+
+    def isoformat(self) -> "Wrong":
+        return self
