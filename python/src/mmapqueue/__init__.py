@@ -16,13 +16,18 @@ Errors:
     MmapQueueError
     ├── Full          also queue.Full
     ├── Empty         also queue.Empty
-    ├── Closed
+    ├── Closed        also queue.ShutDown, from Python 3.13 on
     ├── TooLarge
     ├── Locked        pid
     ├── Corrupt       file, position
-    ├── ConfigError   key, value, allowed
+    ├── ConfigError   key, value, allowed; also ValueError
+    │   └── NotADirectory   also NotADirectoryError
+    ├── FileError     errno, filename; also OSError
+    │   ├── NotFound        also FileNotFoundError
+    │   ├── NotPermitted    also PermissionError
+    │   └── NotADirectory
     ├── Poisoned
-    ├── OutOfRange    requested, first, last
+    ├── OutOfRange    requested, first, last; also IndexError
     ├── Dropped       first, last
     ├── UnackedLimit
     └── JarNotFound
@@ -40,10 +45,14 @@ from mmapqueue._errors import (
     Corrupt,
     Dropped,
     Empty,
+    FileError,
     Full,
     JarNotFound,
     Locked,
     MmapQueueError,
+    NotADirectory,
+    NotFound,
+    NotPermitted,
     OutOfRange,
     Poisoned,
     TooLarge,
@@ -67,6 +76,7 @@ __all__ = [
     "Corrupt",
     "Dropped",
     "Empty",
+    "FileError",
     "Finding",
     "FindingKind",
     "Full",
@@ -74,6 +84,9 @@ __all__ = [
     "Locked",
     "Message",
     "MmapQueueError",
+    "NotADirectory",
+    "NotFound",
+    "NotPermitted",
     "Offsets",
     "OutOfRange",
     "Poisoned",

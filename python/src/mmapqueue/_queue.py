@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mmapqueue import _attach, _browsing, _names
@@ -14,6 +13,7 @@ from mmapqueue._consumer import Consumer
 from mmapqueue._interrupts import Shield
 from mmapqueue._once import PushesOnce
 from mmapqueue._opened import Opened
+from mmapqueue._paths import absolute
 from mmapqueue._places import STARTS, micros, place
 from mmapqueue._producer import Producer
 from mmapqueue._shortcuts import ShortCuts
@@ -62,7 +62,7 @@ class Queue(PushesOnce, ShortCuts):
         Args:
             spark: The session whose driver has the jar (see `configure`), or None for a JVM that this process starts
                 and keeps for itself.
-            path: The directory; made when it is not there.
+            path: The directory, made when it is not there; "~" is the home of this process's user.
             consumer: The consumer that `pop`, `ack` and all other reading of this object is for. Any name but
                 "default" is made when it is not there, begins with the oldest record that there is, and belongs to
                 this process at once; "default" does from the first call that reads.
@@ -73,10 +73,13 @@ class Queue(PushesOnce, ShortCuts):
             ConfigError: A value is out of range, or not what the queue was made with.
             Locked: Another process writes this queue, or reads as this consumer.
             Corrupt: The queue is damaged. It is left as it is.
+            NotADirectory: The path is that of a file, or leads through one.
+            NotFound: There is no queue to read with read_only, or the directory can not be made.
+            NotPermitted: The JVM's user may not read or write what is there, or may not make the directory.
             JarNotFound: The JVM does not have the jar, or has another version of it.
             MmapQueueError: There is no JVM to be had, or a file can not be opened.
         """
-        self.path = str(Path(path).absolute())
+        self.path = absolute("path", path)
         with Shield():
             self._opened = Opened(_attach.open_queue(spark, options(self.path, configuration)), self.path)
         try:
