@@ -28,6 +28,7 @@ Errors:
     │   └── NotADirectory
     ├── Poisoned
     ├── OutOfRange    requested, first, last; also IndexError
+    ├── Foreign       also ValueError
     ├── Dropped       first, last
     ├── UnackedLimit
     └── JarNotFound
@@ -46,6 +47,7 @@ from mmapqueue._errors import (
     Dropped,
     Empty,
     FileError,
+    Foreign,
     Full,
     JarNotFound,
     Locked,
@@ -60,7 +62,7 @@ from mmapqueue._errors import (
 )
 from mmapqueue._frames import Offsets, read, read_stream, write, write_stream
 from mmapqueue._jars import configure, jar_path
-from mmapqueue._message import Message
+from mmapqueue._message import Message, Origin
 from mmapqueue._queue import Queue
 from mmapqueue._stats import ConsumerStats, Stats
 from mmapqueue._tools import ConsumerState, Finding, FindingKind, RepairReport, VerifyReport, repair, verify
@@ -79,6 +81,7 @@ __all__ = [
     "FileError",
     "Finding",
     "FindingKind",
+    "Foreign",
     "Full",
     "JarNotFound",
     "Locked",
@@ -88,6 +91,7 @@ __all__ = [
     "NotFound",
     "NotPermitted",
     "Offsets",
+    "Origin",
     "OutOfRange",
     "Poisoned",
     "Queue",

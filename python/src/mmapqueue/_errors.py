@@ -10,7 +10,7 @@ class MmapQueueError(Exception):
 
     Attributes:
         java_class: Name of the Java exception behind it, or None.
-        pushed: From `push_many`: how many records went in before the error.
+        pushed: From `push_many`: how many records went in before the error; 0 when the batch was atomic.
     """
 
     java_class: str | None = None
@@ -25,11 +25,7 @@ else:
 
 
 class Full(MmapQueueError, queue.Full):
-    """There is no room: the slowest consumer has not acked enough. Subclass of the standard `queue.Full`.
-
-    Attributes:
-        pushed: From `push_many`: how many records went in; 0 when the batch was atomic.
-    """
+    """There is no room: the slowest consumer has not acked enough. Subclass of the standard `queue.Full`."""
 
 
 class Empty(MmapQueueError, queue.Empty):
@@ -135,6 +131,10 @@ class NotADirectory(ConfigError, FileError, NotADirectoryError):
     def __init__(self, message: str, key: str = "", value: str = "", allowed: str = "") -> None:
         super().__init__(message, key, value, allowed)
         self.errno = errno.ENOTDIR
+
+
+class Foreign(MmapQueueError, ValueError):
+    """A message of another queue, or of another consumer, was acked or given back. Nothing was changed."""
 
 
 class Dropped(MmapQueueError):

@@ -10,22 +10,16 @@ import json
 import os
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-from mmapqueue._configuration import check_keys
+from mmapqueue._configuration import Configuration, check_keys
+from mmapqueue._hints import DataFrame, DataFrameWriter, DataStreamWriter, SparkSession, Unpack
 from mmapqueue._paths import absolute
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
-    from typing_extensions import Unpack
-
-    from mmapqueue._configuration import Configuration
 
 _FORMAT = "mmapqueue"
 _NAIVE = "a time without a time zone does not say when: give it one, such as datetime.now(timezone.utc)"
 
-Offsets: TypeAlias = "str | int | Mapping[int, int]"
+Offsets: TypeAlias = str | int | Mapping[int, int]
 """A place: "earliest", "latest", "committed", an offset, or an offset for each partition."""
 
 

@@ -13,6 +13,7 @@ from mmapqueue import _lifetime, _names
 from mmapqueue._calls import Call
 from mmapqueue._errors import Closed, MmapQueueError
 from mmapqueue._interrupts import Shield
+from mmapqueue._message import Origin
 from mmapqueue._stages import Pool
 
 #: The longest that one call waits in the JVM: so long may a Ctrl-C take.
@@ -49,6 +50,7 @@ class Opened:
         path: The directory, absolute.
         pid: The process that opened it.
         closed: Whether it has been closed.
+        origin: Of messages that are read by offset.
         config: The configuration in force.
         hands: The stages that are in the hands of threads, by the identity of the hand.
         owners: Who holds records that the JVM must know of before it closes.
@@ -58,6 +60,8 @@ class Opened:
         self.path = path
         self.pid = _getpid()
         self.closed = False
+        # Another path of the same directory is the same queue.
+        self.origin = Origin(os.path.realpath(path), None)
         self._calls = {name: Call(handle, name, parameters) for name, parameters in _names.HANDLE_CALLS.items()}
         self.pool = Pool(handle, Path(path))
         self.hands: WeakValueDictionary[int, Hand] = WeakValueDictionary()

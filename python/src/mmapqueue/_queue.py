@@ -5,31 +5,22 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from datetime import datetime
+from types import FunctionType, TracebackType
 
 from mmapqueue import _attach, _browsing, _names
 from mmapqueue._configuration import Configuration, options
 from mmapqueue._consumer import Consumer
+from mmapqueue._hints import Self, SparkContext, SparkSession, Unpack
 from mmapqueue._interrupts import Shield
+from mmapqueue._message import Message
 from mmapqueue._once import PushesOnce
 from mmapqueue._opened import Opened
 from mmapqueue._paths import absolute
-from mmapqueue._places import STARTS, micros, place
+from mmapqueue._places import STARTS, Place, micros, place
 from mmapqueue._producer import Producer
 from mmapqueue._shortcuts import ShortCuts
-from mmapqueue._stats import parsed, parsed_consumers
-
-if TYPE_CHECKING:
-    from datetime import datetime
-    from types import TracebackType
-
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-    from typing_extensions import Self, Unpack
-
-    from mmapqueue._message import Message
-    from mmapqueue._places import Place
-    from mmapqueue._stats import ConsumerStats, Stats
+from mmapqueue._stats import ConsumerStats, Stats, parsed, parsed_consumers
 
 
 class Queue(PushesOnce, ShortCuts):
@@ -155,14 +146,18 @@ class Queue(PushesOnce, ShortCuts):
             atomic: Whether they become visible together or not at all, whatever happens. They must then fit into the
                 queue, and through the memory of the JVM, at once.
 
+        Whatever is raised, an error out of `items` and KeyboardInterrupt included, has an attribute `pushed`: so many
+        records went in, the first ones; none or all if atomic. Only when the connection to the JVM breaks may there be
+        more.
+
         Returns:
             How many there were.
 
         Raises:
-            Full: There was no room in time. Its `pushed` says how many went in; none if atomic.
-            TooLarge: A record is larger than max_event_size, or an atomic batch larger than the queue. Those before
-                went in, `pushed` many, none if atomic.
-            Closed: The queue is closed, or was closed while this waited; `pushed` says how many went in.
+            Full: There was no room in time.
+            TooLarge: A record is larger than max_event_size, or an atomic batch larger than the queue. All before it
+                went in, if not atomic.
+            Closed: The queue is closed, or was closed while this waited.
             Poisoned: An earlier failure to write made the queue unsafe to write to.
             TypeError: One of `items` is nothing of bytes. Some hundred before it may not have gone in.
         """
@@ -359,3 +354,10 @@ class Queue(PushesOnce, ShortCuts):
             "a Queue can not be pickled or copied: it is a connection to a JVM; open the queue where it is used, and "
             "in the tasks of a Spark job use spark.read.format('mmapqueue')"
         )
+
+
+# Python names a method by the class that defines it: users know the queue alone.
+for _part in (PushesOnce, ShortCuts):
+    for _name, _method in vars(_part).items():
+        if isinstance(_method, FunctionType):
+            _method.__qualname__ = f"{Queue.__name__}.{_name}"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
-if TYPE_CHECKING:
-    from mmapqueue._consumer import Consumer
-    from mmapqueue._message import Message
-    from mmapqueue._places import Place
+from mmapqueue._consumer import Consumer
+from mmapqueue._message import Message
+from mmapqueue._places import Place
 
 
 class ShortCuts(ABC):
