@@ -1,6 +1,7 @@
 """What a queue and its consumers share: the handle in the JVM, the stages, and whether all that may still be used."""
 
 import os
+from collections.abc import Callable
 from math import ceil
 from pathlib import Path
 from time import monotonic, sleep
@@ -66,6 +67,8 @@ class Opened:
         self.pool = Pool(handle, Path(path))
         self.hands: WeakValueDictionary[int, Hand] = WeakValueDictionary()
         self.owners: WeakSet[Owner] = WeakSet()
+        # The program may end, in another thread, before `track` has returned.
+        self._closed: Callable[[], None] = lambda: None
         self._closed = _lifetime.track(self, self._calls["close"], f"mmapqueue.Queue({path!r})")
         words = self._calls["config"]().split(_names.SEPARATOR)
         self.config: dict[str, str] = dict(zip(words[::2], words[1::2], strict=True))
