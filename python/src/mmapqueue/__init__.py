@@ -33,7 +33,8 @@ Errors:
     ├── UnackedLimit
     └── JarNotFound
 
-The log of the JVM that `Queue(None, …)` starts goes to the logger "mmapqueue.jvm".
+What handlers of `consume` raise goes to the logger "mmapqueue", and is seen without any configuration. The log of the
+JVM that `Queue(None, …)` starts goes to the logger "mmapqueue.jvm", which is silent until logging is configured.
 """
 
 import logging
@@ -111,8 +112,8 @@ __all__ = [
     "write_stream",
 ]
 
-# A library's log is silent until the program asks for it.
-logging.getLogger(__name__).addHandler(logging.NullHandler())
+# Nothing else tells of errors in threads; the JVM's log is silent until the program asks for it.
+logging.getLogger("mmapqueue.jvm").addHandler(logging.NullHandler())
 
 # What users see, in tracebacks and help, is where they import it from.
 for _name in __all__:

@@ -227,7 +227,7 @@ class Consumer:
         *,
         handler: Callable[[Message], object],
         workers: int = 1,
-        retry_delay: float = 0.0,
+        retry_delay: float | None = None,
         max_records: int | None = None,
         max_bytes: int | None = None,
     ) -> int: ...
@@ -238,7 +238,7 @@ class Consumer:
         *,
         handler: Callable[[Message], object] | None = None,
         workers: int | None = None,
-        retry_delay: float = 0.0,
+        retry_delay: float | None = None,
         max_records: int | None = None,
         max_bytes: int | None = None,
     ) -> Iterator[Message] | int:
@@ -247,7 +247,9 @@ class Consumer:
         Without a handler, what of a batch is left when the loop is left goes back, and is popped next.
 
         With a handler, this returns when there is no more to come. A record is acked, alone, when the handler has
-        returned, and given back with `nack` when it has raised an Exception, which is logged. On Ctrl-C, and on any
+        returned, and given back with `nack` when it has raised an Exception, which is logged as an error of the logger
+        "mmapqueue". It comes again after retry_delay, up to max_attempts times where the queue was opened with that,
+        else without end: one that always fails does not keep the others from being handled. On Ctrl-C, and on any
         error here, what no handler was called with yet goes back, those that run are waited for, and the error comes
         out; a second Ctrl-C does not wait for them, and each of them settles its record when it ends.
 
@@ -255,10 +257,12 @@ class Consumer:
         small.
 
         Args:
-            timeout: Ends when no record has come for so many seconds, and no handler runs; None to wait for ever.
+            timeout: Ends when no record has come for so many seconds; None to wait for ever. With a handler, when no
+                record has come but those that it failed for, none of these was handled either, and no handler runs.
             handler: Called with each record, in threads of its own.
             workers: So many threads call it; the order of the records holds for one alone.
-            retry_delay: How long a record is not popped whose handler has raised, in seconds.
+            retry_delay: How long a record is not popped whose handler has raised, in seconds. If not said, 0.1 after
+                the first attempt, and twice as long after each further one, 60 at most.
             max_records: The most records popped at once: 1000 if not said, 100 with a handler.
             max_bytes: The most bytes of data popped at once.
 
@@ -277,12 +281,12 @@ class Consumer:
         check_limits(max_records, max_bytes)
         Waiting(True, timeout)
         if handler is None:
-            if workers is not None or retry_delay:
+            if workers is not None or retry_delay is not None:
                 raise TypeError("workers and retry_delay need a handler")
             return iterate(self._popper, timeout, max_records, max_bytes or _names.INT_MAX)
         workers = 1 if workers is None else workers
         count("workers", workers)
-        delay = delay_micros("retry_delay", retry_delay)
+        delay = None if retry_delay is None else delay_micros("retry_delay", retry_delay)
         return Workers(self._popper, handler, workers, delay, max_records, max_bytes or _names.INT_MAX).run(timeout)
 
     def aconsume(

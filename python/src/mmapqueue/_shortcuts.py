@@ -56,7 +56,7 @@ class ShortCuts(ABC):
         *,
         handler: Callable[[Message], object],
         workers: int = 1,
-        retry_delay: float = 0.0,
+        retry_delay: float | None = None,
         max_records: int | None = None,
         max_bytes: int | None = None,
     ) -> int: ...
@@ -67,7 +67,7 @@ class ShortCuts(ABC):
         *,
         handler: Callable[[Message], object] | None = None,
         workers: int | None = None,
-        retry_delay: float = 0.0,
+        retry_delay: float | None = None,
         max_records: int | None = None,
         max_bytes: int | None = None,
     ) -> Iterator[Message] | int:
