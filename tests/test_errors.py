@@ -20,7 +20,8 @@ def test_the_tree() -> None:
     errors = {kind for kind in kinds if isinstance(kind, type) and issubclass(kind, Exception)}
     assert {kind.__name__ for kind in errors} == {
         "MmapQueueError", "Full", "Empty", "Closed", "TooLarge", "Locked", "Corrupt", "ConfigError", "Poisoned",
-        "OutOfRange", "JarNotFound", "Dropped", "UnackedLimit",
+        "OutOfRange", "JarNotFound", "Dropped", "UnackedLimit", "FileError", "NotFound", "NotPermitted",
+        "NotADirectory", "Foreign",
     }  # fmt: skip
     assert all(issubclass(kind, mmapqueue.MmapQueueError) for kind in errors)
     assert issubclass(mmapqueue.Full, standard.Full)

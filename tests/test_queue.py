@@ -84,7 +84,7 @@ def test_a_message_can_not_be_changed(small_queue: mmapqueue.Queue) -> None:
     message = small_queue.pop()
     with pytest.raises(AttributeError):
         message.data = b"two"
-    assert message == mmapqueue.Message(b"one", 0, message.timestamp_micros, 1)
+    assert message == mmapqueue.Message(b"one", 0, message.timestamp_micros, 1, message.origin)
 
 
 def test_empty_is_the_standard_one(any_queue: mmapqueue.Queue) -> None:

@@ -105,6 +105,54 @@ def test_a_queue_that_nobody_closed_is_closed_at_the_end(script: Script, open_qu
     assert queue.stats().end_offset == 3
 
 
+@pytest.mark.parametrize(
+    "work",
+    [
+        "queue.pop()",
+        "for message in queue.consume(): pass",
+        "queue.consume(handler=print, workers=2)",
+        "while True: queue.push(b'x' * 1000)",
+        "while True: queue.stats()",
+        "while True: mmapqueue.Queue(None, sys.argv[1] + '-more').close()",
+    ],
+)
+def test_daemon_threads_end_without_a_traceback(script: Script, work: str) -> None:
+    # Whatever is written to the standard error fails this.
+    script.run(
+        START
+        + f"""
+    import threading
+    def work():
+        {work}
+    for _ in range(3):
+        threading.Thread(target=work, daemon=True).start()
+    time.sleep(0.5)
+    """,
+        script.directory / "queue",
+    )
+
+
+def test_other_errors_of_daemon_threads_are_told_as_ever(script: Script) -> None:
+    process = script.start(
+        START
+        + """
+    import threading
+    def work():
+        try:
+            queue.pop()
+        except mmapqueue.Closed:
+            raise LookupError("of the thread itself") from None
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    import atexit
+    time.sleep(0.3)
+    """,
+        script.directory / "queue",
+    )
+    _, err = process.communicate(timeout=60)
+    assert "LookupError: of the thread itself" in err
+
+
 def test_a_collected_queue_is_closed(tmp_path: Path) -> None:
     queue = mmapqueue.Queue(None, tmp_path, **SMALL)
     queue.push(b"one")

@@ -1,5 +1,6 @@
 """A handler in threads."""
 
+import itertools
 import logging
 import os
 import signal
@@ -95,7 +96,7 @@ def test_what_fails_is_given_back_and_logged(open_queue: Open, caplog: pytest.Lo
             raise RuntimeError(f"no luck with {message.offset}")
 
     with caplog.at_level(logging.ERROR, logger="mmapqueue"):
-        assert queue.consume(handler=handle, workers=3, timeout=0.1) == 20
+        assert queue.consume(handler=handle, workers=3, timeout=0.1, retry_delay=0) == 20
     assert attempts == {i: [1, 2, 3] if i % 5 == 0 else [1] for i in range(20)}
     records = [record for record in caplog.records if record.name == "mmapqueue"]
     assert len(records) == 8
@@ -131,10 +132,79 @@ def test_with_max_attempts_what_fails_always_goes_to_the_dead(open_queue: Open, 
         if message.offset in (3, 7):
             raise RuntimeError
 
-    assert queue.consume(handler=handle, workers=2, timeout=0.1) == 8
+    assert queue.consume(handler=handle, workers=2, timeout=5.0) == 8
     assert queue.lag() == 0
     queue.close()
     assert sorted(data(open_queue(tmp_path / "dead"))) == [b"3", b"7"]
+
+
+@pytest.mark.parametrize("retry_delay", [None, 0])
+@pytest.mark.parametrize("workers", [1, 4])
+def test_a_handler_that_always_raises_does_not_keep_it_going(
+    open_queue: Open, in_thread: Any, retry_delay: float | None, workers: int
+) -> None:
+    queue = pushed(open_queue(), 10)
+    calls = []
+
+    def handle(message: mmapqueue.Message) -> None:
+        calls.append(message.offset)
+        raise RuntimeError
+
+    running = in_thread(lambda: queue.consume(handler=handle, workers=workers, timeout=0.5, retry_delay=retry_delay))
+    try:
+        assert running.result(60) == 0
+    finally:
+        queue.close()
+    assert set(calls) == set(range(10))
+    queue = open_queue()
+    assert (queue.lag(), queue.size()) == (10, 10)
+
+
+def test_it_backs_off_by_itself(open_queue: Open) -> None:
+    queue = pushed(open_queue(), 1)
+    times = []
+
+    def handle(message: mmapqueue.Message) -> None:
+        times.append(time.monotonic())
+        if message.attempts < 4:
+            raise RuntimeError
+
+    assert queue.consume(handler=handle, timeout=20.0, max_records=1) == 1
+    gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
+    assert all(gap >= least for gap, least in zip(gaps, (0.099, 0.199, 0.399), strict=True)), gaps
+
+
+def test_a_success_of_what_had_failed_keeps_it_going(open_queue: Open) -> None:
+    queue = pushed(open_queue(), 1)
+
+    def handle(message: mmapqueue.Message) -> None:
+        # Each comes a little before the timeout is over.
+        if message.attempts == 1:
+            raise RuntimeError
+        if message.offset < 3:
+            queue.push(b"another")
+
+    assert queue.consume(handler=handle, timeout=2.0, retry_delay=1.0) == 4
+
+
+def test_what_fails_is_seen_without_configuration(script: Script) -> None:
+    process = script.start(
+        """
+        import sys
+        import mmapqueue
+        with mmapqueue.Queue(None, sys.argv[1]) as queue:
+            queue.push(b"x")
+            def handle(message):
+                raise RuntimeError("no luck")
+            print(queue.consume(handler=handle, timeout=0.05))
+        """,
+        script.directory / "queue",
+    )
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, "0\n")
+    assert "the handler failed for the record at offset 0, at attempt 1 of consumer default" in err
+    assert "it comes again in 0.1 s" in err
+    assert "RuntimeError: no luck" in err
 
 
 @pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])

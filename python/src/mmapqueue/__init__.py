@@ -16,18 +16,25 @@ Errors:
     MmapQueueError
     ├── Full          also queue.Full
     ├── Empty         also queue.Empty
-    ├── Closed
+    ├── Closed        also queue.ShutDown, from Python 3.13 on
     ├── TooLarge
     ├── Locked        pid
     ├── Corrupt       file, position
-    ├── ConfigError   key, value, allowed
+    ├── ConfigError   key, value, allowed; also ValueError
+    │   └── NotADirectory   also NotADirectoryError
+    ├── FileError     errno, filename; also OSError
+    │   ├── NotFound        also FileNotFoundError
+    │   ├── NotPermitted    also PermissionError
+    │   └── NotADirectory
     ├── Poisoned
-    ├── OutOfRange    requested, first, last
+    ├── OutOfRange    requested, first, last; also IndexError
+    ├── Foreign       also ValueError
     ├── Dropped       first, last
     ├── UnackedLimit
     └── JarNotFound
 
-The log of the JVM that `Queue(None, …)` starts goes to the logger "mmapqueue.jvm".
+What handlers of `consume` raise goes to the logger "mmapqueue", and is seen without any configuration. The log of the
+JVM that `Queue(None, …)` starts goes to the logger "mmapqueue.jvm", which is silent until logging is configured.
 """
 
 import logging
@@ -40,10 +47,15 @@ from mmapqueue._errors import (
     Corrupt,
     Dropped,
     Empty,
+    FileError,
+    Foreign,
     Full,
     JarNotFound,
     Locked,
     MmapQueueError,
+    NotADirectory,
+    NotFound,
+    NotPermitted,
     OutOfRange,
     Poisoned,
     TooLarge,
@@ -51,7 +63,7 @@ from mmapqueue._errors import (
 )
 from mmapqueue._frames import Offsets, read, read_stream, write, write_stream
 from mmapqueue._jars import configure, jar_path
-from mmapqueue._message import Message
+from mmapqueue._message import Message, Origin
 from mmapqueue._queue import Queue
 from mmapqueue._stats import ConsumerStats, Stats
 from mmapqueue._tools import ConsumerState, Finding, FindingKind, RepairReport, VerifyReport, repair, verify
@@ -67,14 +79,20 @@ __all__ = [
     "Corrupt",
     "Dropped",
     "Empty",
+    "FileError",
     "Finding",
     "FindingKind",
+    "Foreign",
     "Full",
     "JarNotFound",
     "Locked",
     "Message",
     "MmapQueueError",
+    "NotADirectory",
+    "NotFound",
+    "NotPermitted",
     "Offsets",
+    "Origin",
     "OutOfRange",
     "Poisoned",
     "Queue",
@@ -94,8 +112,8 @@ __all__ = [
     "write_stream",
 ]
 
-# A library's log is silent until the program asks for it.
-logging.getLogger(__name__).addHandler(logging.NullHandler())
+# Nothing else tells of errors in threads; the JVM's log is silent until the program asks for it.
+logging.getLogger("mmapqueue.jvm").addHandler(logging.NullHandler())
 
 # What users see, in tracebacks and help, is where they import it from.
 for _name in __all__:

@@ -1,6 +1,7 @@
 """Reading records by their offsets, without a consumer."""
 
 from mmapqueue import _names
+from mmapqueue._checks import count
 from mmapqueue._errors import OutOfRange
 from mmapqueue._interrupts import Shield
 from mmapqueue._message import Message
@@ -15,8 +16,7 @@ def get(opened: Opened, offset: int) -> Message:
 
 def get_many(opened: Opened, offset: int, most: int) -> list[Message]:
     """As `Queue.get_many`."""
-    if most < 1:
-        raise ValueError(f"max_records = {most}: it must be at least 1")
+    most = count("max_records", most)
     start = as_long(offset)
     found = _read(opened, start, most)
     if len(found) < most:
@@ -36,4 +36,4 @@ def _read(opened: Opened, offset: int, most: int) -> list[Message]:
     with Shield(), opened.pool.lent(opened.max_event_size * most) as stage:
         if stage.get(offset, min(most, _names.INT_MAX)) == _names.CLOSED:
             raise opened.closed_error()
-        return stage.read()
+        return stage.read(opened.origin)

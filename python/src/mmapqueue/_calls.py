@@ -24,7 +24,7 @@ from py4j.protocol import (
 )
 
 from mmapqueue import _names
-from mmapqueue._errors import MmapQueueError
+from mmapqueue._errors import ConfigError, FileError, MmapQueueError
 from mmapqueue._interrupts import Shield
 
 _PARAMETERS = {
@@ -77,6 +77,10 @@ class Call:
 
 def _as_text(argument: int | str | bytes) -> int | str:
     if isinstance(argument, str):
+        try:
+            argument.encode()
+        except UnicodeEncodeError:
+            raise ValueError(f"{argument!r} is refused; allowed: text that is UTF-8") from None
         text: str = escape_new_line(argument)
         return text
     if isinstance(argument, bytes):
@@ -111,12 +115,30 @@ def _of_java(thrown: JavaObject) -> MmapQueueError:
     message = thrown.getMessage()
     kind, fields = _names.ERRORS.get(name, (MmapQueueError, ()))
     text = str(message) if message else name
-    error = kind(text if name in _names.ERRORS else f"{name}: {message}" if message else name)
+    if name not in _names.ERRORS and message:
+        text = f"{name}: {message}"
+    error = _file_error(thrown, kind, text) or kind(text)
     error.java_class = name
     for field in fields:
         setattr(error, field, getattr(thrown, field)())
     if getattr(error, "pid", None) == -1:
         error.pid = None  # type: ignore[attr-defined]
+    return error
+
+
+def _file_error(thrown: JavaObject, kind: type[MmapQueueError], text: str) -> FileError | None:
+    """The error of a Java exception that a file or directory has caused; None for any other."""
+    cause = thrown.getCause()
+    if cause is None or kind not in (MmapQueueError, ConfigError):
+        return None
+    name = str(cause.getClass().getName())
+    if not name.startswith(_names.FILE_CAUSES):
+        return None
+    found = _names.CAUSES.get(name) or _names.CAUSES.get(str(cause.getReason()))
+    if found is None or issubclass(kind, ConfigError) != issubclass(found, ConfigError):
+        return None
+    error = found(text)
+    error.filename = cause.getFile()
     return error
 
 

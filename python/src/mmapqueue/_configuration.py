@@ -2,11 +2,12 @@
 
 import os
 from collections.abc import Mapping
-from pathlib import Path
+from difflib import get_close_matches
 from typing import TypedDict
 
 from mmapqueue import _names
 from mmapqueue._errors import ConfigError
+from mmapqueue._paths import absolute
 from mmapqueue._sizes import size_in_bytes
 
 _CAPACITY = "capacity"
@@ -71,19 +72,40 @@ class Configuration(TypedDict, total=False):
     capacity: int | str
 
 
+#: Arguments beside the keys that may be meant by a key that there is not.
+_ARGUMENTS = ("consumer", "lock_timeout")
+
+
 def options(directory: str, configuration: Mapping[str, object]) -> str:
     """The configuration of the queue in a directory as the JVM takes it."""
+    check_keys(configuration, _ARGUMENTS)
     words: list[str] = []
     for key, value in {_DIRECTORY: directory, **configuration}.items():
         if value is None:
             continue
         if key == _CAPACITY:
             value = size_in_bytes(key, value)  # type: ignore[arg-type]
-        if key == _DEAD_LETTERS and isinstance(value, str | os.PathLike) and str(value):
+        if key == _DEAD_LETTERS and isinstance(value, str | os.PathLike):
             # The JVM may have another working directory.
-            value = Path(value).absolute()
+            value = absolute(key, value)
         text = str(value).lower() if isinstance(value, bool) else str(value)
         if _names.SEPARATOR in key + text:
             raise ConfigError(f"{key} = {text!r} is refused; allowed: no NUL", key, text, "no NUL")
         words += [key, text]
     return _names.SEPARATOR.join(words)
+
+
+def check_keys(configuration: Mapping[str, object], arguments: tuple[str, ...]) -> None:
+    """Raises ConfigError for a key that there is not.
+
+    Args:
+        configuration: By key.
+        arguments: The names of other arguments of the call, which may have been meant.
+    """
+    known = Configuration.__annotations__
+    for key, value in configuration.items():
+        if key not in known:
+            close = get_close_matches(key, [*known, *arguments], 1)
+            hint = f": did you mean {close[0]}?" if close else ""
+            allowed = f"there is no such key{hint}; there are {', '.join(known)}"
+            raise ConfigError(f"{key} = {value} is refused; allowed: {allowed}", key, str(value), allowed)

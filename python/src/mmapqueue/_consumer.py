@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, overload
+from types import TracebackType
+from typing import overload
 
 from mmapqueue import _names, _places
 from mmapqueue._async import consume_async
-from mmapqueue._checks import check_limits, delay_micros
+from mmapqueue._checks import check_limits, count, delay_micros
 from mmapqueue._errors import Empty
 from mmapqueue._hands import flat
+from mmapqueue._hints import Self
 from mmapqueue._interrupts import Shield
 from mmapqueue._iteration import iterate
 from mmapqueue._message import Message
@@ -17,11 +19,6 @@ from mmapqueue._opened import Opened, Waiting
 from mmapqueue._places import Place
 from mmapqueue._popping import Popper
 from mmapqueue._workers import Workers
-
-if TYPE_CHECKING:
-    from types import TracebackType
-
-    from typing_extensions import Self
 
 #: Records that are popped at once, if not told otherwise, to be given one by one; and to keep workers busy.
 _MOST_AT_ONCE = 1000
@@ -140,7 +137,7 @@ class Consumer:
                     answer = stage.peek(popper.number)
                     if answer == _names.CLOSED:
                         raise popper.closed_error()
-                    message = stage.read()[0] if answer > 0 else None
+                    message = stage.read(popper.origin)[0] if answer > 0 else None
             return message
         finally:
             hand.busy = False
@@ -157,10 +154,12 @@ class Consumer:
 
         Raises:
             OutOfRange: This consumer has not popped it since the queue was opened, or since it was moved by `seek`.
+            Foreign: The message is of another consumer or queue.
+            TypeError: It is neither a message nor an offset.
             Closed: The queue or this consumer is closed.
         """
-        offset = _places.offset_of(message)
         popper = self._popper
+        offset = _places.offset_of("ack", message, popper.origin)
         popper.refuse_returned("ack", (offset,))
         if single:
             popper.ask("ackSingle", offset)
@@ -178,11 +177,13 @@ class Consumer:
 
         Raises:
             OutOfRange: This consumer has not popped one of them; none is acked.
+            Foreign: One of the messages is of another consumer or queue; none is acked.
+            TypeError: One of them is neither a message nor an offset.
             Closed: The queue or this consumer is closed.
         """
         if isinstance(messages, Message):
             raise TypeError("ack_many takes several messages or offsets: for one there is ack(…, single=True)")
-        offsets = _places.offsets_of(messages)
+        offsets = _places.offsets_of("ack_many", messages, self._popper.origin)
         self._popper.check()
         if offsets:
             self._popper.refuse_returned("ack", offsets)
@@ -203,10 +204,12 @@ class Consumer:
         Raises:
             OutOfRange: This consumer has not popped it since the queue was opened, or since it was moved by `seek`; or
                 it has acked it. To give back what has been given back does nothing.
+            Foreign: The message is of another consumer or queue.
+            TypeError: It is neither a message nor an offset.
             Closed: The queue or this consumer is closed.
         """
         micros = delay_micros("delay", delay)
-        offset = _places.offset_of(message)
+        offset = _places.offset_of("nack", message, self._popper.origin)
         self._popper.refuse_returned("nack", (offset,))
         self._popper.ask("nack", offset, micros)
 
@@ -224,7 +227,7 @@ class Consumer:
         *,
         handler: Callable[[Message], object],
         workers: int = 1,
-        retry_delay: float = 0.0,
+        retry_delay: float | None = None,
         max_records: int | None = None,
         max_bytes: int | None = None,
     ) -> int: ...
@@ -235,7 +238,7 @@ class Consumer:
         *,
         handler: Callable[[Message], object] | None = None,
         workers: int | None = None,
-        retry_delay: float = 0.0,
+        retry_delay: float | None = None,
         max_records: int | None = None,
         max_bytes: int | None = None,
     ) -> Iterator[Message] | int:
@@ -244,7 +247,9 @@ class Consumer:
         Without a handler, what of a batch is left when the loop is left goes back, and is popped next.
 
         With a handler, this returns when there is no more to come. A record is acked, alone, when the handler has
-        returned, and given back with `nack` when it has raised an Exception, which is logged. On Ctrl-C, and on any
+        returned, and given back with `nack` when it has raised an Exception, which is logged as an error of the logger
+        "mmapqueue". It comes again after retry_delay, up to max_attempts times where the queue was opened with that,
+        else without end: one that always fails does not keep the others from being handled. On Ctrl-C, and on any
         error here, what no handler was called with yet goes back, those that run are waited for, and the error comes
         out; a second Ctrl-C does not wait for them, and each of them settles its record when it ends.
 
@@ -252,10 +257,12 @@ class Consumer:
         small.
 
         Args:
-            timeout: Ends when no record has come for so many seconds, and no handler runs; None to wait for ever.
+            timeout: Ends when no record has come for so many seconds; None to wait for ever. With a handler, when no
+                record has come but those that it failed for, none of these was handled either, and no handler runs.
             handler: Called with each record, in threads of its own.
             workers: So many threads call it; the order of the records holds for one alone.
-            retry_delay: How long a record is not popped whose handler has raised, in seconds.
+            retry_delay: How long a record is not popped whose handler has raised, in seconds. If not said, 0.1 after
+                the first attempt, and twice as long after each further one, 60 at most.
             max_records: The most records popped at once: 1000 if not said, 100 with a handler.
             max_bytes: The most bytes of data popped at once.
 
@@ -274,13 +281,12 @@ class Consumer:
         check_limits(max_records, max_bytes)
         Waiting(True, timeout)
         if handler is None:
-            if workers is not None or retry_delay:
+            if workers is not None or retry_delay is not None:
                 raise TypeError("workers and retry_delay need a handler")
             return iterate(self._popper, timeout, max_records, max_bytes or _names.INT_MAX)
         workers = 1 if workers is None else workers
-        if workers < 1:
-            raise ValueError(f"workers = {workers}: it must be at least 1")
-        delay = delay_micros("retry_delay", retry_delay)
+        count("workers", workers)
+        delay = None if retry_delay is None else delay_micros("retry_delay", retry_delay)
         return Workers(self._popper, handler, workers, delay, max_records, max_bytes or _names.INT_MAX).run(timeout)
 
     def aconsume(

@@ -1,6 +1,8 @@
 """The exceptions of this package; what each of them means is said here once."""
 
+import errno
 import queue
+from typing import TYPE_CHECKING
 
 
 class MmapQueueError(Exception):
@@ -8,27 +10,30 @@ class MmapQueueError(Exception):
 
     Attributes:
         java_class: Name of the Java exception behind it, or None.
-        pushed: From `push_many`: how many records went in before the error.
+        pushed: From `push_many`: how many records went in before the error; 0 when the batch was atomic.
     """
 
     java_class: str | None = None
     pushed: int = 0
 
 
-class Full(MmapQueueError, queue.Full):
-    """There is no room: the slowest consumer has not acked enough. Subclass of the standard `queue.Full`.
+if TYPE_CHECKING:
+    _ShutDown = Exception
+else:
+    # Of Python 3.13 and newer.
+    _ShutDown = getattr(queue, "ShutDown", Exception)
 
-    Attributes:
-        pushed: From `push_many`: how many records went in; 0 when the batch was atomic.
-    """
+
+class Full(MmapQueueError, queue.Full):
+    """There is no room: the slowest consumer has not acked enough. Subclass of the standard `queue.Full`."""
 
 
 class Empty(MmapQueueError, queue.Empty):
     """There is nothing to pop. Subclass of the standard `queue.Empty`."""
 
 
-class Closed(MmapQueueError):
-    """The queue is closed."""
+class Closed(MmapQueueError, _ShutDown):
+    """The queue or the consumer is closed. Subclass of the standard `queue.ShutDown`, where there is one."""
 
 
 class TooLarge(MmapQueueError):
@@ -57,8 +62,8 @@ class Corrupt(MmapQueueError):
     position: int | None = None
 
 
-class ConfigError(MmapQueueError):
-    """A configuration value is refused. Nothing was created or changed.
+class ConfigError(MmapQueueError, ValueError):
+    """A configuration value is refused. Nothing was created or changed. Subclass of `ValueError`.
 
     Attributes:
         key: The configuration key.
@@ -77,8 +82,8 @@ class Poisoned(MmapQueueError):
     """An earlier failure to write means that this writer can not be trusted. Close the queue and open it again."""
 
 
-class OutOfRange(MmapQueueError):
-    """An offset outside of what the call can work on. Nothing was moved.
+class OutOfRange(MmapQueueError, IndexError):
+    """An offset outside of what the call can work on. Nothing was moved. Subclass of `IndexError`.
 
     Attributes:
         requested: The offset that was asked for.
@@ -89,6 +94,47 @@ class OutOfRange(MmapQueueError):
     requested: int = -1
     first: int = 0
     last: int = -1
+
+
+class FileError(MmapQueueError, OSError):
+    """A file or directory can not be used. Raised as one of its subclasses.
+
+    Attributes:
+        errno: The number of the error, as of `OSError`.
+        filename: The file or directory, or None where it is not known.
+    """
+
+    # That of OSError would put number and file into the text, which names the file already.
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class NotFound(FileError, FileNotFoundError):
+    """There is no queue, or no directory to make one in. Subclass of `FileNotFoundError`."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.errno = errno.ENOENT
+
+
+class NotPermitted(FileError, PermissionError):
+    """The user of the JVM may not read or write a file or directory. Subclass of `PermissionError`."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.errno = errno.EACCES
+
+
+class NotADirectory(ConfigError, FileError, NotADirectoryError):
+    """The path of a queue is that of a file, or leads through one. Subclass of `NotADirectoryError`."""
+
+    def __init__(self, message: str, key: str = "", value: str = "", allowed: str = "") -> None:
+        super().__init__(message, key, value, allowed)
+        self.errno = errno.ENOTDIR
+
+
+class Foreign(MmapQueueError, ValueError):
+    """A message of another queue, or of another consumer, was acked or given back. Nothing was changed."""
 
 
 class Dropped(MmapQueueError):

@@ -10,20 +10,16 @@ import json
 import os
 from collections.abc import Mapping
 from datetime import datetime, timedelta, timezone
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
-    from pyspark.sql.streaming.readwriter import DataStreamWriter
-    from typing_extensions import Unpack
-
-    from mmapqueue._configuration import Configuration
+from mmapqueue._configuration import Configuration, check_keys
+from mmapqueue._hints import DataFrame, DataFrameWriter, DataStreamWriter, SparkSession, Unpack
+from mmapqueue._paths import absolute
 
 _FORMAT = "mmapqueue"
 _NAIVE = "a time without a time zone does not say when: give it one, such as datetime.now(timezone.utc)"
 
-Offsets: TypeAlias = "str | int | Mapping[int, int]"
+Offsets: TypeAlias = str | int | Mapping[int, int]
 """A place: "earliest", "latest", "committed", an offset, or an offset for each partition."""
 
 
@@ -70,7 +66,7 @@ def read(
         "maxPartitionBytes": max_partition_bytes,
         "failOnDataLoss": fail_on_data_loss,
     }
-    return spark.read.format(_FORMAT).options(**_given(options)).load(os.fspath(path))
+    return spark.read.format(_FORMAT).options(**_given(options)).load(_path(path))
 
 
 def read_stream(
@@ -125,7 +121,7 @@ def read_stream(
         "maxPartitionBytes": max_partition_bytes,
         "failOnDataLoss": fail_on_data_loss,
     }
-    return spark.readStream.format(_FORMAT).options(**_given(options)).load(os.fspath(path))
+    return spark.readStream.format(_FORMAT).options(**_given(options)).load(_path(path))
 
 
 def write(
@@ -184,11 +180,11 @@ def write_stream(
     options = _sink(partitions, key, sync, push_timeout, configuration)
     options["checkpointLocation"] = os.fspath(checkpoint)
     writer: DataStreamWriter = frame.writeStream.format(_FORMAT).options(**_given(options))
-    return writer.option("path", os.fspath(path))
+    return writer.option("path", _path(path))
 
 
 def _writer(frame: DataFrame, path: str | os.PathLike[str], options: Mapping[str, object]) -> DataFrameWriter:
-    return frame.write.format(_FORMAT).mode("append").options(**_given(options)).option("path", os.fspath(path))
+    return frame.write.format(_FORMAT).mode("append").options(**_given(options)).option("path", _path(path))
 
 
 def _sink(
@@ -198,13 +194,21 @@ def _sink(
     push_timeout: timedelta | str | None,
     configuration: Mapping[str, object],
 ) -> dict[str, object]:
+    check_keys(configuration, ("partitions", "key", "sync", "push_timeout"))
     return {
         "partitions": partitions,
         "key": key,
         "sync": sync,
         "pushTimeout": _milliseconds(push_timeout),
-        **{name: os.fspath(value) if isinstance(value, Path) else value for name, value in configuration.items()},
+        **{key: os.fspath(value) if isinstance(value, os.PathLike) else value for key, value in configuration.items()},
     }
+
+
+def _path(path: str | os.PathLike[str]) -> str:
+    """As Spark takes it: a relative one is relative for Spark's driver, which may run elsewhere."""
+    full = absolute("path", path)
+    text = os.fspath(path)
+    return full if text.startswith("~") else text
 
 
 def _given(options: Mapping[str, object]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any, Protocol
 
-from mmapqueue._errors import MmapQueueError
+from mmapqueue._errors import Closed, MmapQueueError
 
 
 class Closeable(Protocol):
@@ -25,6 +25,7 @@ class Closeable(Protocol):
 
 _open: dict[int, tuple[weakref.ref[Closeable], Callable[[], Any]]] = {}
 _pid = os.getpid()
+_ending = False
 
 
 def track(owner: Closeable, close: Callable[[], Any], what: str) -> Callable[[], None]:
@@ -54,6 +55,7 @@ def close_all() -> None:
     """Closes what is open still. A queue that can not be closed is recovered when it is opened the next time."""
     if _pid != os.getpid():
         return
+    _begin_end()
     while _open:
         with contextlib.suppress(KeyError, MmapQueueError):
             reference, close = _open.popitem()[1]
@@ -62,6 +64,28 @@ def close_all() -> None:
                 close()
             else:
                 owner.close_at_exit()
+
+
+def check() -> None:
+    """Raises Closed when the program is ending: what is opened now would be left open."""
+    if _ending:
+        raise Closed("the program is ending: no queue can be opened any more")
+
+
+def _begin_end() -> None:
+    """From here on daemon threads that our errors end print no traceback. Python ends the others silently, too."""
+    global _ending
+    if _ending:
+        return
+    _ending = True
+    previous = threading.excepthook
+
+    def hook(arguments: threading.ExceptHookArgs) -> None:
+        thread = arguments.thread
+        if thread is None or not thread.daemon or not isinstance(arguments.exc_value, MmapQueueError):
+            previous(arguments)
+
+    threading.excepthook = hook
 
 
 def _collected(key: int, what: str) -> None:

@@ -3,9 +3,26 @@
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta, timezone
 from functools import partial
+from itertools import repeat
 from typing import NamedTuple
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+class Origin(NamedTuple):
+    """Where a message comes from. Immutable.
+
+    Attributes:
+        queue: The real path of the queue's directory.
+        consumer: The name of the consumer that popped it; None when it was read by offset.
+    """
+
+    queue: str
+    consumer: str | None
+
+    def __str__(self) -> str:
+        who = "a read by offset" if self.consumer is None else f"consumer {self.consumer}"
+        return f"{who} of the queue in {self.queue}"
 
 
 class Message(NamedTuple):
@@ -17,12 +34,15 @@ class Message(NamedTuple):
         timestamp_micros: When it was pushed, in microseconds since 1970; 0 when the queue stores no timestamps.
         attempts: How often it has been handed out, 1 at the first time; 0 from `get`, which hands nothing out. The
             count outlives a `close`, but no crash.
+        origin: The queue and the consumer that it comes from: others refuse to ack it. None in a message that was not
+            made by a queue.
     """
 
     data: bytes
     offset: int
     timestamp_micros: int
     attempts: int
+    origin: Origin | None = None
 
     # A datetime for each record would take longer to make than all the rest of it.
     @property
@@ -36,7 +56,8 @@ _make = partial(tuple.__new__, Message)
 
 
 def messages(
-    data: Iterable[bytes], offsets: Iterable[int], timestamps: Iterable[int], attempts: Iterable[int]
+    data: Iterable[bytes], offsets: Iterable[int], timestamps: Iterable[int], attempts: Iterable[int], origin: Origin
 ) -> Iterator[Message]:
-    """Makes messages of columns."""
-    return map(_make, zip(data, offsets, timestamps, attempts))  # noqa: B905 - a thousand at a time, equal by the layout
+    """Makes messages of columns, all of one origin."""
+    columns = zip(data, offsets, timestamps, attempts, repeat(origin))
+    return map(_make, columns)

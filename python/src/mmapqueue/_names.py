@@ -29,6 +29,18 @@ ERRORS: dict[str, tuple[type[_errors.MmapQueueError], tuple[str, ...]]] = {
     "org.mmapqueue.errors.UnackedLimitException": (_errors.UnackedLimit, ()),
 }
 
+#: What the cause of a Java exception makes of its error: by the cause's class, or by the reason that a
+#: FileSystemException gives.
+CAUSES: dict[str, type[_errors.FileError]] = {
+    "java.nio.file.AccessDeniedException": _errors.NotPermitted,
+    "Operation not permitted": _errors.NotPermitted,
+    "java.nio.file.NoSuchFileException": _errors.NotFound,
+    "java.nio.file.NotDirectoryException": _errors.NotADirectory,
+}
+
+#: How the names begin of the classes of exceptions that have a file and a reason.
+FILE_CAUSES = "java.nio.file."
+
 #: Methods of the bridge, with their parameters: i is an int, L a long, s a string, b bytes.
 BRIDGE_CALLS = {
     "version": "",

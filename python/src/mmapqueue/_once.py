@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from mmapqueue import _names
+from mmapqueue._checks import whole
 from mmapqueue._opened import Opened
 from mmapqueue._producer import Once, Producer
 
@@ -49,7 +50,7 @@ class PushesOnce:
             ValueError: The number is below 0, or more than 2**63 - 1.
             TypeError: One of `items` is nothing of bytes.
         """
-        if not 0 <= sequence <= _names.LONG_MAX:
+        if not 0 <= whole("sequence", sequence) <= _names.LONG_MAX:
             raise ValueError(f"sequence = {sequence}: it must be 0 to {_names.LONG_MAX}")
         return self._producer.push_once(Once(producer, sequence), items, timeout, sync)
 

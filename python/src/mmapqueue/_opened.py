@@ -1,6 +1,7 @@
 """What a queue and its consumers share: the handle in the JVM, the stages, and whether all that may still be used."""
 
 import os
+from collections.abc import Callable
 from math import ceil
 from pathlib import Path
 from time import monotonic, sleep
@@ -13,6 +14,7 @@ from mmapqueue import _lifetime, _names
 from mmapqueue._calls import Call
 from mmapqueue._errors import Closed, MmapQueueError
 from mmapqueue._interrupts import Shield
+from mmapqueue._message import Origin
 from mmapqueue._stages import Pool
 
 #: The longest that one call waits in the JVM: so long may a Ctrl-C take.
@@ -49,6 +51,7 @@ class Opened:
         path: The directory, absolute.
         pid: The process that opened it.
         closed: Whether it has been closed.
+        origin: Of messages that are read by offset.
         config: The configuration in force.
         hands: The stages that are in the hands of threads, by the identity of the hand.
         owners: Who holds records that the JVM must know of before it closes.
@@ -58,10 +61,14 @@ class Opened:
         self.path = path
         self.pid = _getpid()
         self.closed = False
+        # Another path of the same directory is the same queue.
+        self.origin = Origin(os.path.realpath(path), None)
         self._calls = {name: Call(handle, name, parameters) for name, parameters in _names.HANDLE_CALLS.items()}
         self.pool = Pool(handle, Path(path))
         self.hands: WeakValueDictionary[int, Hand] = WeakValueDictionary()
         self.owners: WeakSet[Owner] = WeakSet()
+        # The program may end, in another thread, before `track` has returned.
+        self._closed: Callable[[], None] = lambda: None
         self._closed = _lifetime.track(self, self._calls["close"], f"mmapqueue.Queue({path!r})")
         words = self._calls["config"]().split(_names.SEPARATOR)
         self.config: dict[str, str] = dict(zip(words[::2], words[1::2], strict=True))

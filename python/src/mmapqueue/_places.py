@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
-from operator import index
 
-from mmapqueue._errors import ConfigError
-from mmapqueue._message import Message
+from mmapqueue._checks import whole
+from mmapqueue._errors import ConfigError, Foreign
+from mmapqueue._message import Message, Origin
 
 #: Where a consumer begins, or goes: a word, an offset, or the time of a record.
 Place = str | int | datetime
@@ -63,14 +63,35 @@ def micros(time: datetime) -> int:
 
 def as_long(number: int) -> int:
     """An offset as the JVM can take it: one beyond 64 bits is out of range there as the nearest one is."""
-    return max(-_LONG_MAX - 1, min(_LONG_MAX, index(number)))
+    return max(-_LONG_MAX - 1, min(_LONG_MAX, whole("an offset", number)))
 
 
-def offset_of(message: Message | int) -> int:
-    """The offset of a record."""
-    return message.offset if isinstance(message, Message) else as_long(message)
+def offset_of(what: str, message: Message | int, origin: Origin) -> int:
+    """The offset of a record.
+
+    Args:
+        what: The call, for the error.
+        message: The record, or its offset.
+        origin: The queue and the consumer whose record it must be.
+
+    Raises:
+        Foreign: It is a record of another queue or consumer.
+        TypeError: It is neither a message nor an offset.
+    """
+    if not isinstance(message, Message):
+        if isinstance(message, bool) or not hasattr(message, "__index__"):
+            raise TypeError(f"{what} takes a message or an offset, not {type(message).__name__}")
+        return as_long(message)
+    found = message.origin
+    # Compared by value, too: it may have been popped before the queue was closed and opened again.
+    if found is not None and found is not origin and found not in (origin, Origin(origin.queue, None)):
+        raise Foreign(f"{what} by {origin} of a message that is of {found}: offset {message.offset} means another one")
+    return message.offset
 
 
-def offsets_of(messages: Iterable[Message | int]) -> list[int]:
-    """The offsets of records."""
-    return [message.offset if type(message) is Message else offset_of(message) for message in messages]
+def offsets_of(what: str, messages: Iterable[Message | int], origin: Origin) -> list[int]:
+    """The offsets of records; raises as `offset_of`."""
+    return [
+        message.offset if type(message) is Message and message.origin is origin else offset_of(what, message, origin)
+        for message in messages
+    ]

@@ -20,7 +20,7 @@ from mmapqueue import _names
 from mmapqueue._errors import Closed, Dropped, MmapQueueError, OutOfRange, UnackedLimit
 from mmapqueue._hands import Batch, Hand, State, flat
 from mmapqueue._interrupts import Shield
-from mmapqueue._message import Message
+from mmapqueue._message import Message, Origin
 from mmapqueue._opened import Opened, Waiting
 from mmapqueue._returned import FOREVER, Returned
 from mmapqueue._stages import SMALL
@@ -35,6 +35,7 @@ class Popper:
     Attributes:
         opened: The queue.
         name: The consumer's name.
+        origin: Of the messages that it pops.
         number: Its number in the JVM.
         closed: Whether it was given up.
         returned: What goes first.
@@ -43,6 +44,7 @@ class Popper:
     def __init__(self, opened: Opened, name: str, start: str) -> None:
         self.opened = opened
         self.name = name
+        self.origin = Origin(opened.origin.queue, name)
         self.closed = False
         self.returned = Returned()
         self.number: int = opened.ask("consumer", name, start)
@@ -151,7 +153,7 @@ class Popper:
                     failure = self._answered(error)
                 else:
                     if answer > 0:
-                        batch = stage.read()
+                        batch = stage.read(self.origin)
                 hand.state = (stage, stage.call, (*chunks, batch) if batch else chunks)
             if failure is not None and not count and not self._may_pass(failure, waiting):
                 raise failure
@@ -260,7 +262,7 @@ class Popper:
             # The same number again: the same answer, if the JVM ever had the call; else this pops one record.
             try:
                 if stage.pop(stage.call, self.number, 1, 1, 0) > 0:
-                    chunks = (*chunks, stage.read())
+                    chunks = (*chunks, stage.read(self.origin))
             except MmapQueueError as error:
                 self._answered(error)
         if chunks:

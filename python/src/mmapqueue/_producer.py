@@ -1,13 +1,14 @@
 """Writing: push, and push of many."""
 
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
+from contextlib import suppress
 from itertools import islice
 from os import getpid
 from typing import NamedTuple
 
 from mmapqueue import _names
-from mmapqueue._errors import Full, MmapQueueError, TooLarge
+from mmapqueue._errors import Full, TooLarge
 from mmapqueue._interrupts import Shield
 from mmapqueue._opened import Opened, Waiting
 from mmapqueue._stages import LARGE, SMALL
@@ -59,6 +60,19 @@ class Once(NamedTuple):
     sequence: int
 
 
+class _Pushed:
+    """What has gone in of one call's records.
+
+    Attributes:
+        count: How many.
+    """
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
 class Producer:
     """The pushing half of a queue. Safe for any number of threads."""
 
@@ -73,7 +87,7 @@ class Producer:
         hand = self._begin()
         stage = hand.stage
         if len(record) > stage.payload_limit:
-            return self._push_as_one(hand, [record], waiting, sync)
+            return self._push_as_one(hand, [record], waiting, sync, _Pushed())
         stage.memory.store(_names.PAYLOAD, record)
         while True:
             with Shield():
@@ -85,48 +99,50 @@ class Producer:
 
     def push_many(self, items: Iterable[Record], block: bool, timeout: float | None, atomic: bool) -> int:
         """As `Queue.push_many`."""
-        waiting = Waiting(block, timeout)
+        pushed = _Pushed()
+        try:
+            self._push_many(items, Waiting(block, timeout), atomic, pushed)
+        except BaseException as error:
+            # Of any kind: one out of `items`, or Ctrl-C. Those that take no attributes are left alone.
+            with suppress(AttributeError, TypeError):
+                error.pushed = pushed.count  # type: ignore[attr-defined]
+            raise
+        return pushed.count
+
+    def _push_many(self, items: Iterable[Record], waiting: Waiting, atomic: bool, pushed: _Pushed) -> None:
         if atomic:
             records = _normal(list(items))
             if records:
-                self._push_as_one(self._begin(), records, waiting, sync=False)
-            return len(records)
-        pushed = 0
+                self._push_as_one(self._begin(), records, waiting, False, pushed)
+            return
         source = iter(items)
         # Records of the largest size that is allowed must not pile up here.
         want = max(1, min(_FIRST_CHUNK, LARGE // self._opened.max_event_size))
         hand = self._begin()
-        try:
-            while records := _normal(list(islice(source, want))):
-                lengths = list(map(len, records))
-                size = sum(lengths)
-                if size > hand.stage.payload_limit:
-                    self._grow(hand)
-                start = 0
-                while start < len(records):
-                    stop = hand.stage.fitting(lengths, start)
-                    if stop == start:
-                        stop += 1
-                        self._push_as_one(hand, records[start:stop], waiting, sync=False)
-                        hand.busy = True
-                        pushed += 1
-                    else:
-                        for more in self._push_some(hand, records[start:stop], lengths[start:stop], waiting):
-                            pushed += more
-                    start = stop
-                # As many as will fill a large stage, if they go on like these.
-                want = max(1, min(_MOST_IN_CHUNK, LARGE * len(records) // (size + 1), want * _CHUNK_GROWTH))
-        except MmapQueueError as error:
-            error.pushed = pushed
-            raise
+        while records := _normal(list(islice(source, want))):
+            lengths = list(map(len, records))
+            size = sum(lengths)
+            if size > hand.stage.payload_limit:
+                self._grow(hand)
+            start = 0
+            while start < len(records):
+                stop = hand.stage.fitting(lengths, start)
+                if stop == start:
+                    stop += 1
+                    self._push_as_one(hand, records[start:stop], waiting, False, pushed)
+                    hand.busy = True
+                else:
+                    self._push_some(hand, records[start:stop], lengths[start:stop], waiting, pushed)
+                start = stop
+            # As many as will fill a large stage, if they go on like these.
+            want = max(1, min(_MOST_IN_CHUNK, LARGE * len(records) // (size + 1), want * _CHUNK_GROWTH))
         hand.busy = False
-        return pushed
 
     def push_once(self, once: Once, items: Iterable[Record], timeout: float | None, sync: bool) -> int | None:
         """As `Queue.push_once`."""
         waiting = Waiting(True, timeout)
         records = _normal(list(items))
-        offset = self._push_as_one(self._begin(), records, waiting, sync, once)
+        offset = self._push_as_one(self._begin(), records, waiting, sync, _Pushed(), once)
         return None if offset == _names.DONE else offset
 
     def _begin(self) -> _Hand:
@@ -150,8 +166,10 @@ class Producer:
                 hand.stage = opened.pool.small()
         return hand
 
-    def _push_some(self, hand: _Hand, records: list[bytes], lengths: list[int], waiting: Waiting) -> Iterator[int]:
-        """Pushes what fits into the stage; gives how many have gone in each time that some have."""
+    def _push_some(
+        self, hand: _Hand, records: list[bytes], lengths: list[int], waiting: Waiting, pushed: _Pushed
+    ) -> None:
+        """Pushes what fits into the stage."""
         stage = hand.stage
         payload = b"".join(records)
         stage.write(payload, lengths)
@@ -159,14 +177,21 @@ class Producer:
         while done < len(records):
             with Shield():
                 answer: int = stage.push_many(stage.next_call(), len(payload), len(records), done, waiting.millis())
+                # Before a signal handler can raise.
+                pushed.count += max(0, answer)
             if answer > 0:
                 done += answer
-                yield answer
             else:
                 self._check_refused(hand, answer, waiting)
 
     def _push_as_one(
-        self, hand: _Hand, records: list[bytes], waiting: Waiting, sync: bool, once: Once | None = None
+        self,
+        hand: _Hand,
+        records: list[bytes],
+        waiting: Waiting,
+        sync: bool,
+        pushed: _Pushed,
+        once: Once | None = None,
     ) -> int:
         """Pushes records together, or one that is larger than the stage; the first one's offset, or DONE."""
         payload = records[0] if len(records) == 1 else b"".join(records)
@@ -194,6 +219,7 @@ class Producer:
                     else stage.push_loaded_once(stage.next_call(), waiting.millis(), sync, once.producer, once.sequence)
                 )
                 hand.busy = offset < 0 and offset != _names.DONE
+                pushed.count += len(records) if offset >= 0 else 0
             if not hand.busy:
                 return offset
             self._check_refused(hand, offset, waiting)

@@ -5,31 +5,22 @@ from __future__ import annotations
 import os
 import threading
 from collections.abc import Iterable, Mapping
-from pathlib import Path
-from typing import TYPE_CHECKING
+from datetime import datetime
+from types import FunctionType, TracebackType
 
 from mmapqueue import _attach, _browsing, _names
 from mmapqueue._configuration import DEFAULT_DIRECTORY, Configuration, options
 from mmapqueue._consumer import Consumer
+from mmapqueue._hints import Self, SparkContext, SparkSession, Unpack
 from mmapqueue._interrupts import Shield
+from mmapqueue._message import Message
 from mmapqueue._once import PushesOnce
 from mmapqueue._opened import Opened
-from mmapqueue._places import STARTS, micros, place
+from mmapqueue._paths import absolute
+from mmapqueue._places import STARTS, Place, micros, place
 from mmapqueue._producer import Producer
 from mmapqueue._shortcuts import ShortCuts
-from mmapqueue._stats import parsed, parsed_consumers
-
-if TYPE_CHECKING:
-    from datetime import datetime
-    from types import TracebackType
-
-    from pyspark import SparkContext
-    from pyspark.sql import SparkSession
-    from typing_extensions import Self, Unpack
-
-    from mmapqueue._message import Message
-    from mmapqueue._places import Place
-    from mmapqueue._stats import ConsumerStats, Stats
+from mmapqueue._stats import ConsumerStats, Stats, parsed, parsed_consumers
 
 
 class Queue(PushesOnce, ShortCuts):
@@ -62,7 +53,8 @@ class Queue(PushesOnce, ShortCuts):
         Args:
             spark: The session whose driver has the jar (see `configure`), or None for a JVM that this process starts
                 and keeps for itself.
-            path: The directory; made when it is not there. "satellite-mmap-queue" in the working directory by default.
+            path: The directory, made when it is not there; "~" is the home of this process's user.
+                "satellite-mmap-queue" in the working directory by default.
             consumer: The consumer that `pop`, `ack` and all other reading of this object is for. Any name but
                 "default" is made when it is not there, begins with the oldest record that there is, and belongs to
                 this process at once; "default" does from the first call that reads.
@@ -73,10 +65,13 @@ class Queue(PushesOnce, ShortCuts):
             ConfigError: A value is out of range, or not what the queue was made with.
             Locked: Another process writes this queue, or reads as this consumer.
             Corrupt: The queue is damaged. It is left as it is.
+            NotADirectory: The path is that of a file, or leads through one.
+            NotFound: There is no queue to read with read_only, or the directory can not be made.
+            NotPermitted: The JVM's user may not read or write what is there, or may not make the directory.
             JarNotFound: The JVM does not have the jar, or has another version of it.
             MmapQueueError: There is no JVM to be had, or a file can not be opened.
         """
-        self.path = str(Path(path).absolute())
+        self.path = absolute("path", path)
         with Shield():
             self._opened = Opened(_attach.open_queue(spark, options(self.path, configuration)), self.path)
         try:
@@ -152,14 +147,18 @@ class Queue(PushesOnce, ShortCuts):
             atomic: Whether they become visible together or not at all, whatever happens. They must then fit into the
                 queue, and through the memory of the JVM, at once.
 
+        Whatever is raised, an error out of `items` and KeyboardInterrupt included, has an attribute `pushed`: so many
+        records went in, the first ones; none or all if atomic. Only when the connection to the JVM breaks may there be
+        more.
+
         Returns:
             How many there were.
 
         Raises:
-            Full: There was no room in time. Its `pushed` says how many went in; none if atomic.
-            TooLarge: A record is larger than max_event_size, or an atomic batch larger than the queue. Those before
-                went in, `pushed` many, none if atomic.
-            Closed: The queue is closed, or was closed while this waited; `pushed` says how many went in.
+            Full: There was no room in time.
+            TooLarge: A record is larger than max_event_size, or an atomic batch larger than the queue. All before it
+                went in, if not atomic.
+            Closed: The queue is closed, or was closed while this waited.
             Poisoned: An earlier failure to write made the queue unsafe to write to.
             TypeError: One of `items` is nothing of bytes. Some hundred before it may not have gone in.
         """
@@ -356,3 +355,10 @@ class Queue(PushesOnce, ShortCuts):
             "a Queue can not be pickled or copied: it is a connection to a JVM; open the queue where it is used, and "
             "in the tasks of a Spark job use spark.read.format('mmapqueue')"
         )
+
+
+# Python names a method by the class that defines it: users know the queue alone.
+for _part in (PushesOnce, ShortCuts):
+    for _name, _method in vars(_part).items():
+        if isinstance(_method, FunctionType):
+            _method.__qualname__ = f"{Queue.__name__}.{_name}"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, overload
+from typing import overload
 
-if TYPE_CHECKING:
-    from mmapqueue._consumer import Consumer
-    from mmapqueue._message import Message
-    from mmapqueue._places import Place
+from mmapqueue._consumer import Consumer
+from mmapqueue._message import Message
+from mmapqueue._places import Place
 
 
 class ShortCuts(ABC):
@@ -57,7 +56,7 @@ class ShortCuts(ABC):
         *,
         handler: Callable[[Message], object],
         workers: int = 1,
-        retry_delay: float = 0.0,
+        retry_delay: float | None = None,
         max_records: int | None = None,
         max_bytes: int | None = None,
     ) -> int: ...
@@ -68,7 +67,7 @@ class ShortCuts(ABC):
         *,
         handler: Callable[[Message], object] | None = None,
         workers: int | None = None,
-        retry_delay: float = 0.0,
+        retry_delay: float | None = None,
         max_records: int | None = None,
         max_bytes: int | None = None,
     ) -> Iterator[Message] | int:

@@ -12,7 +12,7 @@ from py4j.java_gateway import JavaObject
 from mmapqueue import _names
 from mmapqueue._calls import Call
 from mmapqueue._memory import Allocator, Memory
-from mmapqueue._message import Message, messages
+from mmapqueue._message import Message, Origin, messages
 
 #: What every thread gets that uses the queue: plenty for records one by one.
 SMALL = 64 << 10
@@ -91,11 +91,11 @@ class Stage:
         if lengths:
             self.memory.store(_names.aligned(_names.PAYLOAD + len(payload)), array("I", lengths).tobytes())
 
-    def read(self) -> list[Message]:
-        """The records that the JVM has laid out."""
+    def read(self, origin: Origin) -> list[Message]:
+        """The records that the JVM has laid out, as messages of an origin."""
         offset, timestamp, count, flags, size, attempts = _names.HEADER.unpack_from(self.memory.load(_HEADER_BYTES))
         if count == 1:
-            return list(messages((self._payload(size),), (offset,), (timestamp,), (attempts,)))
+            return list(messages((self._payload(size),), (offset,), (timestamp,), (attempts,), origin))
         lengths_at = _names.aligned(_names.PAYLOAD + size)
         timestamps_at = _names.aligned(lengths_at + 4 * count)
         offsets_at = timestamps_at + (8 * count if flags & _names.HAS_TIMESTAMPS else 0)
@@ -113,6 +113,7 @@ class Stage:
                 array("i", view[attempts_at : attempts_at + 4 * count])
                 if flags & _names.HAS_ATTEMPTS
                 else repeat(attempts, count),
+                origin,
             )
         )
 

@@ -39,10 +39,12 @@ def jvm() -> Any:
     """The view of the JVM's classes; the JVM is started when there is none.
 
     Raises:
+        Closed: The program is ending.
         MmapQueueError: Java is not there, or does not start.
         JarNotFound: The jars are not there.
     """
     global _running
+    _lifetime.check()
     with _lock:
         if _running is None or _running.process.poll() is not None:
             _running = _Jvm()

@@ -3,11 +3,11 @@
 import os
 from collections.abc import Callable
 from enum import Enum
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from mmapqueue import _attach, _names
 from mmapqueue._calls import Call
+from mmapqueue._paths import absolute
 
 #: How long one call waits in the JVM: so often is progress told.
 _SLICE_MILLIS = 100
@@ -176,10 +176,12 @@ def verify(path: str | os.PathLike[str], spark: object = None, *, progress: Prog
         What was found.
 
     Raises:
+        ConfigError: The path is empty, or not UTF-8.
         Locked: A process writes it; `pid` says which.
-        MmapQueueError: There is no queue, or it can not be read.
+        NotFound: There is no queue.
+        MmapQueueError: It can not be read.
     """
-    return _Answer(_run(spark, "verify", (str(Path(path).absolute()),), progress)).verified()
+    return _Answer(_run(spark, "verify", (absolute("path", path),), progress)).verified()
 
 
 def repair(
@@ -209,14 +211,15 @@ def repair(
 
     Raises:
         ValueError: Neither target nor in_place, or both.
+        ConfigError: A path is empty, or not UTF-8.
         Locked: A process has the queue open.
-        MmapQueueError: There is no queue, it is of format version 1, the target is not empty, or nothing can be made
-            of the queue.
+        NotFound: There is no queue.
+        MmapQueueError: It is of format version 1, the target is not empty, or nothing can be made of the queue.
     """
     if (target is None) != in_place:
         raise ValueError("either a target or in_place=True is needed, not both")
-    to = "" if target is None else str(Path(target).absolute())
-    arguments = (str(Path(path).absolute()), to, "true" if reset_clock else "false")
+    to = "" if target is None else absolute("target", target)
+    arguments = (absolute("path", path), to, "true" if reset_clock else "false")
     return _Answer(_run(spark, "repair", arguments, progress)).repaired()
 
 

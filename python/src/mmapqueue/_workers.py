@@ -3,6 +3,9 @@
 The thread that was called pops and acks; the workers take records one by one and touch no queue, so that one whose
 handler is slow holds nothing but its own record. The caller's thread goes in steps of a fraction of a second with the
 shield up, and hears of Ctrl-C between two of them.
+
+What keeps it from ending is progress: a record that no handler has failed for in this call, or a handler that returns.
+A record that comes again and fails again is none, so that one that always fails does not keep it going for ever.
 """
 
 import contextlib
@@ -23,6 +26,11 @@ _LOG = logging.getLogger("mmapqueue")
 #: How long a step waits: with nothing to do, and with handlers under way, whose acks should not wait long.
 _IDLE_SECONDS = 0.2
 _STEP_SECONDS = 0.05
+#: How long a record is away after the first failure, in µs, if not said; after each further one twice as long.
+_FIRST_RETRY = 100_000
+_LONGEST_RETRY = 60_000_000
+#: Doubled so often it is longer than the longest.
+_MOST_DOUBLED = 10
 
 
 class Workers:
@@ -33,7 +41,7 @@ class Workers:
         popper: Popper,
         handler: Callable[[Message], object],
         workers: int,
-        retry_micros: int,
+        retry_micros: int | None,
         max_records: int,
         max_bytes: int,
     ) -> None:
@@ -50,10 +58,14 @@ class Workers:
         self._changed = threading.Condition()
         self._waiting: deque[tuple[Batch, Message]] = deque()
         self._busy = 0
+        self._busy_new = 0
         self._handled = 0
+        # What handlers have failed for in this call, and has not been handled since.
+        self._failing: set[int] = set()
+        self._max_attempts = int(popper.opened.config["max_attempts"])
         # What to ack, and what to give back.
         self._done: list[tuple[Batch, Message]] = []
-        self._failed: list[tuple[Batch, Message]] = []
+        self._failed: list[tuple[Batch, Message, int]] = []
         # What a handler has raised that is not for retrying.
         self._broken: BaseException | None = None
         self._stopping = False
@@ -88,7 +100,7 @@ class Workers:
                 idle = Waiting(True, timeout)
 
     def _step(self, idle: Waiting) -> tuple[bool, bool]:
-        """Settles what is done and pops what there is room for; whether anything was going on, and whether to end."""
+        """Settles what is done and pops what there is room for; whether there was progress, and whether to end."""
         with self._changed:
             if self._has_enough():
                 self._changed.wait(_STEP_SECONDS)
@@ -96,25 +108,36 @@ class Workers:
                 return False, True
             enough = self._has_enough()
             room = self._max_records - len(self._waiting)
-            # Before the settling: what ends meanwhile is for the next step.
+            # Before the settling: what ends during it is for the next step.
             under_way = bool(self._waiting or self._busy)
-        settled = self._settle()
+            progress = any(self._is_new(message) for _, message in self._waiting) or self._busy_new > 0
+        progress |= self._settle()
         if enough:
-            return True, False
+            return progress, False
+        if under_way and not progress and idle.is_over():
+            # Only repetitions: they are waited for, and no more of them are begun.
+            with self._changed:
+                if self._waiting or self._busy:
+                    self._changed.wait(_STEP_SECONDS)
+            return False, False
         seconds = _STEP_SECONDS if under_way else idle.seconds(_IDLE_SECONDS)
         try:
             batch = self._popper.take(room, self._max_bytes, Waiting(True, seconds))
         except UnackedLimit:
             # Acks of what is under way, here or elsewhere, will let it go on.
-            if not (under_way or settled) and idle.is_over():
+            if not (under_way or progress) and idle.is_over():
                 raise
-            return under_way or settled, False
+            return progress, False
         if batch.messages:
             with self._changed:
                 self._waiting.extend((batch, message) for message in batch.messages)
+                progress |= any(map(self._is_new, batch.messages))
                 self._changed.notify_all()
-        came = bool(batch.messages) or under_way or settled
-        return came, not came and idle.is_over()
+        return progress, not (under_way or progress) and idle.is_over()
+
+    def _is_new(self, message: Message) -> bool:
+        """Whether no handler has failed for it in this call. For callers that hold the lock."""
+        return message.offset not in self._failing
 
     def _has_enough(self) -> bool:
         return 2 * len(self._waiting) > self._max_records
@@ -130,18 +153,25 @@ class Workers:
                 item = self._waiting.popleft()
                 if self._popper.is_void(item[0]):
                     continue
+                new = self._is_new(item[1])
                 self._busy += 1
-            failed, broken = False, None
+                self._busy_new += new
+            failed, broken, delay = False, None, 0
             try:
                 self._handler(item[1])
             except Exception:
                 failed = True
-                _LOG.exception("the handler failed for the record at offset %d, which is given back", item[1].offset)
+                delay = self._retry_delay(item[1])
+                self._log(item[1])
             except BaseException as error:
                 failed, broken = True, error
             with self._changed:
                 self._busy -= 1
-                (self._failed if failed else self._done).append(item)
+                self._busy_new -= new
+                if failed:
+                    self._failed.append((*item, delay))
+                else:
+                    self._done.append(item)
                 self._handled += not failed
                 if broken is not None:
                     self._broken = self._broken or broken
@@ -153,15 +183,17 @@ class Workers:
                 self._settle_alone()
 
     def _settle(self) -> bool:
-        """Acks what is done and gives back what has failed; whether there was anything."""
+        """Acks what is done and gives back what has failed; whether anything was done."""
         with self._changed:
             done, self._done = self._done, []
             failed, self._failed = self._failed, []
+            self._failing.difference_update(message.offset for _, message in done)
+            self._failing.update(message.offset for _, message, _ in failed if not self._is_last(message))
         self._ack([message.offset for batch, message in done if batch.home is self._popper.returned])
-        for batch, message in failed:
+        for batch, message, delay in failed:
             if batch.home is self._popper.returned:
-                self._nack(message.offset)
-        return bool(done or failed)
+                self._nack(message.offset, delay)
+        return bool(done)
 
     def _ack(self, offsets: list[int]) -> None:
         if not offsets:
@@ -176,12 +208,37 @@ class Workers:
             for offset in offsets:
                 self._ack([offset])
 
-    def _nack(self, offset: int) -> None:
+    def _nack(self, offset: int, delay: int) -> None:
         try:
-            self._popper.ask("nack", offset, self._retry_micros)
+            self._popper.ask("nack", offset, delay)
         except OutOfRange as error:
             # It was away for longer than visibility_timeout, and is given back already.
             _LOG.debug("not given back: %s", error)
+
+    def _retry_delay(self, message: Message) -> int:
+        """How long a record is away that a handler has failed for, in µs."""
+        if self._retry_micros is not None:
+            return self._retry_micros
+        doubled = min(max(0, message.attempts - 1), _MOST_DOUBLED)
+        return min(_FIRST_RETRY << doubled, _LONGEST_RETRY)
+
+    def _is_last(self, message: Message) -> bool:
+        """Whether the record does not come again when this attempt fails."""
+        return 0 < self._max_attempts <= message.attempts
+
+    def _log(self, message: Message) -> None:
+        """Logs what a handler has just raised."""
+        if self._is_last(message):
+            what = "it goes to dead_letter_dir"
+        else:
+            what = f"it comes again in {self._retry_delay(message) / 1e6:g} s"
+        _LOG.exception(
+            "the handler failed for the record at offset %d, at attempt %d of consumer %s: %s",
+            message.offset,
+            message.attempts,
+            self._popper.name,
+            what,
+        )
 
     def _settle_alone(self) -> None:
         try:

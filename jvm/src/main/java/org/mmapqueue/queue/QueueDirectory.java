@@ -5,11 +5,14 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.util.UUID;
 
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaFields;
@@ -41,11 +44,9 @@ final class QueueDirectory {
      * @throws CorruptException when it holds a damaged queue
      */
     MetaFields find() throws IOException {
+        refuseFile();
         if (!Files.exists(path)) {
             return null;
-        }
-        if (!Files.isDirectory(path)) {
-            throw new ConfigException("queue_dir", path.toString(), "a directory, not a file");
         }
         Path meta = path.resolve(MetaPage.FILE_NAME);
         if (!Files.exists(meta)) {
@@ -78,6 +79,20 @@ final class QueueDirectory {
         }
     }
 
+    /** Raises ConfigException, caused by NotDirectoryException, when the path is that of a file or leads through one. */
+    private void refuseFile() {
+        Path found = path.toAbsolutePath();
+        while (found != null && !Files.exists(found)) {
+            found = found.getParent();
+        }
+        if (found != null && !Files.isDirectory(found)) {
+            ConfigException refusal = new ConfigException("queue_dir", path.toString(),
+                    "the path of a directory, and " + found + " is a file");
+            refusal.initCause(new NotDirectoryException(found.toString()));
+            throw refusal;
+        }
+    }
+
     private void refuseForeign() throws IOException {
         String odd = null;
         String segment = null;
@@ -105,7 +120,12 @@ final class QueueDirectory {
     void createDirectory() throws IOException {
         Path parent = path.toAbsolutePath().getParent();
         if (!Files.isDirectory(path)) {
-            storage.createDirectories(path);
+            try {
+                storage.createDirectories(path);
+            } catch (NoSuchFileException e) {
+                // Some file systems let no one make directories, such as /proc. That is no damage.
+                throw new MmapQueueException("the directory " + path + " can not be made: " + e, e);
+            }
         } else if (parent != null && Files.isReadable(parent)) {
             storage.forceDirectory(parent); // whoever made the directory may have died before it did
         }

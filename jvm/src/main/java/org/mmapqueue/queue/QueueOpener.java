@@ -62,7 +62,8 @@ final class QueueOpener {
         Settings settings = found == null ? Settings.forNew(config) : Settings.forExisting(config, found);
         if (settings.readOnly()) {
             if (found == null) {
-                throw new MmapQueueException("there is no queue in " + path + " that could be read");
+                throw new MmapQueueException("there is no queue in " + path + " that could be read",
+                        new NoSuchFileException(path.toString()));
             }
             if (found.version() == 1) {
                 throw new ConfigException("read_only", "true", "false, for a directory of format version 1");

@@ -3,6 +3,7 @@ package org.mmapqueue.tool;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.List;
 
@@ -76,14 +77,15 @@ public final class Verifier {
     /** Raises what there is to raise when there is no queue. */
     static void check(Path directory) {
         if (!Files.isDirectory(directory)) {
-            throw new MmapQueueException("there is no directory " + directory);
+            throw new MmapQueueException("there is no directory " + directory,
+                    new NoSuchFileException(directory.toString()));
         }
         try (var files = Files.list(directory)) {
             boolean any = files.anyMatch(each -> each.getFileName().toString().equals(MetaPage.FILE_NAME)
                     || each.getFileName().toString().endsWith("_segment.dat"));
             if (!any) {
                 throw new MmapQueueException("there is no queue in " + directory + ": neither " + MetaPage.FILE_NAME
-                        + " nor a segment");
+                        + " nor a segment", new NoSuchFileException(directory.toString()));
             }
         } catch (IOException e) {
             throw new MmapQueueException("the directory " + directory + " could not be read: " + e, e);

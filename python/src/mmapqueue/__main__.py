@@ -1,0 +1,7 @@
+"""The command line, as `python -m mmapqueue`."""
+
+import sys
+
+from mmapqueue._cli import main
+
+sys.exit(main())

@@ -1,0 +1,28 @@
+"""Names of annotations that may be missing at run time, so that `typing.get_type_hints` can resolve all annotations.
+
+pyspark is optional, and slow to import: at run time its classes count as Any here.
+"""
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql import DataFrame, DataFrameWriter, SparkSession
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
+    from typing_extensions import Self, Unpack
+else:
+    SparkContext = SparkSession = DataFrame = DataFrameWriter = DataStreamWriter = Any
+    if sys.version_info >= (3, 11):
+        from typing import Self, Unpack
+    else:
+        Self = Any
+
+        class Unpack:
+            """Stands for what it unpacks."""
+
+            def __class_getitem__(cls, item: Any) -> Any:
+                return item
+
+
+__all__ = ["DataFrame", "DataFrameWriter", "DataStreamWriter", "Self", "SparkContext", "SparkSession", "Unpack"]
