@@ -27,7 +27,9 @@ import org.mmapqueue.io.Storage;
  *
  *   0  sequence (8)
  *   8  the offset behind the batch's last record (8)
- *  16  CRC32C of bytes 0..31 of the page and 0..15 of the slot (4); 0 = there is nothing in this slot
+ *  16  CRC32C of bytes 0..31 of the page, 0..15 of the slot and, with a note, 20..39; 0 = nothing in this slot
+ *  20  bytes of the note (4): 0 or 16
+ *  24  the note (16): two numbers that the caller wants to find again with the sequence
  * </pre>
  *
  * <p>A slot is stored before its batch is published, its checksum last, and counts when the log reaches its end. The
@@ -52,6 +54,10 @@ public final class ProducerPage implements Closeable {
     private static final int SLOTS = 4;
     private static final int SLOT_END = 8;
     private static final int SLOT_CHECKSUM = 16;
+    private static final int SLOT_NOTE_LENGTH = 20;
+    private static final int SLOT_NOTE = 24;
+    private static final int NOTE_LENGTH = 2 * Long.BYTES;
+    private static final long[] NO_NOTE = {};
 
     private final DataFile file;
     private final ByteBuffer page;
@@ -59,6 +65,8 @@ public final class ProducerPage implements Closeable {
     /** What the slots hold; NONE in one that is free. */
     private final long[] sequences = new long[SLOTS];
     private final long[] ends = new long[SLOTS];
+    /** Two numbers each, or none. */
+    private final long[][] notes = new long[SLOTS][];
     /** Where the log ends with the batch; 0 when it was there before the page was opened. */
     private final long[] positions = new long[SLOTS];
     /** The slot that is stored and not accepted, or -1. */
@@ -73,6 +81,7 @@ public final class ProducerPage implements Closeable {
         this.page = mapping;
         image.get(0, identity);
         Arrays.fill(sequences, NONE);
+        Arrays.fill(notes, NO_NOTE);
     }
 
     /** Makes the page of a producer that has pushed nothing; it appears whole or not at all. */
@@ -108,14 +117,20 @@ public final class ProducerPage implements Closeable {
             }
             long sequence = image.getLong(at);
             long end = image.getLong(at + SLOT_END);
+            int noteLength = image.getInt(at + SLOT_NOTE_LENGTH);
+            long[] note = noteLength == 0 ? NO_NOTE
+                    : new long[] {image.getLong(at + SLOT_NOTE), image.getLong(at + SLOT_NOTE + Long.BYTES)};
+            int expected = slotChecksum(sequence, end, note);
             // A process that is killed leaves a checksum of 0, or the right one: it is stored first and last.
-            if (found != slotChecksum(sequence, end) || sequence < 0 || end < 0) {
+            if (found != expected || sequence < 0 || end < 0 || noteLength != 0 && noteLength != NOTE_LENGTH) {
                 throw new CorruptException(path.toString(), at, "the slot of sequence " + sequence + " and end offset "
-                        + end + " has the checksum " + Integer.toHexString(found) + ", expected "
-                        + Integer.toHexString(slotChecksum(sequence, end)) + " and neither below 0");
+                        + end + ", with " + noteLength + " bytes of a note, has the checksum "
+                        + Integer.toHexString(found) + ", expected " + Integer.toHexString(expected)
+                        + ", neither below 0, and 0 or " + NOTE_LENGTH + " bytes");
             }
             sequences[slot] = sequence;
             ends[slot] = end;
+            notes[slot] = note;
         }
     }
 
@@ -123,13 +138,19 @@ public final class ProducerPage implements Closeable {
         return SECTOR * (1 + slot);
     }
 
-    private int slotChecksum(long sequence, long end) {
-        byte[] content = new byte[SLOT_CHECKSUM];
+    private int slotChecksum(long sequence, long end, long[] note) {
+        byte[] content = new byte[SLOT_NOTE + NOTE_LENGTH];
         Mapped.ARRAY_LONG.set(content, 0, sequence);
         Mapped.ARRAY_LONG.set(content, SLOT_END, end);
         CRC32C crc = new CRC32C();
         crc.update(identity, 0, PageHeader.CHECKSUM);
         crc.update(content, 0, SLOT_CHECKSUM);
+        if (note.length > 0) {
+            Mapped.ARRAY_INT.set(content, SLOT_NOTE_LENGTH, NOTE_LENGTH);
+            Mapped.ARRAY_LONG.set(content, SLOT_NOTE, note[0]);
+            Mapped.ARRAY_LONG.set(content, SLOT_NOTE + Long.BYTES, note[1]);
+            crc.update(content, SLOT_NOTE_LENGTH, SLOT_NOTE + NOTE_LENGTH - SLOT_NOTE_LENGTH);
+        }
         int value = (int) crc.getValue();
         return value == 0 ? -1 : value;
     }
@@ -164,6 +185,20 @@ public final class ProducerPage implements Closeable {
         return newest;
     }
 
+    /**
+     * The note that was stored with a sequence whose batch is in the log. Any thread.
+     *
+     * @return two numbers; no numbers when the sequence was stored without a note; null when no slot has the sequence
+     */
+    public synchronized long[] note(long sequence) {
+        for (int slot = 0; slot < SLOTS; slot++) {
+            if (sequence != NONE && sequences[slot] == sequence && slot != pending) {
+                return notes[slot].clone();
+            }
+        }
+        return null;
+    }
+
     // ---- for whoever holds the claim to the log's end
 
     /**
@@ -172,29 +207,40 @@ public final class ProducerPage implements Closeable {
      * @param sequence higher than {@link #newest}
      * @param end the offset behind its last record
      * @param position where the log ends then
+     * @param note two numbers to be found again by {@link #note}; null for none
      */
-    public synchronized void store(long sequence, long end, long position) {
+    public synchronized void store(long sequence, long end, long position, long[] note) {
         int slot = free();
-        int checksum = slotChecksum(sequence, end);
+        long[] stored = note == null ? NO_NOTE : note.clone();
+        int checksum = slotChecksum(sequence, end, stored);
         int at = at(slot);
         pending = slot;
         sequences[slot] = NONE;
         Mapped.INT.setRelease(page, at + SLOT_CHECKSUM, 0);
         Mapped.LONG.setRelease(page, at, sequence);
         Mapped.LONG.setRelease(page, at + SLOT_END, end);
+        Mapped.INT.setRelease(page, at + SLOT_NOTE_LENGTH, stored.length * Long.BYTES);
+        for (int i = 0; i < stored.length; i++) {
+            Mapped.LONG.setRelease(page, at + SLOT_NOTE + i * Long.BYTES, stored[i]);
+        }
         Mapped.INT.setRelease(page, at + SLOT_CHECKSUM, checksum);
         ends[slot] = end;
+        notes[slot] = stored;
         positions[slot] = position;
         sequences[slot] = sequence;
     }
 
+    // The oldest one: the notes of the latest sequences stay as long as can be.
     private int free() {
-        int slot = 0;
-        while (sequences[slot] != NONE && (sequences[slot] == newest || sequences[slot] == durable
-                || sequences[slot] == forcing)) {
-            slot++;
+        int oldest = -1;
+        for (int slot = 0; slot < SLOTS; slot++) {
+            boolean isKept = sequences[slot] != NONE && (sequences[slot] == newest || sequences[slot] == durable
+                    || sequences[slot] == forcing);
+            if (!isKept && (oldest < 0 || sequences[slot] < sequences[oldest])) {
+                oldest = slot;
+            }
         }
-        return slot;
+        return oldest;
     }
 
     /** The batch of the slot that was stored last is published. Can be repeated. */

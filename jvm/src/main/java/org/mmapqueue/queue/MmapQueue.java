@@ -5,6 +5,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.UUID;
 import java.util.function.BooleanSupplier;
@@ -319,6 +320,40 @@ public final class MmapQueue implements AutoCloseable {
     public long pushOnce(String producer, long sequence, Records batch, Duration timeout, boolean sync)
             throws InterruptedException {
         return writer().pushOnce(producer, sequence, HeapRecords.fetch(batch), nanos(timeout), sync, gone);
+    }
+
+    /**
+     * Appends a batch unless the producer has pushed it before, and stores a digest with its sequence, in the same step:
+     * whoever tries again can compare what it has now with what it had then. Otherwise as
+     * {@link #pushOnce(String, long, Records, Duration, boolean)}.
+     *
+     * @param producer 1 to 100 letters, digits, '_', '-' or '.', and not one of the last two first
+     * @param sequence the batch's number, 0 or more, higher than those before
+     * @param digest found again by {@link #digest}; the queue does not compare it
+     * @param batch gives the records, one after the other
+     * @param timeout the longest to wait for room
+     * @param sync whether to return when batch, sequence and digest are on the disk
+     * @return the first one's offset; -1 when the producer's batch of this or a higher sequence is in the queue already
+     * @throws InterruptedException when interrupted; nothing was stored
+     */
+    public long pushOnce(String producer, long sequence, BatchDigest digest, Records batch, Duration timeout,
+            boolean sync) throws InterruptedException {
+        return writer().pushOnce(producer, sequence, Objects.requireNonNull(digest), new FixedLengths(batch),
+                nanos(timeout), sync, gone);
+    }
+
+    /**
+     * The digest of a batch that is in the queue. At least that of the producer's last batch is remembered, mostly those
+     * of the two before it, too.
+     *
+     * @param producer its name
+     * @param sequence the batch's number
+     * @return empty when the batch was pushed without one, when later batches have taken its place, or when there is no
+     *     such batch
+     * @throws org.mmapqueue.errors.ConfigException when the name is not allowed
+     */
+    public Optional<BatchDigest> digest(String producer, long sequence) {
+        return writer().digest(producer, sequence);
     }
 
     /**

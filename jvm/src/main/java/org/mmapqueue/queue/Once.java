@@ -9,9 +9,10 @@ import org.mmapqueue.meta.ProducerPage;
  *
  * @param page what the producer has pushed
  * @param sequence the batch's number
+ * @param digest what is remembered of the batch; null for nothing
  * @param sync whether its slot is forced before the batch is published
  */
-record Once(ProducerPage page, long sequence, boolean sync) {
+record Once(ProducerPage page, long sequence, BatchDigest digest, boolean sync) {
 
     /** Inside the claim: whether there is nothing to push. */
     boolean isRefused() {
@@ -25,7 +26,7 @@ record Once(ProducerPage page, long sequence, boolean sync) {
 
     /** Stores the slot. */
     void store(long end, long position) throws IOException {
-        page.store(sequence, end, position);
+        page.store(sequence, end, position, digest == null ? null : digest.toNote());
         if (sync) {
             page.force();
         }

@@ -8,6 +8,7 @@ import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.TreeMap;
 import java.util.function.Consumer;
@@ -110,6 +111,14 @@ final class Producers implements Closeable {
         ProducerPage page = pages.get(name);
         long sequence = page == null ? ProducerPage.NONE : page.newest();
         return sequence == ProducerPage.NONE ? OptionalLong.empty() : OptionalLong.of(sequence);
+    }
+
+    /** The digest that is stored with a sequence; empty when none is, or when newer sequences have taken the slot. */
+    Optional<BatchDigest> digest(String name, long sequence) {
+        Names.check("producer", name);
+        ProducerPage page = pages.get(name);
+        long[] note = page == null ? null : page.note(sequence);
+        return note == null || note.length == 0 ? Optional.empty() : Optional.of(new BatchDigest(note[0], note[1]));
     }
 
     /** A producer's page; it is made when it is not there. */

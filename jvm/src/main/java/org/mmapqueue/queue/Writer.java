@@ -4,6 +4,7 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.function.BooleanSupplier;
 
@@ -144,8 +145,13 @@ final class Writer implements Closeable {
         return offset;
     }
 
-    /** Returns -1 when the producer's batch of that sequence, or a later one, is in the queue already. */
     long pushOnce(String producer, long sequence, Records batch, long timeoutNanos, boolean sync,
+            BooleanSupplier gone) throws InterruptedException {
+        return pushOnce(producer, sequence, null, batch, timeoutNanos, sync, gone);
+    }
+
+    /** Returns -1 when the producer's batch of that sequence, or a later one, is in the queue already. */
+    long pushOnce(String producer, long sequence, BatchDigest digest, Records batch, long timeoutNanos, boolean sync,
             BooleanSupplier gone) throws InterruptedException {
         checkProducers();
         Names.check("producer", producer);
@@ -153,16 +159,17 @@ final class Writer implements Closeable {
             throw new IllegalArgumentException("sequence " + sequence + " of producer " + producer
                     + ", expected 0 or more");
         }
-        long offset = push(() -> appendOnce(producer, sequence, batch, sync), batch.count(), timeoutNanos, gone);
+        long offset = push(() -> appendOnce(producer, sequence, digest, batch, sync), batch.count(),
+                timeoutNanos, gone);
         if (sync) {
             flusher.awaitDurable(meta.writing(), page(producer), sequence);
         }
         return offset == Appender.DONE ? -1 : offset;
     }
 
-    private long appendOnce(String producer, long sequence, Records batch, boolean sync) {
+    private long appendOnce(String producer, long sequence, BatchDigest digest, Records batch, boolean sync) {
         while (true) {
-            long offset = appender.append(batch, new Once(page(producer), sequence, sync));
+            long offset = appender.append(batch, new Once(page(producer), sequence, digest, sync));
             if (offset != Appender.RETIRED) {
                 return offset;
             }
@@ -189,6 +196,12 @@ final class Writer implements Closeable {
     OptionalLong lastSequence(String producer) {
         checkProducers();
         return producers.last(producer);
+    }
+
+    /** The digest that was pushed with a sequence, if it is still remembered. */
+    Optional<BatchDigest> digest(String producer, long sequence) {
+        checkProducers();
+        return producers.digest(producer, sequence);
     }
 
     /** The producers' names, in alphabetical order. */

@@ -25,7 +25,9 @@ import org.mmapqueue.errors.MmapQueueException;
 class ProducerDamageTest {
     private static final int PAGE = 4096;
     private static final int LAST = 5;
-    private static final int SLOTS_USED = 3;
+    private static final int SLOTS = 4;
+    private static final int NOTE_LENGTH_END = 24;
+    private static final int NOTE_END = 40;
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
@@ -42,9 +44,11 @@ class ProducerDamageTest {
         clean = temp.resolve("clean");
         try (MmapQueue queue = MmapQueue.open(config(clean))) {
             for (int sequence = 0; sequence <= LAST; sequence++) {
-                queue.pushOnce("p", sequence, List.of(new byte[10]), Duration.ZERO);
-                if (sequence == 1) {
-                    queue.flush(); // keeps a slot, so that more than two are used
+                if (sequence % 2 == 0) {
+                    queue.pushOnce("p", sequence, List.of(new byte[10]), Duration.ZERO);
+                } else {
+                    queue.pushOnce("p", sequence, new BatchDigest(1, ~sequence), Records.of(List.of(new byte[10])),
+                            Duration.ZERO, false);
                 }
             }
         }
@@ -73,25 +77,30 @@ class ProducerDamageTest {
     }
 
     @Test
-    void everyByte() throws InterruptedException {
+    void everyByte() throws Exception {
+        byte[] page = Files.readAllBytes(page(clean));
         int refused = 0;
+        int withNote = 0;
         for (int at = 0; at < PAGE; at++) {
             Path damaged = copy();
             Directories.flip(page(damaged), at, 1 << at % 8);
             int inSlot = at % 512;
+            boolean inSlots = at >= 512 && at < 512 * (1 + SLOTS);
+            boolean hasNote = inSlots && page[at - inSlot] % 2 != 0; // its sequence is odd
             boolean header = at < 36;
-            boolean slot = at >= 512 && at < 512 * (1 + SLOTS_USED) && inSlot < 20;
-            boolean checksum = at >= 512 && at < 2560 && inSlot >= 16 && inSlot < 20;
-            if (header || slot || checksum) {
+            boolean slot = inSlots && inSlot < (hasNote ? NOTE_END : NOTE_LENGTH_END);
+            if (header || slot) {
                 CorruptException error = assertRefused(damaged);
                 assertEquals(header ? 0 : at - inSlot, error.position());
                 refused++;
+                withNote += hasNote ? 1 : 0;
             } else {
                 assertWhole(damaged);
             }
             Directories.delete(damaged);
         }
-        assertEquals(36 + SLOTS_USED * 20 + (4 - SLOTS_USED) * 4, refused);
+        assertEquals(36 + SLOTS * NOTE_LENGTH_END + withNote / NOTE_END * (NOTE_END - NOTE_LENGTH_END), refused);
+        assertTrue(withNote >= 2 * NOTE_END && withNote < SLOTS * NOTE_END, "slots of both kinds");
     }
 
     @Test

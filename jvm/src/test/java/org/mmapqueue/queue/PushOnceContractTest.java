@@ -11,6 +11,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.CyclicBarrier;
 
@@ -73,6 +74,33 @@ class PushOnceContractTest extends ContractTest {
         expected.add(setup.tenth(4));
         refuses("p", 7);
         pushes("p", 8, 1);
+        assertOnlyExpected();
+    }
+
+    private void pushes(long sequence, BatchDigest digest) throws InterruptedException {
+        List<byte[]> batch = batch(2);
+        assertEquals(expected.size(), queue.pushOnce("p", sequence, digest, Records.of(batch), Duration.ZERO, false));
+        expected.addAll(batch);
+    }
+
+    @Test
+    void aDigestIsFoundAgainWithItsSequence() throws InterruptedException {
+        assertEquals(Optional.empty(), queue.digest("p", 0));
+        for (long sequence = 0; sequence < 10; sequence++) {
+            pushes(sequence, new BatchDigest(2, -sequence));
+            assertEquals(Optional.empty(), queue.digest("p", sequence + 1));
+            for (long before = Math.max(0, sequence - 1); before <= sequence; before++) {
+                assertEquals(Optional.of(new BatchDigest(2, -before)), queue.digest("p", before));
+            }
+        }
+        assertEquals(-1, queue.pushOnce("p", 9, new BatchDigest(7, 7), Records.of(batch(1)), Duration.ZERO, false));
+        reopen();
+        assertEquals(Optional.of(new BatchDigest(2, -9)), queue.digest("p", 9));
+        assertEquals(Optional.empty(), queue.digest("p", 0));
+        pushes("p", 10, 1);
+        assertEquals(Optional.empty(), queue.digest("p", 10));
+        assertEquals(Optional.of(new BatchDigest(2, -9)), queue.digest("p", 9));
+        assertEquals(Optional.empty(), queue.digest("q", 9));
         assertOnlyExpected();
     }
 

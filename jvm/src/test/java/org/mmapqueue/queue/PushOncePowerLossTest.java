@@ -87,7 +87,8 @@ class PushOncePowerLossTest {
         }
         ends.get(producer).put(sequence, core.endOffset() + count);
         try {
-            core.writer().pushOnce("p" + producer, sequence, Records.of(batch), 0, sync, () -> false);
+            core.writer().pushOnce("p" + producer, sequence, new BatchDigest(count, hash(producer, sequence)),
+                    Records.of(batch), 0, sync, () -> false);
             pushed[producer] = sequence;
             withRecords[producer] = count > 0 ? sequence : withRecords[producer];
             if (sync) {
@@ -98,6 +99,10 @@ class PushOncePowerLossTest {
             ends.get(producer).remove(sequence);
             popAndAck(100);
         }
+    }
+
+    private static long hash(int producer, long sequence) {
+        return 0x9E37_79B9_7F4A_7C15L * (2 * sequence + producer + 1);
     }
 
     private void durable() {
@@ -183,6 +188,9 @@ class PushOncePowerLossTest {
                 + known + ", found " + found;
         assertTrue(known >= durable[producer], what);
         assertTrue(known < 0 || ends.get(producer).get(known) <= end, what + ", the log ends at " + end);
+        if (known >= 0) {
+            assertEquals(hash(producer, known), queue.digest(name, known).orElseThrow().checksum(), what);
+        }
         if (alwaysSync) {
             assertTrue(found <= known, what);
         }
