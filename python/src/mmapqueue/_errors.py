@@ -16,7 +16,9 @@ class MmapQueueError(Exception):
 
 
 class Full(MmapQueueError, queue.Full):
-    """There is no room: the slowest consumer has not acked enough. Subclass of the standard `queue.Full`.
+    """There is no room: the slowest consumer has not acked enough, or there is none. Subclass of `queue.Full`.
+
+    The message names that consumer.
 
     Attributes:
         pushed: From `push_many`: how many records went in; 0 when the batch was atomic.
