@@ -28,6 +28,9 @@ import services
 from shared import Line, append_status, open_patiently, pack
 from stream_job import QUERIES, whole_seconds
 
+#: Keeps all records until the end, to be compared with the files.
+KEEPER = "comparison"
+
 #: A record of no file. Its push time closes the windows before it; its own window stays open, so it is never counted.
 CLOSING = Line(source="", position=0, line=0, raw=b"")
 
@@ -67,8 +70,8 @@ class StreamRun(demo.Run):
 
         A query's first batch is of what there is, even if that is nothing, and the slowest of all.
         """
-        with mmapqueue.Queue(None, self.out / "queue", capacity=self._capacity):
-            pass
+        with mmapqueue.Queue(None, self.out / "queue", capacity=self._capacity) as queue:
+            queue.create_consumer(KEEPER)
         self.job.start()
         self.note("job started", mark=False)
         self.watch(lambda: self.at_work() == set(QUERIES))
@@ -115,7 +118,7 @@ def in_a_batch(checkpoint: Path) -> bool:
 def capacity(taken: dict[str, inputs.Input]) -> str:
     """Return the capacity of a queue that holds all records until the end, to be compared with the files.
 
-    It is the consumer `default` that keeps them there, which nothing reads; a pipeline would delete it.
+    A consumer that nothing reads keeps them; a pipeline has none.
     """
     size = sum(entry.size + entry.lines * (_OVERHEAD + 2 * len(source)) for source, entry in taken.items())
     return f"{512 + 2 * size // 2**20}m"

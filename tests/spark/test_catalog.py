@@ -90,7 +90,6 @@ def test_describe_shows_the_state(sql: Sql, events: Path) -> None:
         "queue.records": "5",
         "queue.segmentSize": "4096",
         "queue.capacityBytes": capacity,
-        "queue.consumer.default": '{"0":0}',
     }
     sql("INSERT INTO q.events (value) VALUES ('x')")
     assert properties(sql, "q.events")["queue.records"] == "6"

@@ -122,6 +122,7 @@ def test_sql(session: Any, source: Path) -> None:
     session.sql("INSERT INTO q.source VALUES ('x')").collect()
     assert session.sql("SELECT max(offset) FROM q.source").collect() == [(10,)]
     if NEW:
+        session.sql("CALL q.system.create_consumer('source', 'default')").collect()
         assert session.sql("CALL q.system.seek('source', 'default', 'latest')").collect() == [(0, "default", 11)]
 
 

@@ -201,6 +201,8 @@ def test_progress_says_how_far_behind(streams: Streams, fill: Fill) -> None:
     assert behind["avgOffsetsBehindLatest"] == "30.0"
     assert 60_000 <= int(behind["bytesBehindLatest"]) <= 80_000
     assert int(behind["ageOfOldestUnreadMs"]) > 0
+    assert read.pop("slowestConsumer").startswith("spark-")
+    assert int(read.pop("slowestConsumerBytesBehind")) > 60_000, "the last batch is not committed"
     assert read == {
         "minOffsetsBehindLatest": "0",
         "maxOffsetsBehindLatest": "0",
@@ -237,7 +239,7 @@ def test_a_query_that_did_not_begin_holds_nothing(spark: SparkSession, streams: 
     with pytest.raises(StreamingQueryException):
         streams.run(startingOffsets="99")
     with mmapqueue.Queue(spark, streams.queue_dir, **SMALL) as queue:
-        assert queue.consumers() == ["default"]
+        assert queue.consumers() == []
 
 
 @pytest.mark.parametrize("options", [{}, {"startingOffsets": "latest"}, {"startingTimestamp": "0"}])

@@ -25,7 +25,10 @@ else:
 
 
 class Full(MmapQueueError, queue.Full):
-    """There is no room: the slowest consumer has not acked enough. Subclass of the standard `queue.Full`."""
+    """There is no room: the slowest consumer has not acked enough, or there is none. Subclass of `queue.Full`.
+
+    The message names that consumer.
+    """
 
 
 class Empty(MmapQueueError, queue.Empty):

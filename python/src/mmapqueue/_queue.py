@@ -11,6 +11,7 @@ from types import FunctionType, TracebackType
 from mmapqueue import _attach, _browsing, _names
 from mmapqueue._configuration import DEFAULT_DIRECTORY, Configuration, options
 from mmapqueue._consumer import Consumer
+from mmapqueue._errors import OutOfRange
 from mmapqueue._hints import Self, SparkContext, SparkSession, Unpack
 from mmapqueue._interrupts import Shield
 from mmapqueue._message import Message
@@ -55,9 +56,9 @@ class Queue(PushesOnce, ShortCuts):
                 and keeps for itself.
             path: The directory, made when it is not there; "~" is the home of this process's user.
                 "satellite-mmap-queue" in the working directory by default.
-            consumer: The consumer that `pop`, `ack` and all other reading of this object is for. Any name but
-                "default" is made when it is not there, begins with the oldest record that there is, and belongs to
-                this process at once; "default" does from the first call that reads.
+            consumer: The consumer that `pop`, `ack` and all other reading of this object is for. It is made when it
+                does not exist, begins with the oldest record that is retained, and belongs to this process: at once
+                under any name but "default", that one from the first call on that pops, iterates or seeks.
             **configuration: The keys of `Configuration`. Sizes are bytes, or texts such as "128k" or "16m".
                 `capacity`, in bytes, stands for queue_capacity_segments, rounded up to whole segments.
 
@@ -79,7 +80,7 @@ class Queue(PushesOnce, ShortCuts):
             # A signal handler may come in while this thread has it.
             self._consumers_lock = threading.RLock()
             self._consumer_name = consumer
-            # The default one is there anyway, and may be for another process to read as.
+            # Who only writes makes no consumer: nobody might ever read as it, and it would hold the ring.
             if consumer != _names.DEFAULT_CONSUMER:
                 self.consumer(consumer)
         except BaseException:
@@ -202,9 +203,9 @@ class Queue(PushesOnce, ShortCuts):
             return known
 
     def create_consumer(self, name: str, start: Place = "earliest") -> None:
-        """Makes a consumer for another process, which opens the queue with `read_only=True`, to read as.
+        """Makes a consumer for later, or for another process, which opens the queue with `read_only=True`, to read as.
 
-        Does nothing when it is there.
+        From then on the queue keeps what this consumer has not acked. Does nothing when it exists.
 
         Args:
             name: As in `consumer`.
@@ -221,13 +222,15 @@ class Queue(PushesOnce, ShortCuts):
     def delete_consumer(self, name: str) -> None:
         """Forgets a consumer, and gives the space free that it held. When this process has it, it is closed.
 
-        The default one can be deleted, too, when there is another.
+        Any can be deleted, the default one and the last one included. A queue without a consumer keeps everything from
+        where the last one stood on, until it is full. Nothing remembers a deletion: the next `pop` of a queue that
+        reads as this consumer makes it again, so stop its readers before.
 
         Args:
             name: Its name.
 
         Raises:
-            ConfigError: There is none of this name, or no other.
+            ConfigError: There is none of this name, or the format version is 1, which always has its default one.
             Locked: Another process has it.
             Closed: The queue is closed.
         """
@@ -237,7 +240,10 @@ class Queue(PushesOnce, ShortCuts):
             known.close()
 
     def consumers(self) -> list[str]:
-        """The names of the consumers that the queue has, whichever process owns them; the default one first."""
+        """The names of the consumers that the queue has, whichever process owns them; the default one first.
+
+        A new queue of format version 2 has none.
+        """
         names: str = self._opened.ask("consumers")
         return names.splitlines()
 
@@ -246,7 +252,24 @@ class Queue(PushesOnce, ShortCuts):
         return parsed_consumers(self._opened.ask("consumerStats"))
 
     def _reader(self) -> Consumer:
-        return self._consumers.get(self._consumer_name) or self.consumer(self._consumer_name)
+        known = self._consumers.get(self._consumer_name)
+        return self.consumer(self._consumer_name) if known is None or known.closed else known
+
+    def _existing_reader(self) -> Consumer | None:
+        known = self._consumers.get(self._consumer_name)
+        if known is not None and not known.closed:
+            return known
+        return self.consumer(self._consumer_name) if self._consumer_name in self.consumers() else None
+
+    def _oldest(self) -> Message | None:
+        offset = self.first_offset()
+        while offset < self.end_offset():
+            try:
+                return self.get(offset)
+            except OutOfRange:
+                # A record that was lost, or every consumer has acked it by now.
+                offset = max(offset + 1, self.first_offset())
+        return None
 
     # ---- reading by offset, without a consumer
 

@@ -7,6 +7,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
 from typing import overload
 
 from mmapqueue._consumer import Consumer
+from mmapqueue._errors import OutOfRange
 from mmapqueue._message import Message
 from mmapqueue._places import Place
 
@@ -16,7 +17,29 @@ class ShortCuts(ABC):
 
     @abstractmethod
     def _reader(self) -> Consumer:
-        """The consumer that this object reads as."""
+        """The consumer that this object reads as, made when it does not exist."""
+
+    @abstractmethod
+    def _existing_reader(self) -> Consumer | None:
+        """The consumer that this object reads as, None when it does not exist."""
+
+    @abstractmethod
+    def _oldest(self) -> Message | None:
+        """The record that a new consumer would begin with, None when there is none."""
+
+    @abstractmethod
+    def first_offset(self) -> int:
+        """The offset of the oldest record that is retained; `end_offset` when there is none."""
+
+    @abstractmethod
+    def end_offset(self) -> int:
+        """The offset that the next record gets."""
+
+    def _popper(self, what: str) -> Consumer:
+        reader = self._existing_reader()
+        if reader is None:
+            raise OutOfRange(f"{what} by a consumer that does not exist: a pop makes it, and nothing has been popped")
+        return reader
 
     def pop(self, block: bool = True, timeout: float | None = None) -> Message:
         """Takes the next record; see `Consumer.pop`."""
@@ -29,20 +52,30 @@ class ShortCuts(ABC):
         return self._reader().pop_many(max_records, max_bytes=max_bytes, timeout=timeout)
 
     def peek(self) -> Message | None:
-        """Looks at the next record and leaves it there; see `Consumer.peek`."""
-        return self._reader().peek()
+        """Looks at the next record and leaves it there; see `Consumer.peek`.
+
+        Makes no consumer: without one it shows the oldest record that is retained, with 0 attempts.
+        """
+        reader = self._existing_reader()
+        return self._oldest() if reader is None else reader.peek()
 
     def ack(self, message: Message | int, *, single: bool = False) -> None:
-        """Says that a record, and every one before it if not single, has been dealt with; see `Consumer.ack`."""
-        self._reader().ack(message, single=single)
+        """Says that a record, and every one before it if not single, has been dealt with; see `Consumer.ack`.
+
+        Makes no consumer.
+
+        Raises:
+            OutOfRange: The consumer does not exist, or has not popped the record.
+        """
+        self._popper("ack").ack(message, single=single)
 
     def ack_many(self, messages: Iterable[Message | int]) -> None:
         """Says that some records have been dealt with, each of them alone; see `Consumer.ack_many`."""
-        self._reader().ack_many(messages)
+        self._popper("ack_many").ack_many(messages)
 
     def nack(self, message: Message | int, delay: float = 0.0) -> None:
         """Gives a record back, to be popped again; see `Consumer.nack`."""
-        self._reader().nack(message, delay)
+        self._popper("nack").nack(message, delay)
 
     @overload
     def consume(
@@ -93,21 +126,28 @@ class ShortCuts(ABC):
         return iter(self._reader())
 
     def seek(self, place: Place) -> None:
-        """Goes to another place; see `Consumer.seek`."""
+        """Goes to another place; see `Consumer.seek`. Makes the consumer when it does not exist."""
         self._reader().seek(place)
 
     def size(self) -> int:
-        """How many records there are to pop; see `Consumer.size`."""
-        return self._reader().size()
+        """How many records there are to pop; see `Consumer.size`. Makes no consumer."""
+        reader = self._existing_reader()
+        return self._retained() if reader is None else reader.size()
+
+    def _retained(self) -> int:
+        return max(0, self.end_offset() - self.first_offset())
 
     def lag(self) -> int:
-        """How many records have not been acked."""
-        return self._reader().lag()
+        """How many records have not been acked. Makes no consumer."""
+        reader = self._existing_reader()
+        return self._retained() if reader is None else reader.lag()
 
     def unacked(self) -> int:
-        """How many records have been popped and not acked."""
-        return self._reader().unacked()
+        """How many records have been popped and not acked. Makes no consumer."""
+        reader = self._existing_reader()
+        return 0 if reader is None else reader.unacked()
 
     def empty(self) -> bool:
-        """Whether there is nothing to pop now."""
-        return self._reader().empty()
+        """Whether there is nothing to pop now. Makes no consumer."""
+        reader = self._existing_reader()
+        return self._retained() == 0 if reader is None else reader.empty()

@@ -13,7 +13,10 @@ class Stats(NamedTuple):
         end_offset: The offset that the next record gets.
         writing_position: The end of the last record.
         watermark_position: Everything before it has been forced to the disk.
-        slowest_committed_position: Everything before it is acked by every consumer.
+        slowest_committed_position: Everything before it is acked by every consumer; without a consumer, everything from
+            it on is kept.
+        slowest_consumer: The name of the consumer that stands there, and so holds the ring; None when there is no
+            consumer.
         segments_in_use: Segments that hold something that is not acked by every consumer.
         capacity_segments: Segments in the ring.
         segment_size: Bytes of a segment.
@@ -28,6 +31,7 @@ class Stats(NamedTuple):
     writing_position: int
     watermark_position: int
     slowest_committed_position: int
+    slowest_consumer: str | None
     segments_in_use: int
     capacity_segments: int
     segment_size: int
@@ -64,7 +68,9 @@ class ConsumerStats(NamedTuple):
 def parsed(text: str) -> Stats:
     """The figures as the JVM writes them: lines of name=value, the names in Java's spelling."""
     values = dict(line.split("=", 1) for line in text.splitlines())
-    return Stats(*(int(values[_java_name(field)]) for field in Stats._fields))
+    slowest = values.pop("slowestConsumer") or None
+    numbers = {field: int(values[_java_name(field)]) for field in Stats._fields if field != "slowest_consumer"}
+    return Stats(slowest_consumer=slowest, **numbers)
 
 
 def parsed_consumers(text: str) -> list[ConsumerStats]:

@@ -46,6 +46,7 @@ final class SmallQueue {
         MemoryStorage storage = new MemoryStorage(EMPTY);
         try {
             meta = MetaPageV2.open(storage, PATH);
+            meta.hasDefault(true);
             Registry registry = new Registry(storage, PATH, meta);
             Consumers consumers = new Consumers(storage, SMALL, meta, registry);
             SegmentRing ring = new SegmentRing(storage, PATH, GEOMETRY);

@@ -46,7 +46,7 @@ public final class QueueHandle {
     /**
      * A consumer.
      *
-     * @param name its name; "default" is the one that every queue has
+     * @param name its name; made when it does not exist
      * @param start where it begins when it is made now, as {@link #seek} takes it but for "committed"
      * @return its number, for the calls that take one
      * @throws ConfigException for another start

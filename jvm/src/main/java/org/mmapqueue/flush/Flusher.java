@@ -54,7 +54,8 @@ public final class Flusher implements Closeable {
      *
      * @param name the thread's name
      * @param blocks are told what is forced
-     * @param consumers the cursors of all consumers, as they are at the time of the call
+     * @param consumers the cursors of all consumers, and of what is needed without one, as they are at the time of the
+     *     call
      * @param producers the pages of all producers, as they are at the time of the call
      * @param periodMillis the longest that a published record stays unforced, in ms
      */

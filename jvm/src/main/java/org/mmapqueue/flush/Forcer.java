@@ -208,7 +208,7 @@ final class Forcer {
     void forceAcked() throws IOException {
         long target = slowest();
         // The watermark does not pass a batch whose slot was not forced, and a slot is forced with all of the log.
-        boolean isPartial = !consumers.get().isEmpty() && producers.get().stream().noneMatch(ProducerPage::isDirty);
+        boolean isPartial = producers.get().stream().noneMatch(ProducerPage::isDirty);
         // Whoever waits for the end of this gains nothing by coming in between.
         forceAll(isPartial ? target : meta.writing(), () -> { });
     }
@@ -260,12 +260,13 @@ final class Forcer {
     // The place from which on somebody needs the log, as the cursors in memory say.
     private long slowest() {
         long writing = meta.writing();
-        List<? extends ConsumerCursors> all = consumers.get();
-        return all.isEmpty() ? meta.reclaimed() : slowest(writing, needed(all));
+        return slowest(writing, needed(consumers.get()));
     }
 
-    private static long slowest(long writing, long[] needed) {
-        return Math.min(writing, Arrays.stream(needed).min().orElse(writing));
+    private long slowest(long writing, long[] needed) {
+        long least = Arrays.stream(needed).min().orElseThrow();
+        // One that is made while the others are looked at seems to need nothing.
+        return least == Long.MAX_VALUE ? meta.reclaimed() : Math.min(writing, least);
     }
 
     /**
@@ -358,7 +359,7 @@ final class Forcer {
         forcedMoving = moving;
         forcedNeeded = needed;
         forcedWatermark = watermark;
-        long durable = Math.min(all.isEmpty() ? meta.reclaimed() : slowest(writing, needed), watermark);
+        long durable = Math.min(slowest(writing, needed), watermark);
         durableCommitted = meta.consumerChanges() == changes ? durable : Math.min(durable, meta.reclaimed());
     }
 

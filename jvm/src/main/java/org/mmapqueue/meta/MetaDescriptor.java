@@ -26,7 +26,8 @@ package org.mmapqueue.meta;
  * 768  dropped   (8), first offset that was dropped (8); of the default consumer
  * 832  reclaimed (8), reclaiming (8), intact (8)
  * 896  consumer changes (8)            counts
- * 904  {@link #DELETED} when the default consumer was deleted (8)
+ * 904  {@link #DELETED} when there is no default consumer (8)
+ * 912  held from (8)                  without a consumer the log is kept from here on
  * 960  retain, ms (8), bytes (8)       as the writer was opened with
  * </pre>
  *
@@ -65,6 +66,7 @@ final class MetaDescriptor {
     static final int INTACT = 848;
     static final int CONSUMER_CHANGES = 896;
     static final int DEFAULT_DELETED = 904;
+    static final int HELD_FROM = 912;
     static final int RETAIN_MILLIS = 960;
     static final int RETAIN_BYTES = 968;
     static final int LENGTH = 4096;

@@ -51,7 +51,9 @@ public final class MetaImage {
         /** What the writer was about to reclaim. */
         RECLAIMING(MetaDescriptor.RECLAIMING, 0),
         /** From here to the watermark all is on the disk. */
-        INTACT(MetaDescriptor.INTACT, 0);
+        INTACT(MetaDescriptor.INTACT, 0),
+        /** Without a consumer everything from here on is kept. */
+        HELD_FROM(MetaDescriptor.HELD_FROM, 0);
 
         private final int at;
         private final int table;

@@ -56,6 +56,15 @@ public interface MetaPage extends ConsumerCursors, Closeable {
     /** Says, to all processes, that a consumer has been made, deleted or moved back. A full fence. */
     void countConsumerChange();
 
+    /**
+     * Without a consumer everything from this position on is kept: the low watermark of the last consumer that was
+     * deleted. It says nothing while there is a consumer.
+     */
+    long heldFrom();
+
+    /** Moves the position from which on everything is kept without a consumer. */
+    void heldFrom(long position);
+
     /** Whether there is the default consumer, whose cursors these are. */
     boolean hasDefault();
 

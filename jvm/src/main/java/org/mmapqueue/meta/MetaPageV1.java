@@ -228,6 +228,16 @@ public final class MetaPageV1 implements MetaPage {
     }
 
     @Override
+    public long heldFrom() {
+        return 0;
+    }
+
+    @Override
+    public void heldFrom(long position) {
+        throw new UnsupportedOperationException("version 1 always has a consumer");
+    }
+
+    @Override
     public boolean hasDefault() {
         return true;
     }

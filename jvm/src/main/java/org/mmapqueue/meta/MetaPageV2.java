@@ -29,6 +29,7 @@ public final class MetaPageV2 implements MetaPage {
     public static void create(Storage storage, Path directory, MetaFields fields) throws IOException {
         MetaImage image = MetaImage.of(fields);
         image.clean(true);
+        image.hasDefault(false); // made by the first call that reads as it
         image.write(storage, directory);
     }
 
@@ -171,6 +172,16 @@ public final class MetaPageV2 implements MetaPage {
     public void countConsumerChange() {
         long counted = (long) Mapped.LONG.getAndAdd(page, MetaDescriptor.CONSUMER_CHANGES, 1L);
         VarHandle.fullFence();
+    }
+
+    @Override
+    public long heldFrom() {
+        return (long) Mapped.LONG.getAcquire(page, MetaDescriptor.HELD_FROM);
+    }
+
+    @Override
+    public void heldFrom(long position) {
+        Mapped.LONG.setRelease(page, MetaDescriptor.HELD_FROM, position);
     }
 
     @Override

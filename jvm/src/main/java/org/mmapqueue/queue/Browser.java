@@ -186,6 +186,18 @@ final class Browser implements Closeable {
         return call(() -> new Place(log.next(), log.end()));
     }
 
+    /** The oldest record that is retained; null when none is. */
+    Message first() {
+        for (long offset = firstOffset(); offset < endOffset(); offset = Math.max(offset + 1, firstOffset())) {
+            try {
+                return get(offset, 1, Long.MAX_VALUE).get(0);
+            } catch (OutOfRangeException e) {
+                // A tombstone, or every consumer has acked it by now.
+            }
+        }
+        return null;
+    }
+
     /** Where the oldest record that is retained begins; the log's end when none is. */
     Place locateFirst() {
         return call(() -> log.goTo(log.first()) ? log.place() : new Place(log.next(), log.end()));

@@ -49,13 +49,13 @@ final class Consumers implements Closeable {
         this.registry = registry;
     }
 
-    /** The segments in which consumers of this process read, and the default one's. */
+    /** The segments in which consumers read. */
     long[] readingSegments() {
         // Those of other processes, too: leaving a few segments mapped for nothing costs little.
-        List<ConsumerCursors> all = registry.cursors();
+        List<Registry.Named> all = registry.all();
         long[] ids = new long[all.size()];
         for (int i = 0; i < ids.length; i++) {
-            ids[i] = settings.geometry().segmentOf(all.get(i).reading());
+            ids[i] = settings.geometry().segmentOf(all.get(i).cursors().reading());
         }
         return ids;
     }
@@ -168,7 +168,10 @@ final class Consumers implements Closeable {
         if (registry.find(name) == null) {
             throw new ConfigException("consumer", name, "one of " + registry.names());
         }
-        registry.checkDeletable(name);
+        if (isVersion1()) {
+            throw new ConfigException("consumer", name, "none: version 1 has " + Registry.DEFAULT + " alone, and"
+                    + " always");
+        }
         ConsumerCore core = open.remove(name);
         if (core != null) {
             core.close();
@@ -179,7 +182,7 @@ final class Consumers implements Closeable {
         }));
     }
 
-    // One at a time, of all processes: two that delete the last two consumers would leave none.
+    // One at a time, of all processes: who deletes the last one says from where on the log is kept.
     private void whileDeleting(Work work) throws IOException {
         for (int tries = 1; ; tries++) {
             try {

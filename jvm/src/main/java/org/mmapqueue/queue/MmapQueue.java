@@ -12,6 +12,7 @@ import java.util.function.BooleanSupplier;
 
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.OutOfRangeException;
 
 /**
  * A big, fast, persistent queue in a directory of memory-mapped files.
@@ -338,7 +339,7 @@ public final class MmapQueue implements AutoCloseable {
      */
     public long pushOnce(String producer, long sequence, BatchDigest digest, Records batch, Duration timeout,
             boolean sync) throws InterruptedException {
-        return writer().pushOnce(producer, sequence, Objects.requireNonNull(digest), new FixedLengths(batch),
+        return writer().pushOnce(producer, sequence, Objects.requireNonNull(digest), HeapRecords.fetch(batch),
                 nanos(timeout), sync, gone);
     }
 
@@ -405,9 +406,12 @@ public final class MmapQueue implements AutoCloseable {
     }
 
     /**
-     * The default consumer. When it was deleted it is made again, with the oldest record that is retained.
+     * The default consumer: the one that the queue's own calls read as. This call makes it when it does not exist, with
+     * the oldest record that is retained, and so does each call of the queue that pops, and {@link #seek}. No other
+     * call does, {@link #peek} and {@link #ack} included. Nothing remembers a deletion: the next call that pops makes
+     * the consumer again. Stop its readers before you delete it.
      *
-     * @return the consumer whose position is part of the queue itself, owned by this process from the first call on
+     * @return the consumer, owned by this process from the first call on
      * @throws org.mmapqueue.errors.LockedException when another process owns it
      */
     public Consumer consumer() {
@@ -415,6 +419,24 @@ public final class MmapQueue implements AutoCloseable {
         if (known == null || closed || known.isClosed()) {
             known = consumer(Registry.DEFAULT, StartAt.EARLIEST);
             defaultConsumer = known;
+        }
+        return known;
+    }
+
+    // The default consumer, taken up if it exists; null when it does not.
+    private Consumer existing() {
+        Consumer known = defaultConsumer;
+        if (known == null || closed || known.isClosed()) {
+            known = consumers().contains(Registry.DEFAULT) ? consumer() : null;
+        }
+        return known;
+    }
+
+    // The default consumer, for what only one that has popped can be asked for.
+    private Consumer existing(String what, long offset) {
+        Consumer known = existing();
+        if (known == null) {
+            throw new OutOfRangeException(what, offset, 0, -1);
         }
         return known;
     }
@@ -434,7 +456,8 @@ public final class MmapQueue implements AutoCloseable {
     }
 
     /**
-     * Makes a consumer for another process to own. Does nothing when it is there.
+     * Makes a consumer for another process to own, or for later: from then on the queue keeps what it has not acked.
+     * Does nothing when it exists.
      *
      * @param name 1 to 100 letters, digits, '_', '-' or '.'
      * @param start where it begins
@@ -445,19 +468,20 @@ public final class MmapQueue implements AutoCloseable {
     }
 
     /**
-     * Forgets a consumer, and gives the space free that it held. The default one can be deleted, too, when there is
-     * another: a queue always has one.
+     * Forgets a consumer, and gives the space free that it held. Any can be deleted, the default one and the last one
+     * included. A queue without a consumer keeps everything from where the last one stood on, until it is full.
      *
      * @param name its name; when this process owns it, it is closed
      * @throws org.mmapqueue.errors.LockedException when another process owns it
-     * @throws org.mmapqueue.errors.ConfigException when there is none of this name, or no other
+     * @throws org.mmapqueue.errors.ConfigException when there is none of this name, or the format version is 1, which
+     *     always has its default one
      */
     public void deleteConsumer(String name) {
         core().deleteConsumer(name);
     }
 
     /**
-     * The consumers that the queue has, whichever process owns them.
+     * The consumers that the queue has, whichever process owns them. A new queue of format version 2 has none.
      *
      * @return their names, the default one first, the others in alphabetical order
      */
@@ -529,35 +553,39 @@ public final class MmapQueue implements AutoCloseable {
     }
 
     /**
-     * Looks at the next record of the default consumer and leaves it there.
+     * Looks at the next record of the default consumer and leaves it there. When that consumer does not exist, looks at
+     * the oldest record that is retained, with 0 attempts: the one that a pop would begin with. Makes no consumer.
      *
      * @return the record, or null when there is none now
      */
     public Message peek() {
-        return consumer().peek();
+        Consumer known = existing();
+        return known != null ? known.peek() : core().log().browser().first();
     }
 
     /**
-     * Acks everything that the default consumer has popped up to an offset; see {@link Consumer#ack}.
+     * Acks everything that the default consumer has popped up to an offset; see {@link Consumer#ack}. Makes no consumer.
      *
      * @param offset the last record that has been dealt with
+     * @throws OutOfRangeException when the default consumer does not exist, or has not popped it
      */
     public void ack(long offset) {
-        consumer().ack(offset);
+        existing("ack without a consumer " + Registry.DEFAULT, offset).ack(offset);
     }
 
     /**
-     * Gives a record back to the default consumer; see {@link Consumer#nack(long, Duration)}.
+     * Gives a record back to the default consumer; see {@link Consumer#nack(long, Duration)}. Makes no consumer.
      *
      * @param offset the record
      * @param delay how long it is not popped
+     * @throws OutOfRangeException when the default consumer does not exist, or has not popped it
      */
     public void nack(long offset, Duration delay) {
-        consumer().nack(offset, delay);
+        existing("nack without a consumer " + Registry.DEFAULT, offset).nack(offset, delay);
     }
 
     /**
-     * Moves the default consumer; see {@link Consumer#seek}.
+     * Moves the default consumer, which is made when it does not exist; see {@link Consumer#seek}.
      *
      * @param place where to go
      */

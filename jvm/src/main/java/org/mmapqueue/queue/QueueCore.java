@@ -118,7 +118,12 @@ final class QueueCore {
     // ---- consumers
 
     ConsumerCore consumer(String name, StartAt start) {
-        return onConsumer(name, () -> consumers.get(name, start, log));
+        boolean isKnown = consumers.owns(name);
+        ConsumerCore consumer = onConsumer(name, () -> consumers.get(name, start, log));
+        if (!isKnown) {
+            freed(); // the first one of all may begin with a late record
+        }
+        return consumer;
     }
 
     void createConsumer(String name, StartAt start) {
@@ -126,6 +131,7 @@ final class QueueCore {
             consumers.create(name, start, log);
             return null;
         });
+        freed();
     }
 
     void deleteConsumer(String name) {
@@ -278,15 +284,16 @@ final class QueueCore {
     QueueStats stats() {
         // Behind before ahead: both only grow.
         long watermark = meta.watermark();
-        long slowest = onConsumer("*", () -> {
+        Registry.Named consumer = onConsumer("*", () -> {
             registry.refresh();
-            return registry.slowest();
+            return registry.slowestConsumer();
         });
+        long slowest = registry.slowest();
         // The last record may be acked before the writer has stored where it ends.
         long writing = Math.max(meta.writing(), slowest);
         int inUse = writing == slowest ? 0 : (int) (geometry.segmentOfEnd(writing) - geometry.segmentOf(slowest) + 1);
         return new QueueStats(log.firstOffset(), endOffset(), writing, watermark,
-                slowest, inUse, geometry.capacity(), geometry.segmentSize(), swapper.live(),
+                slowest, consumer == null ? "" : consumer.name(), inUse, geometry.capacity(), geometry.segmentSize(), swapper.live(),
                 (long) swapper.mapped() * geometry.segmentSize() + META_BYTES, swapper.peak(),
                 meta.fields().epoch());
     }

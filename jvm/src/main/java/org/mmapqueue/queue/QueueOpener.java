@@ -159,6 +159,10 @@ final class QueueOpener {
         for (Registry.Named each : registry.all()) {
             checkConsumer(each.name(), each.cursors(), writing);
         }
+        if (meta.heldFrom() < 0 || meta.clean() && meta.heldFrom() > writing) {
+            throw new CorruptException(file, 912, "held from is " + meta.heldFrom() + " and writing is " + writing
+                    + ", expected 0 or more" + (meta.clean() ? ", and not ahead of writing" : ""));
+        }
         // A consumer may have seen a record whose writer was killed before it moved the writing position.
         if (meta.clean() && meta.hasDefault() && (meta.committed() > meta.reading() || meta.reading() > writing)) {
             throw new CorruptException(file, 704, "committed is " + meta.committed() + ", reading is " + meta.reading()

@@ -7,7 +7,10 @@ package org.mmapqueue.queue;
  * @param endOffset the offset that the next record gets
  * @param writingPosition the end of the last record
  * @param watermarkPosition everything before it has been forced to the disk
- * @param slowestCommittedPosition everything before it is acked by every consumer
+ * @param slowestCommittedPosition everything before it is acked by every consumer; without a consumer, everything from
+ *     it on is kept
+ * @param slowestConsumer the name of the consumer that stands there and so holds the ring; empty when there is no
+ *     consumer
  * @param segmentsInUse ring segments that hold something that is not acked by every consumer
  * @param capacitySegments segments in the ring
  * @param segmentSize bytes of a segment
@@ -17,6 +20,6 @@ package org.mmapqueue.queue;
  * @param epoch 1, and one more for each recovery after an unclean end
  */
 public record QueueStats(long firstOffset, long endOffset, long writingPosition, long watermarkPosition,
-        long slowestCommittedPosition, int segmentsInUse, int capacitySegments, int segmentSize, int mappedSegments,
-        long mappedBytes, int peakMappedSegments, long epoch) {
+        long slowestCommittedPosition, String slowestConsumer, int segmentsInUse, int capacitySegments,
+        int segmentSize, int mappedSegments, long mappedBytes, int peakMappedSegments, long epoch) {
 }

@@ -131,7 +131,7 @@ final class Recovery {
             slowest = Math.min(slowest, consumer.needed());
         }
         // One that is before it was just being made or moved back.
-        return consumers.isEmpty() ? meta.reclaimed() : Math.max(slowest, meta.reclaimed());
+        return Math.max(slowest, meta.reclaimed());
     }
 
     private Tail start(long slowest, long watermark) throws IOException {

@@ -18,7 +18,6 @@ import java.util.concurrent.locks.LockSupport;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
@@ -57,21 +56,28 @@ final class Registry implements Closeable {
     record Named(String name, ConsumerCursors cursors) {
     }
 
-    /** What was found when the changes were counted so far. */
-    private record Known(long changes, List<Named> all) {
+    /**
+     * What was found when the changes were counted so far.
+     *
+     * @param all the consumers
+     * @param cursors theirs, and what is needed without a consumer
+     */
+    private record Known(long changes, List<Named> all, List<ConsumerCursors> cursors) {
     }
 
     private final Storage storage;
     private final Path directory;
     private final MetaPage meta;
+    private final NoConsumer noConsumer;
     private final Map<String, ConsumerPage> pages = new HashMap<>();
-    private volatile Known known = new Known(-1, List.of());
+    private volatile Known known = new Known(-1, List.of(), List.of());
 
     /** Opens the pages of all consumers that the queue directory has. */
     Registry(Storage storage, Path queueDirectory, MetaPage meta) throws IOException {
         this.storage = storage;
         this.directory = queueDirectory.resolve(ConsumerPage.DIRECTORY);
         this.meta = meta;
+        this.noConsumer = new NoConsumer(meta, () -> slowestConsumer() == null);
         try {
             refresh();
         } catch (IOException | RuntimeException e) {
@@ -126,7 +132,10 @@ final class Registry implements Closeable {
                 forget(name);
             }
         }
-        known = new Known(changes, List.copyOf(all));
+        List<ConsumerCursors> cursors = new ArrayList<>();
+        all.forEach(each -> cursors.add(each.cursors));
+        cursors.add(noConsumer);
+        known = new Known(changes, List.copyOf(all), List.copyOf(cursors));
     }
 
     private TreeSet<String> stored() throws IOException {
@@ -175,30 +184,45 @@ final class Registry implements Closeable {
         return known.all.stream().map(Named::name).toList();
     }
 
-    /** Their cursors. */
+    /** Their cursors, and those of {@link #noConsumer}: the least that they need is what the queue needs. */
     List<ConsumerCursors> cursors() {
-        return known.all.stream().map(Named::cursors).toList();
+        return known.cursors;
+    }
+
+    /** What is needed while there is no consumer. */
+    NoConsumer noConsumer() {
+        return noConsumer;
+    }
+
+    /** The slowest consumer, which holds the ring; null when the queue has none. */
+    Named slowestConsumer() {
+        Named slowest = null;
+        long least = Long.MAX_VALUE;
+        for (Named each : known.all) {
+            long needed = each.cursors.needed();
+            if (needed < least) {
+                least = needed;
+                slowest = each;
+            }
+        }
+        return slowest;
     }
 
     /** The cursors of a consumer, or null when there is none of that name. */
     ConsumerCursors find(String name) {
-        for (Named each : known.all) {
-            if (each.name.equals(name)) {
-                return each.cursors;
-            }
-        }
-        return null;
+        return known.all.stream().filter(each -> each.name.equals(name)).map(Named::cursors).findFirst().orElse(null);
     }
 
-    /** Everything before this position is of no use to any consumer any more. */
+    /** The low watermark: everything before this position is of no use to any consumer any more. */
     long slowest() {
         long reclaimed = meta.reclaimed();
-        long slowest = Long.MAX_VALUE;
+        long slowest = noConsumer.needed();
         for (Named each : known.all) {
             slowest = Math.min(slowest, each.cursors.needed());
         }
-        // A consumer behind what is reclaimed is just being made or moved, or was when its process died.
-        return slowest == Long.MAX_VALUE ? reclaimed : Math.max(slowest, reclaimed);
+        // A consumer behind what is reclaimed is just being made or moved, or was when its process died. All are
+        // deleted between the two looks: whoever deleted the last has said before where that one stood.
+        return Math.max(slowest == Long.MAX_VALUE ? meta.heldFrom() : slowest, reclaimed);
     }
 
     /** Makes a consumer. For whoever holds its lock. */
@@ -331,20 +355,22 @@ final class Registry implements Closeable {
         return moved;
     }
 
-    /** Raises ConfigException when a consumer is the only one. */
-    void checkDeletable(String name) throws IOException {
-        refresh();
-        if (known.all.size() == 1) {
-            throw new ConfigException("consumer", name, "any but the last one: a queue keeps what its consumers have"
-                    + " not acked, and needs one for that");
-        }
-    }
-
-    /** Deletes a consumer. For whoever holds its lock. */
+    /** Deletes a consumer. For whoever holds its lock, and no other deletes one now. */
     void delete(String name) throws IOException {
-        checkDeletable(name);
+        look();
+        ConsumerCursors cursors = find(name);
+        if (cursors != null && isLast(name)) {
+            // On the disk before the consumer is gone there: slots before it may have been used again since.
+            noConsumer.committed(Math.max(cursors.needed(), meta.reclaimed()));
+            meta.force();
+        }
         remove(name);
         refresh();
+    }
+
+    private boolean isLast(String name) {
+        return known.all.stream().allMatch(each -> each.name.equals(name)
+                || each.cursors.needed() == Long.MAX_VALUE);
     }
 
     private synchronized void remove(String name) throws IOException {

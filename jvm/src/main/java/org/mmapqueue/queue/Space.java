@@ -35,6 +35,7 @@ final class Space {
     private final long maxConsumerLag;
     private long seenChanges;
     private volatile long firstKept;
+    private boolean saidThatNobodyReads;
 
     Space(Settings settings, MetaPage meta, Swapper swapper, Registry registry, Flusher flusher) {
         this.geometry = settings.geometry();
@@ -50,7 +51,8 @@ final class Space {
         seenChanges = registry.refresh();
         long writing = Math.max(0, geometry.segmentOfEnd(meta.writing()));
         long stored = geometry.segmentOf(meta.reclaimed());
-        long slowest = geometry.segmentOf(slowest());
+        long slowest = geometry.segmentOf(registry.cursors().stream().mapToLong(ConsumerCursors::needed).min()
+                .orElseThrow());
         // What is stored may be older than the truth after a loss of power, or ahead of a consumer that was just being
         // made or moved back. What is there decides: the first bytes of a slot are the first to go.
         long first = Math.max(0, Math.max(Math.min(stored, slowest),
@@ -61,13 +63,11 @@ final class Space {
         }
         meta.reclaimed(geometry.position(first, 0));
         meta.reclaiming(meta.reclaimed());
+        if (registry.noConsumer().needed() < meta.reclaimed()) {
+            meta.heldFrom(meta.reclaimed()); // consumers' files have been deleted by hand
+        }
         firstKept = first;
         flusher.startAt(registry.slowest());
-    }
-
-    // As the cursors say it.
-    private long slowest() {
-        return registry.cursors().stream().mapToLong(ConsumerCursors::needed).min().orElse(meta.reclaimed());
     }
 
     private boolean isThere(long id) throws IOException {
@@ -203,6 +203,9 @@ final class Space {
                 drop(each.name(), each.cursors(), writing);
             }
         }
+        if (writing - registry.noConsumer().needed() > maxConsumerLag) {
+            drop("", registry.noConsumer(), writing);
+        }
     }
 
     private void drop(String name, ConsumerCursors consumer, long writing) throws IOException {
@@ -210,6 +213,11 @@ final class Space {
         long needed = consumer.needed();
         // Before what is reclaimed: it is just being moved back, in vain.
         if (to <= needed || needed < meta.reclaimed()) {
+            return;
+        }
+        if (consumer == registry.noConsumer()) {
+            consumer.drop(to, 0);
+            sayThatNobodyReads(to);
             return;
         }
         LogReaderV2 reader = new LogReaderV2(swapper, geometry, meta.fields(), meta::writing);
@@ -226,6 +234,14 @@ final class Space {
             }
         } finally {
             reader.leave();
+        }
+    }
+
+    private void sayThatNobodyReads(long position) {
+        if (!saidThatNobodyReads) {
+            saidThatNobodyReads = true;
+            LOG.warn("there is no consumer, and max_consumer_lag is {}: records before position {} are dropped, and"
+                    + " more until there is one", maxConsumerLag, position);
         }
     }
 

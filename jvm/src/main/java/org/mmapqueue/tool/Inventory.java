@@ -39,6 +39,8 @@ final class Inventory {
     /** The names of consumers that have a page, and of those that have a file of records in flight. */
     final TreeSet<String> consumers = new TreeSet<>();
     final TreeSet<String> inFlight = new TreeSet<>();
+    /** Whether any process has ever owned the default consumer: it may exist. */
+    final boolean hasDefaultLock;
     /** Files that a queue does not have. */
     final List<Path> odd = new ArrayList<>();
     final Path directory;
@@ -65,6 +67,7 @@ final class Inventory {
                 files.forEach(this::consumer);
             }
         }
+        hasDefaultLock = Files.exists(pages.resolve(DEFAULT + LOCK_SUFFIX));
         odd.sort(null);
     }
 

@@ -71,7 +71,7 @@ final class MetaRebuild {
         long createdAt = live ? Math.max(0, stored.fields().createdAtMicros()) : 0;
         MetaFields facts = new MetaFields(2, capacity, (int) size, 0, uuidLow, false, (int) room, createdAt, epoch);
         MetaImage image = MetaImage.of(withUuidHigh(file, facts, own));
-        image.hasDefault(!live || stored.hasDefault());
+        image.hasDefault(live ? stored.hasDefault() : inventory.hasDefaultLock);
         cursors(image, live, (int) size, own.stream().mapToLong(each -> each.header().id()).max().orElse(0));
         return image;
     }

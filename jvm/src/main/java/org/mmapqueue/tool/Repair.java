@@ -216,10 +216,24 @@ final class Repair {
             meta.put(MetaImage.Word.READING, ordered && !survey.rebuilt ? reading
                     : meta.get(MetaImage.Word.COMMITTED), size);
         }
+        heldFrom(meta);
         long reclaimed = geometry.position(firstId(), 0);
         meta.put(MetaImage.Word.RECLAIMED, reclaimed, size);
         meta.put(MetaImage.Word.RECLAIMING, reclaimed, size);
         meta.put(MetaImage.Word.INTACT, reclaimed, size); // all that is left has been looked at
         meta.write(storage, target);
+    }
+
+    // 0 is: from the first record that there is.
+    private void heldFrom(MetaImage meta) {
+        long stored = meta.get(MetaImage.Word.HELD_FROM);
+        long held = stored < 0 || stored > walk.end ? 0 : stored;
+        if (survey.heldFrom != null && survey.heldFrom.isFound()) {
+            held = survey.heldFrom.place;
+        }
+        if (held != stored) {
+            meta.put(MetaImage.Word.HELD_FROM, held, geometry.segmentSize());
+            actions.add("without a consumer the log is kept from position " + held + " on");
+        }
     }
 }

@@ -42,6 +42,8 @@ final class Survey implements Closeable {
     /** Where consumers stand, by name. */
     final Map<String, Probe> probes = new TreeMap<>();
     private final Probe watermark;
+    /** Where the last consumer stood, from where on the log is kept; null when that says nothing. */
+    final Probe heldFrom;
     final Slots slots;
     /** What the walk along the log has found. */
     final WalkResult walk;
@@ -73,6 +75,8 @@ final class Survey implements Closeable {
         readPages(storage);
         endIsKnown = clean && isSound(writing()) && isMirrored(MetaImage.Word.WRITING);
         watermark = new Probe(meta.get(MetaImage.Word.WATERMARK));
+        long held = meta.get(MetaImage.Word.HELD_FROM);
+        heldFrom = probes.isEmpty() && held > reclaimed() ? new Probe(held) : null;
         checkOrder(metaFile);
         slots = new Slots(storage, directory, geometry, facts.uuidLow());
         boolean done = false;
@@ -197,7 +201,7 @@ final class Survey implements Closeable {
     private long slowest() {
         return probes.entrySet().stream().filter(each -> !damagedPages.contains(each.getKey()))
                 .mapToLong(each -> each.getValue().position).filter(each -> each >= 0).min()
-                .orElse(reclaimed());
+                .orElse(Math.max(meta.get(MetaImage.Word.HELD_FROM), reclaimed()));
     }
 
     // As recovery has it: a consumer before what is reclaimed was just being made or moved back.
@@ -240,6 +244,9 @@ final class Survey implements Closeable {
     private List<Probe> sorted() {
         List<Probe> all = new ArrayList<>(probes.values());
         all.add(watermark);
+        if (heldFrom != null) {
+            all.add(heldFrom);
+        }
         all.sort(Comparator.comparingLong(each -> each.position));
         return all;
     }
@@ -260,10 +267,15 @@ final class Survey implements Closeable {
                     + " and writing " + writing + ", expected a multiple of " + facts.segmentSize()
                     + ", 0 <= reclaimed <= writing");
         }
-        long held = geometry.segmentOfEnd(Math.max(0, writing)) - geometry.segmentOf(lowWatermark());
-        if (held >= facts.capacity()) {
-            corrupt(file, MetaImage.Word.WRITING.at(), "found writing " + writing + ", " + held + " segments ahead of"
+        long segments = geometry.segmentOfEnd(Math.max(0, writing)) - geometry.segmentOf(lowWatermark());
+        if (segments >= facts.capacity()) {
+            corrupt(file, MetaImage.Word.WRITING.at(), "found writing " + writing + ", " + segments + " segments ahead of"
                     + " what is needed, expected less than " + facts.capacity());
+        }
+        long held = meta.get(MetaImage.Word.HELD_FROM);
+        if (held < 0 || clean && held > writing) {
+            corrupt(file, MetaImage.Word.HELD_FROM.at(), "found held from " + held + " and writing " + writing
+                    + ", expected 0 <= held from <= writing");
         }
         if (meta.hasDefault()) {
             checkWords(Inventory.DEFAULT, file, MetaImage.Word.COMMITTED.at(), meta.get(MetaImage.Word.COMMITTED),
@@ -305,6 +317,10 @@ final class Survey implements Closeable {
                 && !isInHole(watermark.position)) {
             corrupt(metaFile, MetaImage.Word.WATERMARK.at(), "found watermark " + watermark.position
                     + ", expected the end of a record, such as " + watermark.place);
+        }
+        if (heldFrom != null && heldFrom.isFound() && heldFrom.isMisplaced() && !isInHole(heldFrom.position)) {
+            corrupt(metaFile, MetaImage.Word.HELD_FROM.at(), "found held from " + heldFrom.position
+                    + ", expected the end of a record, such as " + heldFrom.place);
         }
         probes.forEach((name, probe) -> {
             Path file = name.equals(Inventory.DEFAULT) ? metaFile : inventory.page(name);

@@ -35,7 +35,7 @@ final class Model {
         this.version = plan.version();
         Arrays.fill(keys, UNKNOWN);
         for (int i = 0; i < Plan.NAMES.size(); i++) {
-            consumers.add(new ConsumerModel(Plan.NAMES.get(i), plan.isSolo(i), i == 0,
+            consumers.add(new ConsumerModel(Plan.NAMES.get(i), plan.isSolo(i), i == 0 && version == 1,
                     remembers(plan, i)));
         }
     }

@@ -196,6 +196,16 @@ final class ForcedMemory {
         }
 
         @Override
+        public long heldFrom() {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
+        public void heldFrom(long position) {
+            throw new UnsupportedOperationException();
+        }
+
+        @Override
         public boolean hasDefault() {
             return true;
         }

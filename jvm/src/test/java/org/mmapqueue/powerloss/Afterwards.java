@@ -129,6 +129,11 @@ final class Afterwards {
 
     // What can be read without a consumer is there without a gap.
     private void checkRetained(StorageQueue queue, long end) {
+        if (queue.consumers().isEmpty() && !mayDrop) {
+            long held = expected.heldWithoutConsumers();
+            demand(queue.firstOffset() <= held, "without a consumer the log begins with record %d, and is to be kept"
+                    + " from %d on", queue.firstOffset(), held);
+        }
         for (long offset = queue.firstOffset(); offset < end; offset++) {
             demand(Arrays.equals(expected.records.get((int) offset).payload(), queue.get(offset).data()),
                     "get gives a wrong record %d", offset);
@@ -203,6 +208,9 @@ final class Afterwards {
     // New records get the numbers of those that are lost, and every consumer gets them.
     private void goOn(StorageQueue queue, long end) {
         Map<Long, byte[]> records = new HashMap<>();
+        if (queue.consumers().isEmpty()) {
+            queue.createConsumer("first", StartAt.LATEST); // what is kept without one may be all that there is room for
+        }
         for (String name : queue.consumers()) {
             if (queue.readOffset(name) > 0) {
                 queue.ack(name, queue.readOffset(name) - 1); // there must be room

@@ -44,6 +44,8 @@ final class Expected {
     /** All records from offset 0 on, those of a push that has not returned at the end. */
     final List<Record> records = new ArrayList<>();
     final Map<String, Reader> readers = new TreeMap<>();
+    /** Without a consumer the log is kept from here on, or from before. */
+    long held;
     /** Records of pushes that have returned. */
     int pushed;
     /** Records of these that must be there. */
@@ -53,6 +55,7 @@ final class Expected {
         Expected copy = new Expected();
         copy.records.addAll(records);
         readers.forEach((name, reader) -> copy.readers.put(name, reader.copy()));
+        copy.held = held;
         copy.pushed = pushed;
         copy.durable = durable;
         return copy;
@@ -72,6 +75,12 @@ final class Expected {
             }
             readers.get(name).places.add(place);
         });
+    }
+
+    /** From where on records must be retained when no consumer is left. */
+    long heldWithoutConsumers() {
+        return readers.values().stream().flatMap(reader -> reader.places.stream()).mapToLong(Long::longValue).max()
+                .orElse(held);
     }
 
     /** Where each consumer may stand, for an error's text. */

@@ -62,7 +62,6 @@ final class Life implements Closeable {
         this.tally = tally;
         this.root = workshop.directory();
         this.disk = new LossyDisk(root);
-        expected.readers.put("default", new Expected.Reader(Set.of(0L), false));
         disk.watch(this::before);
         open();
     }
@@ -322,12 +321,12 @@ final class Life implements Closeable {
 
     void delete(String name) {
         begin("delete a consumer");
-        if (expected.readers.size() > 1) {
-            expected.readers.get(name).isSure = false;
-            queue.deleteConsumer(name);
-            expected.readers.remove(name);
-            opened.remove(name);
-        }
+        expected.readers.get(name).isSure = false;
+        long held = expected.heldWithoutConsumers();
+        queue.deleteConsumer(name);
+        expected.readers.remove(name);
+        expected.held = held;
+        opened.remove(name);
     }
 
     void closeConsumer(String name) {
@@ -390,6 +389,7 @@ final class Life implements Closeable {
         sure.removeAll(queue.consumers());
         expected.readers.keySet().removeAll(sure);
         expected.endsAt((int) queue.endOffset());
+        expected.held = queue.firstOffset();
         opened.clear();
         countAt.clear();
         countAt.put(queue.stats().writingPosition(), expected.pushed);

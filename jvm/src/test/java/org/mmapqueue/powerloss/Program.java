@@ -71,6 +71,10 @@ final class Program {
 
     private void step(Life life) throws IOException {
         List<String> readers = life.readers();
+        if (readers.isEmpty()) {
+            stepWithoutReaders(life);
+            return;
+        }
         String name = readers.get(random.nextInt(readers.size()));
         switch (random.nextInt(63)) {
             case 0, 1 -> life.flush();
@@ -91,6 +95,25 @@ final class Program {
             case 39 -> rarely(life);
             case 40, 41, 42 -> life.flushMost();
             default -> push(life, readers);
+        }
+    }
+
+    private void stepWithoutReaders(Life life) throws IOException {
+        switch (random.nextInt(16)) {
+            case 0 -> life.flush();
+            case 1 -> life.push(random.nextInt(1500), true);
+            case 2 -> life.keepHouse();
+            case 3 -> life.writeBack();
+            case 4 -> life.pushBatch(2 + random.nextInt(5), random.nextInt(1200));
+            case 5, 6 -> life.make(NAMES.get(random.nextInt(NAMES.size())));
+            case 7 -> life.gc();
+            case 8 -> rarely(life);
+            case 9 -> life.flushMost();
+            default -> {
+                if (!life.push(random.nextInt(1000), false)) {
+                    life.make(NAMES.get(random.nextInt(NAMES.size())));
+                }
+            }
         }
     }
 

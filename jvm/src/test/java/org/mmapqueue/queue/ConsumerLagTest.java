@@ -178,7 +178,6 @@ class ConsumerLagTest {
         open(LAG);
         ConsumerCore one = consumer("one");
         ConsumerCore two = consumer("two");
-        core.deleteConsumer("default");
         push(8);
         read(one, 0, 8);
         read(two, 0, 8);
@@ -243,7 +242,6 @@ class ConsumerLagTest {
     void statisticsShowWhatIsLeftToIt() {
         open(LAG);
         core.createConsumer("away", StartAt.EARLIEST);
-        core.deleteConsumer("default");
         push(400);
         ConsumerStats away = core.consumerStats().get(0);
         assertTrue(away.committedOffset() > 0 && away.committedOffset() < 400, away.toString());

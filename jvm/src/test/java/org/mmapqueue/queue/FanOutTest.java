@@ -86,6 +86,7 @@ class FanOutTest {
 
     @Test
     void positionsAreIndependentAndSurviveAReopening() {
+        queue.createConsumer("default", StartAt.EARLIEST);
         queue.consumer("one", StartAt.EARLIEST);
         List<byte[]> payloads = push(0, 40);
         Consumer one = queue.consumer("one", StartAt.EARLIEST);
@@ -321,6 +322,7 @@ class FanOutTest {
     @Test
     void consumersAreMadeWhileTheRingTurns() throws Exception {
         int total = 3000;
+        queue.createConsumer("default", StartAt.EARLIEST);
         Waiting.Running<Boolean> working = Waiting.start(() -> {
             for (int i = 0; i < total; i++) {
                 queue.push(Payload.numbered(i, 200), Waiting.LONG);

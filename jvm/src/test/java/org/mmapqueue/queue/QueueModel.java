@@ -60,6 +60,10 @@ final class QueueModel implements AutoCloseable {
             MmapQueue.open(QueueConfig.builder(deadLetters).segmentSize(4096).maxEventSize(LARGEST).build()).close();
         }
         this.queue = open(false);
+        if (!setup.isV1()) {
+            assertEquals(List.of(), queue.consumers());
+            queue.createConsumer(DEFAULT, StartAt.EARLIEST);
+        }
         consumers.put(DEFAULT, new ConsumerModel(0, limits.maxUnacked, limits.maxAttempts));
         consumers.get(DEFAULT).close();
     }
@@ -288,12 +292,22 @@ final class QueueModel implements AutoCloseable {
 
     void delete(int choice) {
         String name = nameOf(choice);
-        if (consumers.size() == 1) {
+        if (setup.isV1()) {
             assertThrows(ConfigException.class, () -> queue.deleteConsumer(name));
-        } else {
-            queue.deleteConsumer(name);
-            consumers.remove(name);
+            return;
         }
+        queue.deleteConsumer(name);
+        if (consumers.size() > 1) {
+            consumers.remove(name);
+            return;
+        }
+        // The log is kept from where the last one stood, and who comes next begins there.
+        assertEquals(List.of(), queue.consumers());
+        assertEquals("", queue.stats().slowestConsumer());
+        checkFirst();
+        queue.createConsumer(name, StartAt.EARLIEST);
+        consumers.put(name, new ConsumerModel(first(), limits.maxUnacked, limits.maxAttempts));
+        consumers.get(name).close();
     }
 
     void closeConsumer(int choice) {

@@ -49,6 +49,7 @@ class RecoveryTest {
     private Path left(int flushed, int... lengths) {
         Path directory = temp.resolve("queue-" + copies);
         MmapQueue queue = open(directory);
+        queue.createConsumer("default", StartAt.EARLIEST);
         for (int i = 0; i < lengths.length; i++) {
             if (i == flushed) {
                 queue.flush();
@@ -356,6 +357,7 @@ class RecoveryTest {
     void namedConsumersAreWhereTheyWere() {
         Path directory = temp.resolve("queue");
         MmapQueue queue = open(directory);
+        queue.createConsumer("default", StartAt.EARLIEST);
         Consumer named = queue.consumer("named", StartAt.EARLIEST);
         Payload.pushAll(queue, payloads(0, lengths(30, 200)));
         Payload.drain(named);

@@ -91,7 +91,7 @@ class TwoProcessTest {
             assertEquals("LockedException " + second.pid(), ask(first, "own one"));
             assertEquals("ok", ask(second, "release"));
             assertEquals("ok", ask(first, "delete one"));
-            assertEquals(List.of("default"), queue.consumers());
+            assertEquals(List.of(), queue.consumers());
         }
     }
 

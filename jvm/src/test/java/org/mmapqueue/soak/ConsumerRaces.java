@@ -122,7 +122,6 @@ final class ConsumerRaces {
     private static void onlyOneAndTwo(RaceWriter writer) {
         writer.queue().createConsumer("one", StartAt.EARLIEST);
         writer.queue().createConsumer("two", StartAt.EARLIEST);
-        writer.queue().deleteConsumer("default");
     }
 
     /** Children that say a tally. */

@@ -13,7 +13,10 @@ import org.mmapqueue.spark.common.PartitionOffsets;
 
 /** Finds the offsets that options mean, partition by partition. Any number of threads. */
 public final class OffsetRanges {
-    /** The consumer whose position "committed" means when none is named. */
+    /**
+     * The consumer whose position "committed" means when none is named. When it does not exist, it would begin with the
+     * oldest record.
+     */
     public static final String DEFAULT_CONSUMER = "default";
 
     private OffsetRanges() {
@@ -108,6 +111,9 @@ public final class OffsetRanges {
             if (each.name().equals(consumer)) {
                 return each.committedOffset();
             }
+        }
+        if (consumer.equals(DEFAULT_CONSUMER)) {
+            return queue.firstOffset();
         }
         throw Options.bad(ReadOptions.CONSUMER, consumer, "a consumer that partition " + id + " has, in "
                 + partitions.directories().get(id).path() + ": "

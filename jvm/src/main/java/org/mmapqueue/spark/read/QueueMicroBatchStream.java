@@ -111,8 +111,7 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
 
     private StreamQueue queue() {
         if (queue == null) {
-            boolean lasting = options.consumer() != null || !checkpoint.isTemporary();
-            queue = new StreamQueue(path, checkpoint, consumer(), lasting, options.failOnDataLoss());
+            queue = new StreamQueue(path, checkpoint, consumer(), options.failOnDataLoss());
         }
         return queue;
     }

@@ -5,16 +5,24 @@ import java.time.temporal.ChronoUnit;
 import java.util.LinkedHashMap;
 import java.util.LongSummaryStatistics;
 import java.util.Map;
+import java.util.SortedSet;
+import java.util.TreeSet;
 
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.queue.QueueStats;
 import org.mmapqueue.spark.common.PartitionOffsets;
 
-/** How far a query is behind, from what it has read and where the queue ends now: 0 when it has read everything. */
+/**
+ * How far a query is behind, from what it has read and where the queue ends now: 0 when it has read everything. And which
+ * consumers hold the ring: a query that has read all may still stand beside one that has not.
+ */
 final class StreamLag {
     private final LongSummaryStatistics offsets = new LongSummaryStatistics();
     private long bytes;
     private long oldestMicros = Long.MAX_VALUE;
+    private long heldBytes;
+    private final SortedSet<String> holders = new TreeSet<>();
 
     /**
      * Looks at all partitions.
@@ -27,6 +35,9 @@ final class StreamLag {
     }
 
     private void add(MmapQueue queue, long consumed) {
+        QueueStats stats = queue.stats();
+        holders.add(stats.slowestConsumer()); // there is one at least, the query's own
+        heldBytes = Math.max(heldBytes, stats.writingPosition() - stats.slowestCommittedPosition());
         long end = queue.endOffset();
         offsets.accept(Math.max(0, end - consumed));
         if (consumed < end) {
@@ -50,6 +61,8 @@ final class StreamLag {
         figures.put("avgOffsetsBehindLatest", Double.toString(offsets.getAverage()));
         figures.put("bytesBehindLatest", Long.toString(bytes));
         figures.put("ageOfOldestUnreadMs", Long.toString(age));
+        figures.put("slowestConsumer", String.join(", ", holders));
+        figures.put("slowestConsumerBytesBehind", Long.toString(heldBytes));
         return figures;
     }
 }

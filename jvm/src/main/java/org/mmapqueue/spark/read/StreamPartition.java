@@ -16,7 +16,6 @@ import org.mmapqueue.queue.MmapQueue;
 import org.mmapqueue.queue.QueueStats;
 import org.mmapqueue.queue.StartAt;
 import org.mmapqueue.spark.common.ConsumersOfQueries;
-import org.mmapqueue.spark.common.DefaultConsumer;
 import org.mmapqueue.spark.common.PartitionDirectory;
 
 /**
@@ -31,18 +30,15 @@ final class StreamPartition implements AutoCloseable {
     private final MmapQueue queue;
     private final Consumer consumer;
     private final long mostHeld;
-    /** Whether the queue's own consumer may be there for want of another one. */
-    private boolean mayReplaceDefault;
     private boolean closed;
 
     /**
      * Opens a partition and takes its consumer up; one that is not there is made at the oldest record.
      *
      * @param user who uses the consumer, for the error that others get
-     * @param lasting whether the consumer stays when the query ends
      * @throws IllegalStateException when another query, or another process, uses the consumer
      */
-    StreamPartition(PartitionDirectory directory, String consumerName, String user, boolean lasting) {
+    StreamPartition(PartitionDirectory directory, String consumerName, String user) {
         this.directory = directory;
         real = PartitionDirectory.real(directory.directory());
         String other = ConsumersOfQueries.take(real, consumerName, user);
@@ -68,39 +64,8 @@ final class StreamPartition implements AutoCloseable {
         }
         queue = opened;
         consumer = own;
-        mayReplaceDefault = lasting && !consumerName.equals(DefaultConsumer.NAME);
-        warnOfDefault(consumerName);
         QueueStats stats = queue.stats();
         mostHeld = Math.max(0, stats.capacitySegments() / 2 - 1) * (long) stats.segmentSize();
-    }
-
-    // A trap: a queue begins with it, and nobody has to know of it until the ring is full.
-    private void warnOfDefault(String own) {
-        if (!own.equals(DefaultConsumer.NAME) && queue.consumers().contains(DefaultConsumer.NAME)
-                && !(mayReplaceDefault && DefaultConsumer.isUnused(real))) {
-            LOG.warn("the queue in {} has a consumer named {} besides the query's, {}: what it has not acked is held."
-                    + " Delete it when nobody reads by it, or the queue will be full one day", directory.path(),
-                    DefaultConsumer.NAME, own);
-        }
-    }
-
-    // Who makes a queue by writing to it from Spark makes no consumer, and need not know of this one. It keeps all
-    // records until a query has read some; from then on it would only fill the ring.
-    private void replaceDefault() {
-        if (!mayReplaceDefault || !DefaultConsumer.isUnused(real)) {
-            return;
-        }
-        mayReplaceDefault = false;
-        if (queue.consumers().contains(DefaultConsumer.NAME)) {
-            try {
-                queue.deleteConsumer(DefaultConsumer.NAME);
-                LOG.info("the queue in {} was written by Spark, and nobody has ever read it by its consumer {}: it is"
-                        + " deleted, as {} has read now", directory.path(), DefaultConsumer.NAME, consumer.name());
-            } catch (MmapQueueException e) {
-                LOG.warn("consumer {} of the queue in {} could not be deleted, and holds space: {}",
-                        DefaultConsumer.NAME, directory.path(), e.getMessage());
-            }
-        }
     }
 
     private IllegalStateException inUse(String name, String holder, Exception cause) {
@@ -176,7 +141,6 @@ final class StreamPartition implements AutoCloseable {
         if (before > held() && before <= queue.endOffset()) {
             try {
                 moveTo(StartAt.offset(before));
-                replaceDefault();
             } catch (OutOfRangeException e) {
                 // Dropped meanwhile, or lost: the next batch finds out, and says what is missing.
                 LOG.warn("partition {} of the queue in {} can not be acked before offset {}: {}", directory.id(),
@@ -189,8 +153,6 @@ final class StreamPartition implements AutoCloseable {
     void forget() {
         try {
             queue.deleteConsumer(consumer.name());
-        } catch (ConfigException e) {
-            LOG.info("consumer {} of the queue in {} is its only one, and stays", consumer.name(), directory.path());
         } catch (MmapQueueException e) {
             LOG.warn("consumer {} of the queue in {} could not be deleted, and holds space: {}", consumer.name(),
                     directory.path(), e.getMessage());

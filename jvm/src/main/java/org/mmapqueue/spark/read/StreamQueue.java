@@ -29,7 +29,6 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     private final Path root;
     private final CheckpointFile checkpoint;
     private final String consumerName;
-    private final boolean lasting;
     private final boolean failOnDataLoss;
     private final SortedMap<Integer, StreamPartition> partitions = new TreeMap<>();
     /** Those whose queue is another one than the checkpoint tells of. */
@@ -43,15 +42,13 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
      * Opens the partitions that are there.
      *
      * @param consumerName holds what the query has not committed
-     * @param lasting whether it stays when the query ends
      * @throws IllegalArgumentException when there is no queue
      * @throws IllegalStateException when the consumer is in use
      */
-    StreamQueue(Path root, CheckpointFile checkpoint, String consumerName, boolean lasting, boolean failOnDataLoss) {
+    StreamQueue(Path root, CheckpointFile checkpoint, String consumerName, boolean failOnDataLoss) {
         this.root = root;
         this.checkpoint = checkpoint;
         this.consumerName = consumerName;
-        this.lasting = lasting;
         this.failOnDataLoss = failOnDataLoss;
         this.origin = checkpoint.read().orElse(null);
         boolean done = false;
@@ -70,8 +67,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         StreamOrigin before = origin;
         for (PartitionDirectory each : PartitionDirectory.find(root)) {
             if (!partitions.containsKey(each.id())) {
-                partitions.put(each.id(), new StreamPartition(each, consumerName, checkpoint.toString(),
-                        lasting));
+                partitions.put(each.id(), new StreamPartition(each, consumerName, checkpoint.toString()));
                 if (origin != null) {
                     compare(each.id());
                 }

@@ -93,7 +93,7 @@ final class Room {
         String slowest = queue.consumerStats().stream().max(Comparator.comparingLong(ConsumerStats::lagBytes))
                 .map(each -> "; consumer " + each.name() + " is " + each.lagRecords() + " records (" + each.lagBytes()
                         + " bytes) behind")
-                .orElse("");
+                .orElse("; it has no consumer, so nobody has read what it holds");
         FullException error = new FullException(what + " takes " + needed + " bytes of " + path() + ", of which "
                 + Math.max(0, free(stats)) + " of " + most(stats) + " are free, and there was no room within"
                 + " pushTimeout = " + timeout.toMillis() + "ms" + slowest);

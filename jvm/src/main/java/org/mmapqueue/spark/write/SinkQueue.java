@@ -17,7 +17,6 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.spark.common.DefaultConsumer;
 
 /**
  * A queue that is written, as the driver has it: its partitions, open, and its staging area. Any number of threads; one
@@ -29,9 +28,9 @@ import org.mmapqueue.spark.common.DefaultConsumer;
  */
 final class SinkQueue implements Closeable {
     private static final Logger LOG = LoggerFactory.getLogger(SinkQueue.class);
-    private static final String EPOCHS = DefaultConsumer.SPARK_PRODUCERS;
+    private static final String EPOCHS = "spark-";
     // Batch writes are numbered through: their ids do not come back, and each would leave a page.
-    private static final String BATCHES = DefaultConsumer.SPARK_PRODUCERS + "batch";
+    private static final String BATCHES = EPOCHS + "batch";
 
     private final Path root;
     private final StagingArea staging;
