@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.stream.LongStream;
 
@@ -58,8 +57,7 @@ final class Browser implements Closeable {
     private final Geometry geometry;
     private final RetainedLog log;
     private final ReentrantLock lock = new ReentrantLock();
-    /** A batch that no call uses. Taken under the lock; given back without it. */
-    private final AtomicReference<RecordBatch> spare = new AtomicReference<>();
+    private final SpareBatch spare = new SpareBatch();
     private volatile boolean closed;
 
     /**
@@ -127,12 +125,14 @@ final class Browser implements Closeable {
             if (batch == null) {
                 return done;
             }
-            batch.deliver(handler);
             done += batch.count();
             bytesLeft -= batch.bytes();
             boolean isLast = !batch.isFull();
-            batch.end();
-            spare.lazySet(batch);
+            try {
+                batch.deliver(handler);
+            } finally {
+                spare.giveBack(batch);
+            }
             if (isLast) {
                 return done;
             }
@@ -153,14 +153,20 @@ final class Browser implements Closeable {
             if (!log.goTo(offset)) {
                 throw log.outOfRange(offset);
             }
-            RecordBatch known = spare.getAcquire();
-            spare.setPlain(null);
-            RecordBatch batch = known == null ? new RecordBatch() : known;
+            RecordBatch batch = spare.take();
             batch.begin(own, 0);
-            while (batch.count() < count && read(offset + batch.count(), batch, maxBytes, first)) {
-                reader.advance();
+            boolean read = false;
+            try {
+                while (batch.count() < count && read(offset + batch.count(), batch, maxBytes, first)) {
+                    reader.advance();
+                }
+                read = true;
+                return batch;
+            } finally {
+                if (!read) {
+                    spare.giveBack(batch);
+                }
             }
-            return batch;
         });
     }
 
@@ -330,8 +336,7 @@ final class Browser implements Closeable {
     private boolean read(long offset, RecordBatch batch, long maxBytes, boolean first) throws IOException {
         boolean any = batch.count() > 0;
         try {
-            if (reader.position() >= log.end() || !reader.next()
-                    || (any || !first) && reader.length > maxBytes - batch.bytes()) {
+            if (reader.position() >= log.end() || !reader.next()) {
                 return false;
             }
             if (reader.lost) {
@@ -341,7 +346,7 @@ final class Browser implements Closeable {
                 throw new OutOfRangeException("a record that was lost, and marked so by a repair", log.number(),
                         log.first(), log.next() - 1);
             }
-            if (!batch.fits(reader.length)) {
+            if (!batch.takes(reader.length, maxBytes, first)) {
                 return false;
             }
             reader.read(batch.room(reader.length), batch.start());

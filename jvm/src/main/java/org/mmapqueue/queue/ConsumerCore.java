@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.concurrent.atomic.AtomicReference;
 
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
@@ -42,8 +41,7 @@ final class ConsumerCore implements Closeable {
     private boolean placeIsLost;
     /** How often the consumer was placed somewhere: what was popped before the last time is nobody's. */
     private int placements;
-    /** A batch that no call uses. Taken under the lock; given back without it. */
-    private final AtomicReference<RecordBatch> spare = new AtomicReference<>();
+    private final SpareBatch spare = new SpareBatch();
     private volatile boolean closed;
 
     /**
@@ -172,20 +170,17 @@ final class ConsumerCore implements Closeable {
             if (batch == null) {
                 return count == 0 ? Popping.LIMIT : count;
             }
-            boolean delivered = false;
-            try {
-                batch.deliver(handler);
-                delivered = true;
-            } finally {
-                if (!delivered) {
-                    release(batch);
-                }
-            }
             count += batch.count();
             bytesLeft -= batch.bytes();
             boolean isLast = !batch.isFull();
-            batch.end();
-            spare.lazySet(batch);
+            try {
+                batch.deliver(handler);
+            } finally {
+                if (batch.delivered() < batch.count()) {
+                    release(batch);
+                }
+                spare.giveBack(batch);
+            }
             if (isLast) {
                 return count;
             }
@@ -196,21 +191,20 @@ final class ConsumerCore implements Closeable {
     private RecordBatch fetch(int maxRecords, long maxBytes, boolean own, boolean first) {
         Thread self = claim.enter();
         try {
-            RecordBatch batch = spare.getAcquire();
-            if (batch == null) {
-                batch = new RecordBatch();
-            } else {
-                spare.setPlain(null);
-            }
-            batch.begin(own, placements);
             if (first) {
                 checkUsable();
             }
-            if (isUsable() && !popping.fill(batch, maxRecords, maxBytes, first)) {
-                spare.setPlain(batch);
-                return null;
+            RecordBatch batch = spare.take();
+            batch.begin(own, placements);
+            boolean allowed = false;
+            try {
+                allowed = !isUsable() || popping.fill(batch, maxRecords, maxBytes, first);
+                return allowed ? batch : null;
+            } finally {
+                if (!allowed) {
+                    spare.giveBack(batch);
+                }
             }
-            return batch;
         } catch (CorruptException e) {
             throw orDropped(e);
         } catch (IOException e) {

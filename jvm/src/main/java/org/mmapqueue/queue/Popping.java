@@ -93,39 +93,56 @@ final class Popping {
     boolean fill(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
         try {
             redelivery.expire();
-            boolean hasReturned = redelivery.hasReturned();
             boolean flowed = flows;
             flows = false;
-            while (batch.count() < maxRecords) {
-                boolean isFirst = batch.count() == 0;
-                long again = hasReturned ? redelivery.due() : -1;
-                LogReader from = again < 0 ? reader : redelivery.find(again);
-                if (again < 0 && !(isFirst ? next(flowed) : !reader.hasCaughtUp() && next())) {
-                    break;
-                }
-                if (again < 0 && window.isFull()) {
-                    return !isFirst;
-                }
-                int length = from.length;
-                if (length > maxBytes - batch.bytes() && !(first && isFirst) || !batch.fits(length)) {
-                    break;
-                }
-                from.read(batch.room(length), batch.start());
-                if (again < 0) {
-                    long offset = window.next();
-                    step(Window.OUT, 1 + timesBefore);
-                    batch.add(offset, reader.timestamp, length, 1 + timesBefore);
-                    redelivery.lease(offset);
-                } else {
-                    redelivery.popped(again);
-                    batch.add(again, from.timestamp, length, window.attempts(again));
-                }
-                flows = true;
-            }
+            boolean allowed = redelivery.hasReturned() && !fillReturned(batch, maxRecords, maxBytes, first)
+                    || fillNew(batch, maxRecords, maxBytes, first, flowed);
+            flows = batch.count() > 0;
+            return allowed;
         } catch (IOException | RuntimeException | Error e) {
             if (first && batch.count() == 0) {
                 throw e;
             }
+            return true;
+        }
+    }
+
+    // False when there is no room for one that is due.
+    private boolean fillReturned(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
+        while (batch.count() < maxRecords) {
+            long again = redelivery.due();
+            if (again < 0) {
+                return true;
+            }
+            LogReader from = redelivery.find(again);
+            int length = from.length;
+            if (!batch.takes(length, maxBytes, first)) {
+                return false;
+            }
+            from.read(batch.room(length), batch.start());
+            redelivery.popped(again);
+            batch.add(again, from.timestamp, length, window.attempts(again));
+        }
+        return true;
+    }
+
+    private boolean fillNew(RecordBatch batch, int maxRecords, long maxBytes, boolean first, boolean flowed)
+            throws IOException {
+        while (batch.count() < maxRecords
+                && (batch.count() == 0 ? next(flowed) : !reader.hasCaughtUp() && next())) {
+            if (window.isFull()) {
+                return batch.count() > 0;
+            }
+            int length = reader.length;
+            if (!batch.takes(length, maxBytes, first)) {
+                break;
+            }
+            reader.read(batch.room(length), batch.start());
+            long offset = window.next();
+            int attempts = 1 + timesBefore;
+            step(Window.OUT, attempts);
+            batch.add(offset, reader.timestamp, length, attempts);
+            redelivery.lease(offset);
         }
         return true;
     }

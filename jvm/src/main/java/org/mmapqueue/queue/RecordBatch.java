@@ -14,18 +14,22 @@ final class RecordBatch {
     private static final int MOST_BYTES = 128 << 10;
     /** A buffer that grew beyond this for a large record is not kept. */
     private static final int MOST_KEPT = 1 << 20;
-    private static final byte[] NO_BYTES = {};
     private static final int FIRST_RECORDS = 16;
+    private static final byte[] NO_BYTES = {};
+
+    // The facts of a record, in words.
+    private static final int OFFSET = 0;
+    private static final int TIMESTAMP = 1;
+    /** The length in the upper half, the attempts in the lower. */
+    private static final int LENGTH = 2;
+    private static final int FACTS = 3;
 
     private boolean owned;
     private int placement;
     private byte[] buffer = NO_BYTES;
-    private byte[][] arrays = new byte[FIRST_RECORDS][];
-    private int[] starts = new int[FIRST_RECORDS];
-    private int[] lengths = new int[FIRST_RECORDS];
-    private int[] attempts = new int[FIRST_RECORDS];
-    private long[] offsets = new long[FIRST_RECORDS];
-    private long[] timestamps = new long[FIRST_RECORDS];
+    /** Of owned records; null until there is one. */
+    private byte[][] arrays;
+    private long[] facts = new long[FIRST_RECORDS * FACTS];
     private int count;
     private int used;
     private int delivered;
@@ -67,16 +71,28 @@ final class RecordBatch {
     }
 
     long offset(int i) {
-        return offsets[i];
+        return facts[FACTS * i + OFFSET];
     }
 
     int attempts(int i) {
-        return attempts[i];
+        return (int) facts[FACTS * i + LENGTH];
     }
 
-    /** Whether another record fits into this round; a first one always does. Remembers a no, see {@link #isFull}. */
-    boolean fits(int length) {
-        full = count > 0 && (count == MOST_RECORDS || length > MOST_BYTES - used);
+    /**
+     * Whether another record may come into this round.
+     *
+     * @param length its bytes
+     * @param maxBytes the most bytes of payload that the caller wants
+     * @param first whether a first record may be larger than that
+     */
+    boolean takes(int length, long maxBytes, boolean first) {
+        if (count == 0) {
+            return first || length <= maxBytes;
+        }
+        if (length > maxBytes - used) {
+            return false;
+        }
+        full = count == MOST_RECORDS || length > MOST_BYTES - used;
         return !full;
     }
 
@@ -86,18 +102,28 @@ final class RecordBatch {
      * @return the array that gets its bytes, from {@link #start} on
      */
     byte[] room(int length) {
-        if (count == lengths.length) {
-            grow();
+        if (FACTS * count == facts.length) {
+            facts = Arrays.copyOf(facts, 2 * facts.length);
         }
         if (owned) {
-            arrays[count] = length == 0 ? NO_BYTES : new byte[length];
-            return arrays[count];
+            return ownRoom(length);
         }
-        if (buffer.length - used < length) {
+        if (length > buffer.length - used) {
             int wanted = Math.max(used + length, Math.min(2 * buffer.length, MOST_BYTES));
-            buffer = count == 0 ? new byte[wanted] : Arrays.copyOf(buffer, wanted);
+            buffer = used == 0 ? new byte[wanted] : Arrays.copyOf(buffer, wanted);
         }
         return buffer;
+    }
+
+    private byte[] ownRoom(int length) {
+        if (arrays == null) {
+            arrays = new byte[FIRST_RECORDS][];
+        } else if (arrays.length == count) {
+            arrays = Arrays.copyOf(arrays, 2 * count);
+        }
+        byte[] room = length == 0 ? NO_BYTES : new byte[length];
+        arrays[count] = room;
+        return room;
     }
 
     /** Where in its array the next record begins. */
@@ -105,34 +131,28 @@ final class RecordBatch {
         return owned ? 0 : used;
     }
 
-    private void grow() {
-        int more = 2 * count;
-        offsets = Arrays.copyOf(offsets, more);
-        timestamps = Arrays.copyOf(timestamps, more);
-        starts = Arrays.copyOf(starts, more);
-        attempts = Arrays.copyOf(attempts, more);
-        arrays = Arrays.copyOf(arrays, more);
-        lengths = Arrays.copyOf(lengths, more); // last: its length says how many there is room for
-    }
-
     /** Takes the record in whose bytes were stored. */
-    void add(long offset, long timestampMicros, int length, int attempt) {
-        offsets[count] = offset;
-        timestamps[count] = timestampMicros;
-        starts[count] = start();
-        lengths[count] = length;
-        attempts[count] = attempt;
+    void add(long offset, long timestampMicros, int length, int attempts) {
+        int at = FACTS * count;
+        facts[at + OFFSET] = offset;
+        facts[at + TIMESTAMP] = timestampMicros;
+        facts[at + LENGTH] = (long) length << Integer.SIZE | attempts;
         used += length;
         count++;
     }
 
     /** Calls a handler with each record, in order. When it throws, {@link #delivered} tells how many it has got. */
     void deliver(MessageHandler handler) {
-        for (delivered = 0; delivered < count; delivered++) {
-            int i = delivered;
-            handler.onMessage(offsets[i], timestamps[i], owned ? arrays[i] : buffer, starts[i], lengths[i],
-                    attempts[i]);
+        int start = 0;
+        for (int i = 0; i < count; i++) {
+            delivered = i;
+            int at = FACTS * i;
+            int length = (int) (facts[at + LENGTH] >>> Integer.SIZE);
+            handler.onMessage(facts[at + OFFSET], facts[at + TIMESTAMP], owned ? arrays[i] : buffer, start, length,
+                    (int) facts[at + LENGTH]);
+            start += owned ? 0 : length;
         }
+        delivered = count;
     }
 
     /** Records whose handler has returned. */

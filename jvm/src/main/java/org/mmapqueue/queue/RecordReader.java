@@ -1,7 +1,6 @@
 package org.mmapqueue.queue;
 
 import java.io.IOException;
-import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
 
@@ -30,8 +29,7 @@ public final class RecordReader implements AutoCloseable {
     private long lastSegment = -1;
     /** Whether the log reader stands before the next record. */
     private boolean placed;
-    /** A batch that no call uses. Taken under the lock; given back without it. */
-    private final AtomicReference<RecordBatch> spare = new AtomicReference<>();
+    private final SpareBatch spare = new SpareBatch();
     private boolean closed;
 
     /**
@@ -110,20 +108,17 @@ public final class RecordReader implements AutoCloseable {
         long bytesLeft = maxBytes;
         while (true) {
             RecordBatch batch = fetch(maxRecords - count, bytesLeft, own, count == 0);
-            boolean delivered = false;
-            try {
-                batch.deliver(handler);
-                delivered = true;
-            } finally {
-                if (!delivered) {
-                    goBack(batch.offset(batch.delivered()));
-                }
-            }
             count += batch.count();
             bytesLeft -= batch.bytes();
             boolean isLast = !batch.isFull();
-            batch.end();
-            spare.lazySet(batch);
+            try {
+                batch.deliver(handler);
+            } finally {
+                if (batch.delivered() < batch.count()) {
+                    goBack(batch.offset(batch.delivered()));
+                }
+                spare.giveBack(batch);
+            }
             if (isLast) {
                 return count;
             }
@@ -137,60 +132,67 @@ public final class RecordReader implements AutoCloseable {
 
     // Once the caller has records, nothing is raised: the next call meets it.
     private synchronized RecordBatch fetch(int maxRecords, long maxBytes, boolean own, boolean first) {
-        RecordBatch known = spare.getAcquire();
-        spare.setPlain(null);
-        RecordBatch batch = known == null ? new RecordBatch() : known;
-        batch.begin(own, 0);
-        if (closed || gone.getAsBoolean()) {
-            if (first) {
-                throw new ClosedException("the reader, or the handle of the queue that gave it, is closed");
-            }
-            return batch;
+        boolean usable = !closed && !gone.getAsBoolean();
+        if (first && !usable) {
+            throw new ClosedException("the reader, or the handle of the queue that gave it, is closed");
         }
+        RecordBatch batch = spare.take();
+        batch.begin(own, 0);
+        boolean fetched = false;
+        try {
+            if (usable) {
+                fill(batch, maxRecords, maxBytes, first);
+            }
+            fetched = true;
+            return batch;
+        } catch (CorruptException e) {
+            throw lostOr(e);
+        } catch (IOException e) {
+            throw new MmapQueueException("record " + offset + " could not be read: " + e, e);
+        } finally {
+            if (!fetched) {
+                spare.giveBack(batch);
+            }
+            reader.leave();
+        }
+    }
+
+    private void fill(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
         long before = offset;
+        long segment = -1;
         try {
             if (!placed) {
                 reader.moveTo(browser.locate(offset).position());
                 placed = true;
             }
-            long segment = reader.offset == reader.segmentSize ? reader.segmentId + 1 : reader.segmentId;
-            try {
-                fill(batch, maxRecords, maxBytes, first);
-            } finally {
-                if (offset > before) {
-                    countSegments(segment, reader.segmentId);
-                }
+            segment = reader.offset == reader.segmentSize ? reader.segmentId + 1 : reader.segmentId;
+            while (batch.count() < maxRecords && offset < to && reader.next() && take(batch, maxBytes, first)) {
+                reader.advance();
+                offset++;
             }
-        } catch (CorruptException e) {
+        } catch (IOException | RuntimeException | Error e) {
             if (first && batch.count() == 0) {
-                throw lostOr(e);
-            }
-        } catch (IOException | RuntimeException e) {
-            if (first && batch.count() == 0) {
-                throw e instanceof RuntimeException unchecked ? unchecked
-                        : new MmapQueueException("record " + offset + " could not be read: " + e, e);
+                throw e;
             }
         } finally {
-            reader.leave();
+            if (offset > before) {
+                countSegments(segment, reader.segmentId);
+            }
         }
-        return batch;
     }
 
-    private void fill(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
-        while (batch.count() < maxRecords && offset < to && reader.next()) {
-            if (reader.lost) {
-                reader.skip();
-            } else {
-                boolean mustFit = !first || batch.count() > 0;
-                if (mustFit && reader.length > maxBytes - batch.bytes() || !batch.fits(reader.length)) {
-                    return;
-                }
-                reader.read(batch.room(reader.length), batch.start());
-                batch.add(offset, reader.timestamp, reader.length, 0);
-            }
-            reader.advance();
-            offset++;
+    // Passes the tombstone of a record that was lost.
+    private boolean take(RecordBatch batch, long maxBytes, boolean first) throws IOException {
+        if (reader.lost) {
+            reader.skip();
+            return true;
         }
+        if (!batch.takes(reader.length, maxBytes, first)) {
+            return false;
+        }
+        reader.read(batch.room(reader.length), batch.start());
+        batch.add(offset, reader.timestamp, reader.length, 0);
+        return true;
     }
 
     // They come one after the other, and the one where a call ends is mostly that where the next one begins.
