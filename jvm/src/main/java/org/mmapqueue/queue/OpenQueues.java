@@ -1,20 +1,23 @@
 package org.mmapqueue.queue;
 
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.RealPath;
 
 /** The queues that this process has open, so that opening a directory twice shares one. Any number of threads. */
 final class OpenQueues {
@@ -27,9 +30,8 @@ final class OpenQueues {
 
     private record Key(Path directory, boolean readOnly) {
         static Key of(Path directory, boolean readOnly) {
-            Path absolute = directory.toAbsolutePath().normalize();
             try {
-                return new Key(Files.exists(absolute) ? absolute.toRealPath() : absolute, readOnly);
+                return new Key(RealPath.of(directory), readOnly);
             } catch (IOException e) {
                 throw new MmapQueueException("the directory " + directory + " can not be read: " + e, e);
             }
@@ -80,7 +82,26 @@ final class OpenQueues {
                 shared.handles++;
                 return shared.core;
             }
+            refuseDeadLetterLoop(config);
             return open(config, readOnly);
+        }
+    }
+
+    // Each queue holds its dead-letter queue open: a loop of them is never closed, and dead letters go round in it.
+    private static void refuseDeadLetterLoop(QueueConfig config) {
+        String directory = config.text(ConfigKey.DEAD_LETTER_DIR);
+        Set<Path> chain = new LinkedHashSet<>();
+        chain.add(Key.of(config.queueDir(), false).directory());
+        Path next = directory.isEmpty() ? null : Path.of(directory);
+        while (next != null) {
+            Key key = new Key(Settings.Delivery.realPath(next), false);
+            if (!chain.add(key.directory())) {
+                throw new ConfigException("dead_letter_dir", directory, "a queue whose dead letters do not come back: "
+                        + chain.stream().map(Path::toString).collect(Collectors.joining(" → ")) + " → "
+                        + key.directory());
+            }
+            Shared shared = OPEN.get(key);
+            next = shared == null ? null : shared.core.settings().delivery().deadLetterDir();
         }
     }
 
