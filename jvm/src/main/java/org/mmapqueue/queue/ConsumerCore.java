@@ -128,6 +128,8 @@ final class ConsumerCore implements Closeable {
             throw e;
         } catch (Exception e) {
             throw failed(e);
+        } catch (InternalError e) {
+            throw log.explain(e);
         } finally {
             claim.owner = null;
         }
@@ -165,6 +167,8 @@ final class ConsumerCore implements Closeable {
             throw orDropped(e);
         } catch (IOException e) {
             throw failed(e);
+        } catch (InternalError e) {
+            throw log.explain(e);
         } finally {
             // At the end of its stack a thread can store to a field, but may not have the room for a call.
             try {
@@ -183,7 +187,7 @@ final class ConsumerCore implements Closeable {
         claim.enter();
         try {
             return closed || cursors.dropped() > committed || popping.hasNext();
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | InternalError e) {
             return true; // the pop that follows raises it
         } finally {
             claim.owner = null;
@@ -213,6 +217,8 @@ final class ConsumerCore implements Closeable {
             throw orDropped(e);
         } catch (IOException e) {
             throw failed(e);
+        } catch (InternalError e) {
+            throw log.explain(e);
         } finally {
             try {
                 claim.exit();
@@ -244,6 +250,8 @@ final class ConsumerCore implements Closeable {
             throw orDropped(e);
         } catch (IOException e) {
             throw failed(e);
+        } catch (InternalError e) {
+            throw log.explain(e);
         } finally {
             try {
                 claim.exit();

@@ -160,6 +160,8 @@ final class QueueCore {
             throw e;
         } catch (Exception e) {
             throw new MmapQueueException("consumer " + name + " of " + directory + ": " + e, e);
+        } catch (InternalError e) {
+            throw log.explain(e);
         }
     }
 
@@ -268,12 +270,14 @@ final class QueueCore {
     }
 
     QueueStats stats() {
+        return onConsumer("*", this::figures);
+    }
+
+    private QueueStats figures() throws IOException {
         // Behind before ahead: both only grow.
         long watermark = meta.watermark();
-        long slowest = onConsumer("*", () -> {
-            registry.refresh();
-            return registry.slowest();
-        });
+        registry.refresh();
+        long slowest = registry.slowest();
         // The last record may be acked before the writer has stored where it ends.
         long writing = Math.max(meta.writing(), slowest);
         int inUse = writing == slowest ? 0 : (int) (geometry.segmentOfEnd(writing) - geometry.segmentOf(slowest) + 1);
@@ -306,6 +310,8 @@ final class QueueCore {
             }
         } catch (IOException e) {
             throw new MmapQueueException("the queue in " + directory + " could not be closed: " + e, e);
+        } catch (InternalError e) {
+            throw log.explain(e);
         } finally {
             release();
         }
@@ -316,6 +322,8 @@ final class QueueCore {
             Closing.all(deadLetters, consumers, producers, log, swapper, meta, lock);
         } catch (IOException e) {
             throw new MmapQueueException("the queue in " + directory + " could not be closed: " + e, e);
+        } catch (InternalError e) {
+            throw log.explain(e);
         }
     }
 }
