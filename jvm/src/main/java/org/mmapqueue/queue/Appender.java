@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.util.concurrent.atomic.AtomicLong;
 
 import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.PoisonedException;
 import org.mmapqueue.errors.TooLargeException;
@@ -182,14 +183,18 @@ abstract class Appender {
      * @throws org.mmapqueue.errors.PoisonedException when it can not be undone
      */
     final void failed(Throwable failure) {
+        Throwable cause = isOfMemory(failure) ? explained((InternalError) failure) : failure;
         if (pendingEnd == 0) {
+            if (cause instanceof CorruptException corrupt) {
+                throw corrupt;
+            }
             return;
         }
         if (isOfMemory(failure)) {
             pendingEnd = BEYOND_REPAIR;
         }
         if (pendingEnd == BEYOND_REPAIR) {
-            throw poisoned(failure);
+            throw poisoned(cause);
         }
         try {
             settle();
@@ -202,6 +207,14 @@ abstract class Appender {
     // stack, when it has to link a call first, has a cause.
     private static boolean isOfMemory(Throwable failure) {
         return failure instanceof InternalError && failure.getCause() == null;
+    }
+
+    private Throwable explained(InternalError fault) {
+        try {
+            return TruncatedFiles.explain(fault, swapper.ring());
+        } catch (InternalError e) {
+            return e;
+        }
     }
 
     /** Prepares the segments behind the tail up to {@code last}; false when a consumer still needs one of them. */

@@ -391,6 +391,8 @@ final class Browser implements Closeable {
             }
         } catch (IOException e) {
             throw new MmapQueueException("the queue could not be read: " + e, e);
+        } catch (InternalError e) {
+            throw TruncatedFiles.explain(e, reader.swapper.ring());
         } finally {
             lock.unlock();
         }

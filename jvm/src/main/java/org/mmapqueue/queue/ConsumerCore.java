@@ -132,6 +132,8 @@ final class ConsumerCore implements Closeable {
             throw e;
         } catch (Exception e) {
             throw failed(e);
+        } catch (InternalError e) {
+            throw log.explain(e);
         } finally {
             claim.owner = null;
         }
@@ -209,6 +211,8 @@ final class ConsumerCore implements Closeable {
             throw orDropped(e);
         } catch (IOException e) {
             throw failed(e);
+        } catch (InternalError e) {
+            throw log.explain(e);
         } finally {
             // At the end of its stack a thread can store to a field, but may not have the room for a call.
             try {
@@ -239,7 +243,7 @@ final class ConsumerCore implements Closeable {
         claim.enter();
         try {
             return !isUsable() || popping.hasNext();
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | InternalError e) {
             return true; // the pop that follows raises it
         } finally {
             claim.owner = null;
@@ -269,6 +273,8 @@ final class ConsumerCore implements Closeable {
             throw orDropped(e);
         } catch (IOException e) {
             throw failed(e);
+        } catch (InternalError e) {
+            throw log.explain(e);
         } finally {
             try {
                 claim.exit();
@@ -300,6 +306,8 @@ final class ConsumerCore implements Closeable {
             throw orDropped(e);
         } catch (IOException e) {
             throw failed(e);
+        } catch (InternalError e) {
+            throw log.explain(e);
         } finally {
             try {
                 claim.exit();

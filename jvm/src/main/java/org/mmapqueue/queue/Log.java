@@ -10,6 +10,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
 
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.meta.MetaFields;
@@ -61,6 +62,11 @@ final class Log implements Browser.Source, Closeable {
         return settings.readOnly()
                 ? fields.withSettings(fields.timestamps(), (int) Math.min(RecordDescriptor.MAX_LENGTH, ring))
                 : fields;
+    }
+
+    /** What a fault in a mapping means; throws the fault itself when that is not known. */
+    CorruptException explain(InternalError fault) {
+        return TruncatedFiles.explain(fault, swapper.ring());
     }
 
     /** Random access. */

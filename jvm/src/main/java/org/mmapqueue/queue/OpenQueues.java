@@ -1,18 +1,21 @@
 package org.mmapqueue.queue;
 
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Supplier;
+import java.util.stream.Collectors;
 
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.RealPath;
 
 /**
  * The queues that this process has open, so that opening a directory twice shares one. Any number of threads. The table
@@ -28,20 +31,11 @@ final class OpenQueues {
 
     private record Key(Path directory, boolean readOnly) {
         static Key of(Path directory, boolean readOnly) {
-            return new Key(realPath(directory.toAbsolutePath().normalize()), readOnly);
-        }
-
-        // The same before the directory is made and after.
-        private static Path realPath(Path absolute) {
             try {
-                if (Files.exists(absolute)) {
-                    return absolute.toRealPath();
-                }
+                return new Key(RealPath.of(directory), readOnly);
             } catch (IOException e) {
-                throw new MmapQueueException("the directory " + absolute + " can not be read: " + e, e);
+                throw new MmapQueueException("the directory " + directory + " can not be read: " + e, e);
             }
-            Path parent = absolute.getParent();
-            return parent == null ? absolute : realPath(parent).resolve(absolute.getFileName());
         }
     }
 
@@ -49,10 +43,16 @@ final class OpenQueues {
     private static final class Entry implements QueueListener.Figures {
         /** Null while the queue is being opened. */
         private volatile QueueCore core;
+        /** Where its dead letters go, without symbolic links; null for nowhere. */
+        private final Path deadLetters;
         private int handles;
         /** Opened when the queue is open, or will not be; taken anew when it is being closed. */
         private CountDownLatch changed = new CountDownLatch(1);
         private volatile boolean closing;
+
+        Entry(Path deadLetters) {
+            this.deadLetters = deadLetters;
+        }
 
         boolean isOpen() {
             return core != null && !closing;
@@ -100,6 +100,8 @@ final class OpenQueues {
 
     // Shares the first of the keys that is open; else opens the queue as its own key.
     private static QueueCore acquire(QueueConfig config, List<Key> shareable, Key own, boolean refusesOther) {
+        String directory = config.text(ConfigKey.DEAD_LETTER_DIR);
+        Path deadLetters = directory.isEmpty() ? null : Settings.Delivery.realPath(Path.of(directory));
         while (true) {
             CountDownLatch changed = null;
             Entry made = null;
@@ -116,7 +118,8 @@ final class OpenQueues {
                     changed = entry != null && changed == null ? entry.changed : changed;
                 }
                 if (changed == null) {
-                    made = new Entry();
+                    refuseDeadLetterLoop(own.directory(), deadLetters, directory);
+                    made = new Entry(deadLetters);
                     TABLE.put(own, made);
                 }
             }
@@ -124,6 +127,21 @@ final class OpenQueues {
                 return open(config, made);
             }
             await(changed);
+        }
+    }
+
+    // Each queue holds its dead-letter queue open: a loop of them is never closed, and dead letters go round in it.
+    private static void refuseDeadLetterLoop(Path directory, Path deadLetters, String value) {
+        Set<Path> chain = new LinkedHashSet<>();
+        chain.add(directory);
+        Path next = deadLetters;
+        while (next != null) {
+            if (!chain.add(next)) {
+                throw new ConfigException("dead_letter_dir", value, "a queue whose dead letters do not come back: "
+                        + chain.stream().map(Path::toString).collect(Collectors.joining(" → ")) + " → " + next);
+            }
+            Entry entry = TABLE.get(new Key(next, false));
+            next = entry == null ? null : entry.deadLetters;
         }
     }
 

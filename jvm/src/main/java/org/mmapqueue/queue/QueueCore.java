@@ -166,6 +166,8 @@ final class QueueCore {
             throw e;
         } catch (Exception e) {
             throw new MmapQueueException("consumer " + name + " of " + directory + ": " + e, e);
+        } catch (InternalError e) {
+            throw log.explain(e);
         }
     }
 
@@ -282,12 +284,14 @@ final class QueueCore {
     }
 
     QueueStats stats() {
+        return onConsumer("*", this::figures);
+    }
+
+    private QueueStats figures() throws IOException {
         // Behind before ahead: both only grow.
         long watermark = meta.watermark();
-        Registry.Named consumer = onConsumer("*", () -> {
-            registry.refresh();
-            return registry.slowestConsumer();
-        });
+        registry.refresh();
+        Registry.Named consumer = registry.slowestConsumer();
         long slowest = registry.slowest();
         // The last record may be acked before the writer has stored where it ends.
         long writing = Math.max(meta.writing(), slowest);
@@ -313,6 +317,8 @@ final class QueueCore {
             stopped = true;
         } catch (IOException e) {
             throw notClosed(e);
+        } catch (InternalError e) {
+            throw log.explain(e);
         } finally {
             arrived.signalAll();
             freed.signalAll();
@@ -343,6 +349,8 @@ final class QueueCore {
             }
         } catch (IOException e) {
             throw notClosed(e);
+        } catch (InternalError e) {
+            throw log.explain(e);
         }
     }
 

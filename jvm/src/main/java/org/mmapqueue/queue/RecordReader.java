@@ -149,6 +149,8 @@ public final class RecordReader implements AutoCloseable {
             throw lostOr(e);
         } catch (IOException e) {
             throw new MmapQueueException("record " + offset + " could not be read: " + e, e);
+        } catch (InternalError e) {
+            throw TruncatedFiles.explain(e, reader.swapper.ring());
         } finally {
             if (!fetched) {
                 spare.giveBack(batch);

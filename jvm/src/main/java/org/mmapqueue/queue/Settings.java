@@ -1,9 +1,11 @@
 package org.mmapqueue.queue;
 
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Locale;
 
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.io.RealPath;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordDescriptor;
@@ -47,13 +49,26 @@ record Settings(Geometry geometry, int maxInMemSegments, long flushPeriodMillis,
                         maxAttempts > 0 ? directory : Integer.toString(maxAttempts),
                         "both set, or neither: what was handed out max_attempts times goes to dead_letter_dir");
             }
-            if (!directory.isEmpty() && Path.of(directory).toAbsolutePath().normalize()
-                    .equals(config.queueDir().toAbsolutePath().normalize())) {
+            if (!directory.isEmpty() && isSame(Path.of(directory), config.queueDir())) {
                 throw new ConfigException("dead_letter_dir", directory, "another directory than the queue's own");
             }
             return new Delivery((int) config.number(ConfigKey.MAX_UNACKED),
                     config.number(ConfigKey.VISIBILITY_TIMEOUT), maxAttempts,
                     directory.isEmpty() ? null : Path.of(directory));
+        }
+
+        /** What a dead_letter_dir leads to. */
+        static Path realPath(Path deadLetters) {
+            try {
+                return RealPath.of(deadLetters);
+            } catch (IOException e) {
+                throw new ConfigException("dead_letter_dir", deadLetters.toString(),
+                        "the path of a directory that can be reached: " + e);
+            }
+        }
+
+        private static boolean isSame(Path deadLetters, Path queueDir) {
+            return realPath(deadLetters).equals(realPath(queueDir));
         }
     }
 

@@ -272,11 +272,19 @@ final class Writer implements Closeable {
     }
 
     void awaitDurable() {
-        flusher.awaitDurable(meta.writing());
+        try {
+            flusher.awaitDurable(meta.writing());
+        } catch (InternalError e) {
+            throw log.explain(e);
+        }
     }
 
     void flush() {
-        flusher.flush();
+        try {
+            flusher.flush();
+        } catch (InternalError e) {
+            throw log.explain(e);
+        }
     }
 
     /** Acks, or a consumer that is gone, may have given slots free. */
@@ -290,6 +298,8 @@ final class Writer implements Closeable {
             return new Gc(ring, meta, swapper, space, flusher).run(log.head());
         } catch (IOException e) {
             throw new MmapQueueException("not all free ring files of " + directory + " could be deleted: " + e, e);
+        } catch (InternalError e) {
+            throw log.explain(e);
         }
     }
 

@@ -140,11 +140,24 @@ public final class SlotFile {
      */
     public Forcing forcing(boolean whole) {
         DataFile forced = file;
-        if (whole) {
-            return (from, to) -> forced.force();
-        }
         MappedByteBuffer bytes = mapping;
-        return (from, to) -> forced.force(bytes, from, to - from);
+        return (from, to) -> {
+            if (whole) {
+                forced.force();
+            } else {
+                forced.force(bytes, from, to - from);
+            }
+            checkLength(forced);
+        };
+    }
+
+    // Stores behind the end of a file get lost in silence, and so does forcing them.
+    private void checkLength(DataFile forced) throws IOException {
+        long found = forced.size();
+        if (found < size) {
+            throw new CorruptException(path.toString(), found, "the segment file has " + found + " bytes, expected "
+                    + size + ": another process has truncated it while the queue was open");
+        }
     }
 
     /** Forces the bytes {@code from}..{@code to - 1} of a mapping. */

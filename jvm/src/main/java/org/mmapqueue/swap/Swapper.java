@@ -138,6 +138,11 @@ public final class Swapper implements SegmentForcer, Closeable {
         return ring.path(id);
     }
 
+    /** The files whose mappings these are. */
+    public SegmentRing ring() {
+        return ring;
+    }
+
     /** Says where the writer stands: only segments behind this one are ever filled with zeros. */
     public void startAt(long id) {
         lock.lock();

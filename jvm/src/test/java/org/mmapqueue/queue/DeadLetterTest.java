@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -18,7 +19,10 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
+import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
@@ -257,6 +261,64 @@ class DeadLetterTest {
             }
         } catch (FullException e) {
             return pushed.size();
+        }
+    }
+
+    private static QueueConfig.Builder to(Path directory, Path deadLetters) {
+        return QueueConfig.builder(directory).segmentSize(4096).queueCapacitySegments(16).maxInMemSegments(6)
+                .maxEventSize(1000).flushPeriodMillis(600_000).maxAttempts(1).deadLetterDir(deadLetters);
+    }
+
+    private static void assertRefused(Path directory, Path deadLetters, Path... named) {
+        ConfigException refused = assertThrows(ConfigException.class,
+                () -> MmapQueue.open(to(directory, deadLetters).build()));
+        assertEquals("dead_letter_dir", refused.key());
+        for (Path each : named) {
+            assertTrue(refused.getMessage().contains(each.toString()), refused.getMessage());
+        }
+    }
+
+    /** It would hold itself open for ever. */
+    @Test
+    void anotherNameOfTheQueueItselfIsRefused() throws IOException {
+        Path directory = temp.resolve("queue");
+        Path link = Files.createSymbolicLink(temp.resolve("link"), Path.of("queue"));
+        Path parent = Files.createSymbolicLink(temp.resolve("parent"), temp);
+        Path toLink = Files.createSymbolicLink(temp.resolve("toLink"), parent.resolve("link"));
+        for (int round = 0; round < 2; round++) {
+            for (Path each : new Path[] {link, parent.resolve("queue"), toLink,
+                    parent.resolve("missing").resolve("..").resolve("queue")}) {
+                assertRefused(directory, each);
+            }
+            MmapQueue.open(QueueConfig.builder(directory).build()).close(); // in the first round it is not there yet
+        }
+        Path round = Files.createSymbolicLink(temp.resolve("round"), Path.of("round"));
+        assertRefused(directory, round);
+    }
+
+    /** Each would hold the next one open for ever, and dead letters would go round. */
+    @ParameterizedTest
+    @ValueSource(ints = {2, 3, 5})
+    void aLoopOfDeadLetterQueuesIsRefused(int count) throws IOException {
+        Path parent = Files.createSymbolicLink(temp.resolve("parent"), temp);
+        Path[] directories = new Path[count];
+        for (int i = 0; i < count; i++) {
+            directories[i] = temp.resolve("queue" + i);
+        }
+        List<MmapQueue> open = new ArrayList<>();
+        for (int i = 0; i + 1 < count; i++) {
+            open.add(MmapQueue.open(to(directories[i], parent.resolve("queue" + (i + 1))).build()));
+        }
+        assertRefused(directories[count - 1], directories[0], directories);
+        open.add(MmapQueue.open(to(directories[count - 1], temp.resolve("end")).build()));
+        for (MmapQueue each : open) {
+            each.push(payload(0));
+            each.pop();
+            each.nack(0, Duration.ZERO);
+        }
+        open.forEach(MmapQueue::close);
+        for (Path each : directories) {
+            MmapQueue.open(QueueConfig.builder(each).build()).close(); // no lock is left
         }
     }
 

@@ -1,0 +1,38 @@
+package org.mmapqueue.io;
+
+import java.io.IOException;
+import java.nio.file.FileSystemLoopException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+
+/** What a path leads to, so that two names of one directory are known for the same. Safe for any number of threads. */
+public final class RealPath {
+    /** As many as Linux follows. */
+    private static final int MOST_LINKS = 40;
+
+    private RealPath() {
+    }
+
+    /**
+     * Resolves every symbolic link, also where the last parts of the path do not exist yet.
+     *
+     * @throws IOException when it can not be read, or its links go round
+     */
+    public static Path of(Path path) throws IOException {
+        Path absolute = path.toAbsolutePath();
+        for (int links = 0; links < MOST_LINKS; links++) {
+            Path existing = absolute;
+            while (existing.getParent() != null && !Files.exists(existing, LinkOption.NOFOLLOW_LINKS)) {
+                existing = existing.getParent();
+            }
+            Path rest = existing.relativize(absolute);
+            if (Files.exists(existing) || !Files.isSymbolicLink(existing)) {
+                return existing.toRealPath().resolve(rest).normalize();
+            }
+            // A link to what does not exist yet.
+            absolute = existing.resolveSibling(Files.readSymbolicLink(existing)).resolve(rest);
+        }
+        throw new FileSystemLoopException(path.toString());
+    }
+}
