@@ -4,10 +4,8 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.HashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
 
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.Storage;
@@ -116,16 +114,13 @@ final class MetaRebuild {
     // ---- UUID
 
     private MetaFields withUuidHigh(Path file, MetaFields facts, List<Inventory.SegmentFile> own) throws IOException {
-        Set<Long> candidates = new LinkedHashSet<>();
-        if (stored != null && stored.fileLength() >= LIVE_WORDS) {
-            candidates.add(stored.fields().uuidHigh());
-        }
         for (String name : inventory.consumers) {
             ConsumerImage page = ConsumerImage.read(storage, inventory.page(name));
             if (page.check() == null && page.uuidLow() == facts.uuidLow()) {
-                candidates.add(page.uuidHigh());
+                return with(facts, page.uuidHigh()); // its checksum vouches for it
             }
         }
+        boolean hasCandidate = stored != null && stored.fileLength() >= LIVE_WORDS;
         Map<Integer, Integer> differences = new HashMap<>();
         Geometry geometry = new Geometry(2, facts.segmentSize(), facts.capacity());
         try (Slots slots = new Slots(storage, inventory.directory, geometry, facts.uuidLow())) {
@@ -134,15 +129,14 @@ final class MetaRebuild {
             }
             if (differences.isEmpty()) {
                 // No record at all: nothing depends on it.
-                return with(facts, candidates.isEmpty() ? UuidSolver.TRIED : candidates.iterator().next());
+                return with(facts, hasCandidate ? stored.fields().uuidHigh() : UuidSolver.TRIED);
             }
             int difference = differences.entrySet().stream().max(Map.Entry.comparingByValue()).orElseThrow().getKey();
-            for (long each : candidates) {
-                if (solves(slots, with(facts, each), own)) {
-                    return with(facts, each);
-                }
+            if (hasCandidate && solves(slots, with(facts, stored.fields().uuidHigh()), own)) {
+                return with(facts, stored.fields().uuidHigh());
             }
-            if (differences.size() > 1 && differences.get(difference) == 1) {
+            // For one record by itself, whole or damaged, there always is a UUID that makes its checksum right.
+            if (differences.get(difference) == 1) {
                 throw new CorruptException(file.toString(), 88, "the upper half of the queue's UUID is stored nowhere,"
                         + " and no two records agree on what it was");
             }

@@ -77,8 +77,9 @@ final class Repair {
         return target.resolve(survey.directory.relativize(file));
     }
 
+    // That of the end when nothing is left: the offset of the next record is found there.
     private long firstId() {
-        return geometry.segmentOf(walk.start);
+        return Math.max(0, Math.min(geometry.segmentOf(walk.start), lastId()));
     }
 
     private long lastId() {

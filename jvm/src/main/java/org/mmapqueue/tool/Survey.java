@@ -175,9 +175,18 @@ final class Survey implements Closeable {
                 begin = slowest <= (last + 1) * size ? Math.max(begin, slowest) : begin;
             }
         }
+        while (last >= 0 && rebuilt && mayContinue(last + 1)) {
+            last++;
+        }
         last = Math.max(0, last);
         return new Course(facts, firstId(last), last, begin, endIsKnown ? writing() : Long.MAX_VALUE,
                 endIsKnown ? meta.closedAt() : -1, !endIsKnown && (rebuilt || clean));
+    }
+
+    // Its header is damaged: nothing says that it is not the next segment.
+    private boolean mayContinue(long id) {
+        Inventory.SegmentFile file = inventory.segments.get(geometry.slotOf(id));
+        return file != null && file.header() == null && !file.isEmpty() && file.slot() == geometry.slotOf(id);
     }
 
     /** The highest id of all segments that may be part of the log. */

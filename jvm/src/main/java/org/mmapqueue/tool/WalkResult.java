@@ -91,7 +91,7 @@ final class WalkResult {
         }
         start = behind.toPosition(geometry);
         firstNumber = behindNumber;
-        long id = geometry.segmentOf(start);
+        long id = start == end ? geometry.segmentOfEnd(end) : geometry.segmentOf(start);
         List<RebuiltHeader> before = headers.stream().filter(each -> each.id <= id).toList();
         headers.removeAll(before);
         before.stream().filter(each -> each.id == id).map(each -> each.beginsAt(start == geometry.position(id, 0)

@@ -18,6 +18,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.tool.Finding;
 import org.mmapqueue.tool.Progress;
@@ -124,6 +125,23 @@ class RepairedQueueTest {
         assertEquals(isClosed, report.lost().get(0).exact());
         assertEquals(isClosed, report.lost().get(0).lost() == 2, report.lost().toString());
         check(made, report, temp.resolve("repaired"));
+    }
+
+    /** A UUID can be found that makes any one record whole: a consumer's page is what says the right one. */
+    @Test
+    void theOnlyRecordAndTheMetaPage() throws Exception {
+        Path at = temp.resolve("queue");
+        try (MmapQueue queue = MmapQueue.open(Shape.Made.config(at, true))) {
+            queue.createConsumer("named", StartAt.EARLIEST);
+            queue.push(Payload.of(0, 100));
+        }
+        Directories.flip(at.resolve("0_segment.dat"), 100, 1);
+        Directories.resize(at.resolve("meta.dat"), 80);
+        RepairReport report = Repairer.repair(Directories.copy(at, temp.resolve("a")), temp.resolve("b"), Progress.NONE);
+        assertEquals(0, report.before().records());
+        assertEquals(1, report.lost().size());
+        Files.delete(at.resolve("consumers/named.dat"));
+        assertThrows(MmapQueueException.class, () -> Repairer.repair(at, temp.resolve("c"), Progress.NONE));
     }
 
     /** Nothing would cut what is behind it: new records must not get the offset of one that is lost. */

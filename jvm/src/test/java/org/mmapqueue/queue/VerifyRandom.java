@@ -35,7 +35,7 @@ final class VerifyRandom {
     private int healthy;
     private int damaged;
     private int unharmed;
-    private final Map<String, Integer> refused = new TreeMap<>();
+    private final Map<String, List<Long>> refused = new TreeMap<>();
     private long whole;
     private long kept;
     private long givenUp;
@@ -62,7 +62,7 @@ final class VerifyRandom {
         }
         System.out.printf("seeds %d..%d, %d s%n%s", seed, seed + queues - 1, (System.nanoTime() - start) / 1_000_000_000,
                 all);
-        all.refused.forEach((why, count) -> System.out.println("refused, " + count + " times: " + why));
+        all.refused.forEach((why, seeds) -> System.out.println("refused, seeds " + seeds + ": " + why));
         all.faults.stream().limit(30).forEach(System.out::println);
         System.exit(all.faults.isEmpty() ? 0 : 1);
     }
@@ -74,7 +74,7 @@ final class VerifyRandom {
                 + "%d were left whole and count as lost, since their offsets can not be told%n"
                 + "%d repairs refused%n%d false alarms, offsets that mean another record and other faults%n", healthy,
                 damaged, unharmed, whole, kept, givenUp,
-                refused.values().stream().mapToInt(Integer::intValue).sum(), faults.size());
+                refused.values().stream().mapToInt(List::size).sum(), faults.size());
     }
 
     /** One healthy queue, and a damaged copy of it. */
@@ -86,7 +86,7 @@ final class VerifyRandom {
         attempt(seed, "healthy", () -> healthy(made, at));
         RandomDamage damage = new RandomDamage(seed, copy);
         List<String> done = damage.run();
-        attempt(seed, done.toString(), () -> damaged(made, copy, damage.isMetaHit()));
+        attempt(seed, done.toString(), () -> damaged(seed, made, copy, damage.isMetaHit()));
         Directories.delete(at);
         Directories.delete(copy);
     }
@@ -137,13 +137,14 @@ final class VerifyRandom {
 
     // ---- damaged
 
-    private void damaged(RandomQueue.Made made, Path at, boolean isMetaHit) {
+    private void damaged(long seed, RandomQueue.Made made, Path at, boolean isMetaHit) {
         damaged++;
         RepairReport report;
         try {
             report = Repairer.repair(at, temp.resolve("repaired"), Progress.NONE);
         } catch (MmapQueueException e) {
-            refused.merge(e.getMessage().replaceAll("/\\S*", "…").replaceAll("\\d+", "#"), 1, Integer::sum);
+            refused.computeIfAbsent(e.getMessage().replaceAll("/\\S*", "…").replaceAll("\\d+", "#"),
+                    why -> new ArrayList<>()).add(seed);
             require(!e.getMessage().contains("not whole after the repair"), e.getMessage());
             return;
         }
