@@ -13,6 +13,7 @@ JAR     := python/src/mmapqueue/jars/mmapqueue-$(VERSION).jar
 WHEEL   := dist/mmapqueue-$(VERSION)-py3-none-any.whl
 TEST_CP := jvm/build/test.classpath
 FUZZ_CP := jvm/build/fuzz.classpath
+MUTANTS_CP := jvm/build/mutants.classpath
 JMH_CP  := jmh/build/bench.classpath
 JCS_CP  := jcstress/build/stress.classpath
 KAFKA_CP := python/benchmarks/kafka/build/connector.classpath
@@ -45,7 +46,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz spark-kill lint format bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-stream demo-clean lock clean distclean
+.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill lint format bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-stream demo-clean lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -157,6 +158,18 @@ fuzz: $(FUZZ_CP) ## Let Jazzer damage queues' files for MINUTES=10, with forged 
 fuzz: MINUTES ?= 10
 fuzz: SEED ?= 1
 
+# One minion JVM at a time; compiled by C1 alone, as each lives for some seconds.
+mutants: $(MUTANTS_CP) ## Run TESTS against mutants of CLASSES (CLASSES="org.mmapqueue.flush.*" TESTS="org.mmapqueue.flush.*Test")
+	java -XX:TieredStopAtLevel=1 @$(MUTANTS_CP) org.pitest.mutationtest.commandline.MutationCoverageReport \
+	    --targetClasses "$(CLASSES)" --targetTests "$(TESTS)" --mutableCodePaths $(CURDIR)/jvm/build/classes/java/main \
+	    --sourceDirs jvm/src/main/java --mutators DEFAULTS --threads 1 --timeoutConst 6000 --outputFormats CSV,XML \
+	    --timestampedReports=false --verbosity NO_SPINNER --reportDir build/mutants \
+	    --jvmArgs "-ea,-Xmx256m,-XX:TieredStopAtLevel=1,-XX:+UseSerialGC,-Djava.util.logging.config.file=jvm/src/test/resources/logging.properties"
+	@awk -F , '{ n[$$6]++ } $$6 == "SURVIVED" || $$6 == "NO_COVERAGE" { sub(/.*\./, "", $$3); print $$2 ":" $$5, $$4, $$3, $$6 } \
+	    END { for (s in n) print n[s], s }' build/mutants/mutations.csv
+mutants: CLASSES ?= org.mmapqueue.segment.*
+mutants: TESTS ?= org.mmapqueue.segment.*Test
+
 spark-kill: $(PACKAGE_READY) $(JAR) ## Kill a streaming pipeline N=100 times and compare what it has written (MASTER=…, SEED=…)
 	$(PY) tests/spark/kill_loop.py $(N) --master "$(MASTER)" $(if $(SEED),--seed $(SEED))
 spark-kill: N ?= 100
@@ -247,6 +260,10 @@ $(TEST_CP): $(JVM_BUILD) $(JVM_MAIN) $(JVM_TEST) | $(JAR)
 
 $(FUZZ_CP): $(TEST_CP)
 	$(GRADLE) :mmapqueue:fuzzClasspath
+	@touch $@
+
+$(MUTANTS_CP): $(TEST_CP)
+	$(GRADLE) :mmapqueue:mutantsClasspath
 	@touch $@
 
 $(JMH_CP): $(JVM_BUILD) $(JVM_MAIN) $(JMH_MAIN) | $(JAR)

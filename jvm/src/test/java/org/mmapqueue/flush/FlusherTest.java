@@ -148,6 +148,44 @@ class FlusherTest {
     }
 
     @Test
+    void whatWasForcedOfACursorThatIsMovedBackDoesNotCountAnyMore() {
+        meta.writing(1000);
+        meta.committed(900);
+        named.committed(900);
+        flusher.flush();
+        flusher.durableAtMost(950);
+        assertEquals(900, flusher.durableCommitted());
+        flusher.durableAtMost(400);
+        assertEquals(400, flusher.durableCommitted());
+        flusher.flush();
+        assertEquals(900, flusher.durableCommitted());
+    }
+
+    /** The disk knows it before the caller overwrites it; a position that was given up is not retained again. */
+    @Test
+    void whatIsGivenUpIsForcedBeforeItIsOverwritten() throws InterruptedException {
+        flusher.giveUpBefore(3 * SIZE);
+        assertCalls("meta");
+        assertEquals(3 * SIZE, meta.intact());
+        flusher.giveUpBefore(2 * SIZE);
+        assertEquals(3 * SIZE, meta.intact());
+        calls.clear();
+        memory.fails = new IOException("injected");
+        assertThrows(PoisonedException.class, () -> flusher.giveUpBefore(4 * SIZE));
+        memory.fails = null;
+        calls.clear();
+        assertThrows(PoisonedException.class, () -> flusher.giveUpBefore(5 * SIZE));
+        assertCalls();
+        assertEquals(4 * SIZE, meta.intact());
+        // No lock is left behind by any of them.
+        Thread other = new Thread(() -> flusher.durableAtMost(0));
+        other.start();
+        other.join(30_000);
+        assertEquals(0, flusher.durableCommitted());
+        assertEquals(Thread.State.TERMINATED, other.getState());
+    }
+
+    @Test
     void acksAreForcedAloneWhereTheRecordsAreOnTheDisk() {
         meta.writing(5 * SIZE + 100);
         flusher.flush();

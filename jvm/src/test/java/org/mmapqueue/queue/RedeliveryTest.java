@@ -117,6 +117,27 @@ class RedeliveryTest {
         assertEquals(2, window.attempts(0));
     }
 
+    @Test
+    void afterAResetNothingOfBeforeIsLeft() {
+        Redelivery redelivery = redelivery(6400);
+        pop(redelivery);
+        pop(redelivery);
+        redelivery.giveBack(1, 100);
+        now += 3000;
+        redelivery.reset();
+        window.reset(0);
+        assertEquals(NEVER, redelivery.quietMillis());
+        pop(redelivery);
+        pop(redelivery);
+        redelivery.giveBack(1, 5000);
+        now += 3500; // the lease and the delay of before have ended
+        redelivery.expire();
+        assertEquals(Window.OUT, window.state(0));
+        assertEquals(-1, redelivery.due());
+        now += 1500;
+        assertEquals(1, redelivery.due());
+    }
+
     /** Up to a 64th of the timeout later: records that were popped at about the same time are one run. */
     @Test
     void aTimeoutEndsNotBeforeItsTimeAndNotMuchLater() {

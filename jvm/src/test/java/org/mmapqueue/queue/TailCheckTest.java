@@ -13,6 +13,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.util.Arrays;
+import java.util.List;
 import java.util.SplittableRandom;
 
 import org.junit.jupiter.api.Test;
@@ -21,6 +23,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.segment.SegmentHeader;
 
 /** What stands behind the end of a queue that was closed. */
 class TailCheckTest {
@@ -68,6 +71,49 @@ class TailCheckTest {
                 assertArrayEquals(Payload.of(i, LENGTH), queue.pop().data());
                 assertNull(queue.poll(), "nothing is taken for a record");
             }
+        }
+    }
+
+    /** It has a record's header; that it was stored at this place is what its checksum denies. */
+    @Test
+    void isWipedWhenItIsARecordOfAnotherPlace() throws IOException {
+        int end;
+        try (MmapQueue queue = open()) {
+            push(queue, 0, 5);
+            end = (int) queue.stats().writingPosition();
+        }
+        int first = SegmentHeader.LENGTH;
+        write(end, Arrays.copyOfRange(Files.readAllBytes(temp.resolve("0_segment.dat")), first, (end + first) / 2));
+        try (MmapQueue queue = open()) {
+            assertEquals(5, queue.endOffset());
+            push(queue, 5, 6);
+            Payload.assertMessages(0, List.of(Payload.of(0, LENGTH), Payload.of(1, LENGTH), Payload.of(2, LENGTH),
+                    Payload.of(3, LENGTH), Payload.of(4, LENGTH), Payload.of(5, LENGTH)), Payload.drain(queue));
+        }
+    }
+
+    /** Else the next loss of power would bring it back, behind records of the same epoch. */
+    @Test
+    void isWipedOnTheDiskToo() throws IOException {
+        Path directory = temp.resolve("queue");
+        QueueConfig config = QueueConfig.builder(directory).segmentSize(SEGMENT).queueCapacitySegments(16)
+                .maxInMemSegments(6).flushPeriodMillis(600_000).build();
+        PowerLossStorage disk = new PowerLossStorage();
+        QueueCore core = QueueCore.open(config, disk);
+        core.writer().push(Payload.of(0, LENGTH), 0, LENGTH);
+        int end = (int) core.stats().writingPosition();
+        core.close();
+        byte[] noise = new byte[SEGMENT - end];
+        new SplittableRandom(1).nextBytes(noise);
+        Directories.overwrite(directory.resolve("0_segment.dat"), end, noise);
+        disk.adopt(directory);
+        core = QueueCore.open(config, disk);
+        try {
+            Path lost = disk.lose(directory, temp.resolve("lost"), new SplittableRandom(1), 0);
+            byte[] left = Files.readAllBytes(lost.resolve("0_segment.dat"));
+            assertArrayEquals(new byte[SEGMENT - end], Arrays.copyOfRange(left, end, SEGMENT));
+        } finally {
+            core.close();
         }
     }
 
