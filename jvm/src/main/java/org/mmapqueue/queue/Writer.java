@@ -36,6 +36,7 @@ final class Writer implements Closeable {
     private final Housekeeper housekeeper;
     private final Appender appender;
     private final Producers producers;
+    private final Producers.Host pagesHost = new PagesHost();
     private final Signal arrived;
     private final Signal freed;
     private volatile long flushAt;
@@ -98,6 +99,23 @@ final class Writer implements Closeable {
         @Override
         public void entered(long segmentId) {
             housekeeper.entered(segmentId);
+        }
+    }
+
+    private final class PagesHost implements Producers.Host {
+        @Override
+        public void retire(ProducerPage page) {
+            appender.retire(page);
+        }
+
+        @Override
+        public void exclusively(Flusher.Forcing work) throws IOException {
+            flusher.exclusively(work);
+        }
+
+        @Override
+        public void flush() {
+            flusher.flush();
         }
     }
 
@@ -171,7 +189,7 @@ final class Writer implements Closeable {
 
     private ProducerPage page(String producer) {
         try {
-            return producers.page(producer);
+            return producers.page(producer, pagesHost);
         } catch (IOException e) {
             throw new MmapQueueException("the page of producer " + producer + " in " + directory
                     + " could not be made, nothing was stored: " + e, e);
@@ -188,7 +206,12 @@ final class Writer implements Closeable {
     /** The sequence that a producer has pushed last. */
     OptionalLong lastSequence(String producer) {
         checkProducers();
-        return producers.last(producer);
+        try {
+            return producers.last(producer, pagesHost);
+        } catch (IOException e) {
+            throw new MmapQueueException("the page of producer " + producer + " in " + directory
+                    + " could not be read: " + e, e);
+        }
     }
 
     /** The producers' names, in alphabetical order. */
@@ -200,7 +223,7 @@ final class Writer implements Closeable {
     void forgetProducer(String producer) {
         checkProducers();
         try {
-            producers.forget(producer, appender::retire, flusher::exclusively);
+            producers.forget(producer, pagesHost);
         } catch (IOException e) {
             throw new MmapQueueException("producer " + producer + " of " + directory + " could not be forgotten: " + e,
                     e);
