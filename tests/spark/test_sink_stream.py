@@ -54,6 +54,22 @@ def undo_last_commit(checkpoint: Path) -> int:
     return int(last.name)
 
 
+def test_epochs_of_a_thousand_dead_checkpoints(
+    source: Callable[[int, int], DataFrame], run: Run, spark: SparkSession, queue_dir: Path, tmp_path: Path
+) -> None:
+    with mmapqueue.Queue(spark, queue_dir, **SMALL) as queue:
+        for query in range(1000):
+            queue.push_once(f"spark-{query}", 0, [])
+    run(source(0, 10))
+    run(source(10, 20))
+    undo_last_commit(tmp_path / "checkpoint")
+    run(source(20, 30))
+    assert records(spark, queue_dir) == numbers(0, 30)
+    with mmapqueue.Queue(spark, queue_dir) as queue:
+        assert len(queue.producers()) == 1001
+        assert all(queue.last_sequence(f"spark-{query}") == 0 for query in range(1000))
+
+
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("sync", [False, True])
 def test_an_epoch_that_is_run_again_goes_in_once(

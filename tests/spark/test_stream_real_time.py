@@ -1,6 +1,7 @@
 """Real-time mode, where Spark has it: records are handed on while a batch runs."""
 
 from collections.abc import Callable
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +13,24 @@ from conftest import eventually
 pyspark = pytest.importorskip("pyspark")
 
 from pyspark.sql import SparkSession  # noqa: E402
+from pyspark.sql import functions as sf  # noqa: E402
 from pyspark.sql.streaming.query import StreamingQuery  # noqa: E402
 
-from .conftest import SMALL, Fill  # noqa: E402
+from .conftest import SMALL, Fill, QueryFailed  # noqa: E402
 from .streams import SECONDS, Streams  # noqa: E402
 
 #: Spark refuses shorter batches than this in its default configuration.
 SHORTEST = "5 seconds"
 
-pytestmark = pytest.mark.skipif(
-    tuple(map(int, pyspark.__version__.split(".")[:2])) < (4, 1), reason="real-time mode begins with Spark 4.1"
-)
+HAS_REAL_TIME = tuple(map(int, pyspark.__version__.split(".")[:2])) >= (4, 1)
+needs_real_time = pytest.mark.skipif(not HAS_REAL_TIME, reason="real-time mode begins with Spark 4.1")
+
+
+@pytest.mark.skipif(HAS_REAL_TIME, reason="for older versions of Spark")
+def test_before_it_began(spark: SparkSession, streams: Streams, fill: Fill, tmp_path: Path) -> None:
+    fill(1)
+    with pytest.raises(NotImplementedError, match=r"real-time mode begins with Spark 4\.1"):
+        start(spark, streams, tmp_path / "out", SHORTEST)
 
 
 def start(spark: SparkSession, streams: Streams, out: Path, batch: str, **options: Any) -> StreamingQuery:
@@ -31,10 +39,7 @@ def start(spark: SparkSession, streams: Streams, out: Path, batch: str, **option
             file.write(f"{row.partition} {row.offset} {bytes(row.value).decode()} {row.timestamp is not None}\n")
 
     frame = spark.readStream.format("mmapqueue").options(**options).load(str(streams.queue_dir))
-    writer = frame.writeStream.foreach(keep).outputMode("update")
-    # PySpark has a word for it since 4.2.
-    trigger = spark._jvm.org.apache.spark.sql.streaming.Trigger.RealTime(batch)
-    writer._jwrite = writer._jwrite.trigger(trigger)
+    writer = mmapqueue.real_time(frame.writeStream.foreach(keep).outputMode("update"), batch)
     return writer.option("checkpointLocation", str(streams.checkpoint)).start()
 
 
@@ -57,6 +62,7 @@ def streams(spark: SparkSession, queue_dir: Path, tmp_path: Path) -> Streams:
     return Streams(spark, queue_dir, tmp_path / "checkpoint")
 
 
+@needs_real_time
 def test_records_do_not_wait_for_the_batch_to_end(
     spark: SparkSession, streams: Streams, fill: Fill, tmp_path: Path
 ) -> None:
@@ -76,6 +82,7 @@ def test_records_do_not_wait_for_the_batch_to_end(
             query.stop()
 
 
+@needs_real_time
 def test_a_restart_goes_on_behind_the_last_batch(
     spark: SparkSession, streams: Streams, fill: Fill, tmp_path: Path
 ) -> None:
@@ -112,6 +119,7 @@ def semaphore(spark: SparkSession, path: Path) -> Any:
         queue.close()
 
 
+@needs_real_time
 def test_a_task_takes_its_turn_with_others(spark: SparkSession, streams: Streams, fill: Fill, tmp_path: Path) -> None:
     out = tmp_path / "out"
     with mmapqueue.Queue(spark, streams.queue_dir, **{**SMALL, "max_in_mem_segments": 6}):
@@ -128,3 +136,47 @@ def test_a_task_takes_its_turn_with_others(spark: SparkSession, streams: Streams
         finally:
             query.stop()
     assert kept(out) == expected(records)
+
+
+@needs_real_time
+def test_from_python(spark: SparkSession, streams: Streams, fill: Fill, tmp_path: Path) -> None:
+    """What docs/SPARK.md says: projections and filters, to an object."""
+    fill(10)
+    frame = spark.readStream.format("mmapqueue").load(str(streams.queue_dir))
+    rows = frame.where("offset >= 5").select(sf.concat(sf.col("value").cast("string"), sf.lit("!")).alias("value"))
+    out = tmp_path / "out"
+
+    class Keep:
+        def process(self, row: Any) -> None:
+            with out.open("a") as file:
+                file.write(f"{row.value}\n")
+
+    writer = mmapqueue.real_time(rows.writeStream.foreach(Keep()).outputMode("update"), timedelta(seconds=5))
+    query = writer.option("checkpointLocation", str(streams.checkpoint)).start()
+    try:
+        await_count(query, lambda: len(kept(out)), 5)
+    finally:
+        query.stop()
+    assert kept(out) == [f"record {i}!" for i in range(5, 10)]
+
+
+@needs_real_time
+@pytest.mark.parametrize("sink", ["foreachBatch", "memory", "mmapqueue"])
+def test_sinks_that_spark_refuses(spark: SparkSession, streams: Streams, fill: Fill, tmp_path: Path, sink: str) -> None:
+    fill(1)
+    rows = spark.readStream.format("mmapqueue").load(str(streams.queue_dir)).select("value")
+    writer = rows.writeStream.queryName(f"refused_{sink}").outputMode("update")
+    writer = writer.foreachBatch(streams.batches) if sink == "foreachBatch" else writer.format(sink)
+    writer = writer.option("path", str(tmp_path / "sink")) if sink == "mmapqueue" else writer
+    writer = mmapqueue.real_time(writer, SHORTEST).option("checkpointLocation", str(streams.checkpoint))
+    with pytest.raises(QueryFailed, match="not in the sink allowlist"):
+        streams.end(writer.start())
+
+
+@needs_real_time
+@pytest.mark.parametrize("name", ["maxOffsetsPerTrigger", "minPartitions"])
+def test_options_without_effect(spark: SparkSession, streams: Streams, fill: Fill, tmp_path: Path, name: str) -> None:
+    fill(1)
+    query = start(spark, streams, tmp_path / "out", SHORTEST, **{name: 2})
+    with pytest.raises(QueryFailed, match=f"option {name} has no effect on a read in real-time mode"):
+        streams.end(query)

@@ -61,7 +61,7 @@ from mmapqueue._errors import (
     TooLarge,
     UnackedLimit,
 )
-from mmapqueue._frames import Offsets, read, read_stream, write, write_stream
+from mmapqueue._frames import Offsets, read, read_stream, real_time, write, write_stream
 from mmapqueue._jars import configure, jar_path
 from mmapqueue._message import Message, Origin
 from mmapqueue._queue import Queue
@@ -106,6 +106,7 @@ __all__ = [
     "jar_path",
     "read",
     "read_stream",
+    "real_time",
     "repair",
     "verify",
     "write",

@@ -6,6 +6,7 @@ meaning in full.
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 from collections.abc import Mapping
@@ -181,6 +182,31 @@ def write_stream(
     options["checkpointLocation"] = os.fspath(checkpoint)
     writer: DataStreamWriter = frame.writeStream.format(_FORMAT).options(**_given(options))
     return writer.option("path", _path(path))
+
+
+def real_time(writer: DataStreamWriter, batch: timedelta | str) -> DataStreamWriter:
+    """Sets the trigger of real-time mode: `writer.trigger(realTime=…)`, which PySpark 4.1 has no word for.
+
+    Args:
+        writer: A writer of a stream that is read from a queue, to a sink that Spark allows in real-time mode.
+        batch: How long a batch lasts, "5 minutes" for example; records do not wait for its end.
+
+    Returns:
+        The writer.
+
+    Raises:
+        NotImplementedError: Spark is older than 4.1; or it is 4.1 and the session is one of Spark Connect.
+    """
+    duration = batch if isinstance(batch, str) else f"{batch // timedelta(milliseconds=1)} milliseconds"
+    own: Any = writer  # what follows differs from version to version
+    if "realTime" in inspect.signature(writer.trigger).parameters:
+        own.trigger(realTime=duration)
+        return writer
+    trigger: Any = own._spark._jvm.org.apache.spark.sql.streaming.Trigger if hasattr(own, "_jwrite") else None
+    if not hasattr(trigger, "RealTime"):
+        raise NotImplementedError("real-time mode begins with Spark 4.1, and over Spark Connect later")
+    own._jwrite = own._jwrite.trigger(trigger.RealTime(duration))
+    return writer
 
 
 def _writer(frame: DataFrame, path: str | os.PathLike[str], options: Mapping[str, object]) -> DataFrameWriter:

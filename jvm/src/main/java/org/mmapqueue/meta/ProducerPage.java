@@ -199,6 +199,22 @@ public final class ProducerPage implements Closeable {
         return null;
     }
 
+    /** The offset after the newest batch; 0 when there is none. Any thread. */
+    public synchronized long newestEnd() {
+        long end = 0;
+        for (int slot = 0; slot < SLOTS; slot++) {
+            if (sequences[slot] != NONE && sequences[slot] == newest) {
+                end = ends[slot];
+            }
+        }
+        return end;
+    }
+
+    /** Whether all that the page holds is on the disk with its batches, and no batch is being stored. Any thread. */
+    public synchronized boolean isIdle() {
+        return pending < 0 && forcing == NONE && newest == durable;
+    }
+
     // ---- for whoever holds the claim to the log's end
 
     /**

@@ -37,6 +37,7 @@ final class Writer implements Closeable {
     private final Housekeeper housekeeper;
     private final Appender appender;
     private final Producers producers;
+    private final Producers.Host pagesHost = new PagesHost();
     private final Signal arrived;
     private final Signal freed;
     private volatile long flushAt;
@@ -99,6 +100,23 @@ final class Writer implements Closeable {
         @Override
         public void entered(long segmentId) {
             housekeeper.entered(segmentId);
+        }
+    }
+
+    private final class PagesHost implements Producers.Host {
+        @Override
+        public void retire(ProducerPage page) {
+            appender.retire(page);
+        }
+
+        @Override
+        public void exclusively(Flusher.Forcing work) throws IOException {
+            flusher.exclusively(work);
+        }
+
+        @Override
+        public void flush() {
+            flusher.flush();
         }
     }
 
@@ -178,7 +196,7 @@ final class Writer implements Closeable {
 
     private ProducerPage page(String producer) {
         try {
-            return producers.page(producer);
+            return producers.page(producer, pagesHost);
         } catch (IOException e) {
             throw new MmapQueueException("the page of producer " + producer + " in " + directory
                     + " could not be made, nothing was stored: " + e, e);
@@ -195,13 +213,26 @@ final class Writer implements Closeable {
     /** The sequence that a producer has pushed last. */
     OptionalLong lastSequence(String producer) {
         checkProducers();
-        return producers.last(producer);
+        try {
+            return producers.last(producer, pagesHost);
+        } catch (IOException e) {
+            throw pageNotRead(producer, e);
+        }
     }
 
     /** The digest that was pushed with a sequence, if it is still remembered. */
     Optional<BatchDigest> digest(String producer, long sequence) {
         checkProducers();
-        return producers.digest(producer, sequence);
+        try {
+            return producers.digest(producer, sequence, pagesHost);
+        } catch (IOException e) {
+            throw pageNotRead(producer, e);
+        }
+    }
+
+    private MmapQueueException pageNotRead(String producer, IOException cause) {
+        return new MmapQueueException("the page of producer " + producer + " in " + directory + " could not be read: "
+                + cause, cause);
     }
 
     /** The producers' names, in alphabetical order. */
@@ -213,7 +244,7 @@ final class Writer implements Closeable {
     void forgetProducer(String producer) {
         checkProducers();
         try {
-            producers.forget(producer, appender::retire, flusher::exclusively);
+            producers.forget(producer, pagesHost);
         } catch (IOException e) {
             throw new MmapQueueException("producer " + producer + " of " + directory + " could not be forgotten: " + e,
                     e);
