@@ -207,7 +207,7 @@ def public_callables() -> Iterator[Any]:
 
 def test_type_hints_can_be_had() -> None:
     hints = typing.get_type_hints(mmapqueue.Queue.__init__)
-    assert {"spark", "path", "consumer", "configuration", "return"} <= set(hints)
+    assert {"spark", "path", "consumer", "lock_timeout", "configuration", "return"} <= set(hints)
     for each in public_callables():
         if not isinstance(each, property):
             typing.get_type_hints(each)

@@ -8,15 +8,20 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from typing import Any, TypeAlias
 
 from mmapqueue._configuration import Configuration, check_keys
+from mmapqueue._errors import JarNotFound
 from mmapqueue._hints import DataFrame, DataFrameWriter, DataStreamWriter, SparkSession, Unpack
+from mmapqueue._jars import how_to_add
 from mmapqueue._paths import absolute
 
 _FORMAT = "mmapqueue"
+#: What Spark says about a format that it does not know.
+_UNKNOWN_SOURCE = "Failed to find the data source"
 _NAIVE = "a time without a time zone does not say when: give it one, such as datetime.now(timezone.utc)"
 
 Offsets: TypeAlias = str | int | Mapping[int, int]
@@ -54,6 +59,7 @@ def read(
         A DataFrame that reads when an action asks for it. Spark's own errors come from that action.
 
     Raises:
+        JarNotFound: Spark does not have the jar. Over Connect Spark's own error says so, later.
         ValueError: A time has no time zone.
     """
     options = {
@@ -66,7 +72,8 @@ def read(
         "maxPartitionBytes": max_partition_bytes,
         "failOnDataLoss": fail_on_data_loss,
     }
-    return spark.read.format(_FORMAT).options(**_given(options)).load(_path(path))
+    with _needing_the_jar():
+        return spark.read.format(_FORMAT).options(**_given(options)).load(_path(path))
 
 
 def read_stream(
@@ -107,6 +114,7 @@ def read_stream(
         A streaming DataFrame: value, partition, offset, timestamp.
 
     Raises:
+        JarNotFound: Spark does not have the jar. Over Connect Spark's own error says so, later.
         ValueError: A time has no time zone.
     """
     options = {
@@ -121,7 +129,8 @@ def read_stream(
         "maxPartitionBytes": max_partition_bytes,
         "failOnDataLoss": fail_on_data_loss,
     }
-    return spark.readStream.format(_FORMAT).options(**_given(options)).load(_path(path))
+    with _needing_the_jar():
+        return spark.readStream.format(_FORMAT).options(**_given(options)).load(_path(path))
 
 
 def write(
@@ -145,8 +154,13 @@ def write(
             power.
         push_timeout: How long to wait for room.
         **configuration: Of a queue that is made, or opened to be written; see Configuration.
+
+    Raises:
+        JarNotFound: Spark does not have the jar.
+        ConfigError: There is no such key.
     """
-    _writer(frame, path, _sink(partitions, key, sync, push_timeout, configuration)).save()
+    with _needing_the_jar():
+        _writer(frame, path, _sink(partitions, key, sync, push_timeout, configuration)).save()
 
 
 def write_stream(
@@ -181,6 +195,18 @@ def write_stream(
     options["checkpointLocation"] = os.fspath(checkpoint)
     writer: DataStreamWriter = frame.writeStream.format(_FORMAT).options(**_given(options))
     return writer.option("path", _path(path))
+
+
+@contextmanager
+def _needing_the_jar() -> Iterator[None]:
+    """Says what to do when Spark does not know the data source."""
+    try:
+        yield
+    except Exception as error:
+        text = str(error)
+        if _UNKNOWN_SOURCE in text and f": {_FORMAT}" in text:
+            raise JarNotFound(f"Spark does not have the jar of mmapqueue; {how_to_add()}") from None
+        raise
 
 
 def _writer(frame: DataFrame, path: str | os.PathLike[str], options: Mapping[str, object]) -> DataFrameWriter:
