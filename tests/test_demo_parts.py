@@ -317,8 +317,9 @@ def test_the_agent_holds_where_it_is_told(tmp_path: Path) -> None:
     arguments = ["--queue", str(tmp_path / "queue"), "--state", str(tmp_path / "state"), "--hold", "40", str(log)]
     options = agent.parse_arguments(arguments)
     stop = threading.Event()
+    follower = tail(log)
     with mmapqueue.Queue(None, options.queue) as queue:
-        running = threading.Thread(target=agent.follow, args=(queue, [tail(log)], options, stop))
+        running = threading.Thread(target=agent.follow, args=(queue, [follower], options, stop))
         running.start()
         assert eventually(lambda: queue.end_offset() == 40)
         # It has asked for more many times by then.
@@ -326,6 +327,7 @@ def test_the_agent_holds_where_it_is_told(tmp_path: Path) -> None:
         assert queue.end_offset() == 40
         stop.set()
         running.join(20)
+    follower.close()
     assert agent.load_state(options.state)[str(log)].line == 40
 
 
