@@ -118,6 +118,16 @@ def is_running(pid: int) -> bool:
     return any(state not in "ZX" for state in states)
 
 
+def children(pid: int) -> list[int]:
+    """The processes that a process has started and that are running."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            if int(entry.read_text(errors="replace").rpartition(")")[2].split()[1]) == pid:
+                found.append(int(entry.parent.name))
+    return [child for child in found if is_running(child)]
+
+
 def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> bool:
     """Whether something comes true in time."""
     deadline = time.monotonic() + seconds

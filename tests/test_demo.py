@@ -157,6 +157,11 @@ def test_nothing_is_lost_when_both_are_killed(
     assert outcome["redelivered"] > 0, "the job was not killed with records in hand"
     events = [event["event"] for event in shared.read_status(out / "events.jsonl")]
     assert sorted(events) == ["agent back", "agent killed", "job back", "job killed"]
+    agent_status = shared.read_status(out / "agent.jsonl")
+    again = max(number for number, entry in enumerate(agent_status) if entry["event"] == "ready")
+    first = [entry["end"] for entry in agent_status[:again] if entry["event"] == "pushed"]
+    assert max(first) < lines, "the agent was killed when it had pushed all"
+    assert "Spark is starting" in run.stdout
     assert (out / "depth.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import io
 import sys
 import threading
 import time
@@ -10,6 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
+from rich.progress import Progress
+
+from conftest import eventually
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "examples" / "log_pipeline"))
 
@@ -19,6 +25,7 @@ import demo
 import inputs
 import mmapqueue
 import plot
+import services
 import shared
 
 # The record
@@ -302,3 +309,68 @@ def test_the_depth_follows_pushes_and_acks() -> None:
     ]
     acks: list[dict[str, Any]] = [{"time": 2, "event": "popped", "last": 3}, {"time": 3, "event": "acked", "last": 3}]
     assert plot.depth_over_time(pushes, acks) == [(1, 10), (3, 6), (4, 8)]
+
+
+def test_the_agent_holds_where_it_is_told(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_bytes(b"".join(b"%d\n" % number for number in range(100)))
+    arguments = ["--queue", str(tmp_path / "queue"), "--state", str(tmp_path / "state"), "--hold", "40", str(log)]
+    options = agent.parse_arguments(arguments)
+    stop = threading.Event()
+    follower = tail(log)
+    with mmapqueue.Queue(None, options.queue) as queue:
+        running = threading.Thread(target=agent.follow, args=(queue, [follower], options, stop))
+        running.start()
+        assert eventually(lambda: queue.end_offset() == 40)
+        # It has asked for more many times by then.
+        time.sleep(0.5)
+        assert queue.end_offset() == 40
+        stop.set()
+        running.join(20)
+    follower.close()
+    assert agent.load_state(options.state)[str(log)].line == 40
+
+
+def a_run(out: Path, timeout: float) -> demo.Run:
+    (out / "logs").mkdir()
+    options = argparse.Namespace(seconds=1, capacity="1m", timeout=timeout)
+    return demo.Run(out, 10, services.job(out), options, Progress(disable=True))
+
+
+def test_a_run_ends_when_nothing_moves(tmp_path: Path) -> None:
+    run = a_run(tmp_path, 0.3)
+    shared.append_status(tmp_path / "agent.jsonl", event="pushed", end=7)
+    with pytest.raises(services.ServiceError, match=r"nothing has moved for 0.3 s .* pushed 7 of 10 lines, .* done 0"):
+        run.watch(lambda: False)
+
+
+def test_a_run_goes_on_while_anything_moves(tmp_path: Path) -> None:
+    run = a_run(tmp_path, 2)
+    until = time.monotonic() + 4
+
+    def work() -> bool:
+        shared.append_status(tmp_path / "agent.jsonl", event="pushed", end=run.end() + 1)
+        return time.monotonic() > until
+
+    run.watch(work)
+    # Nothing need move while a killed process is left away.
+    run.wait(3)
+
+
+@pytest.mark.parametrize("lines", [1, 2, 3, 10, 1000])
+def test_the_agent_is_held_before_the_end_and_past_the_middle(tmp_path: Path, lines: int) -> None:
+    options = argparse.Namespace(seconds=1, capacity="1m", timeout=1)
+    run = demo.Run(tmp_path, lines, services.job(tmp_path), options, Progress(disable=True))
+    assert lines // 2 < run.hold <= lines
+    assert run.hold < lines or lines < 3
+
+
+def test_a_failure_names_the_logs(tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    for name in ("agent-1.log", "job-1.log"):
+        (tmp_path / "logs" / name).write_text("said")
+    said = io.StringIO()
+    assert demo.failed(tmp_path, services.ServiceError("it has failed"), Console(file=said)) == 1
+    assert "it has failed" in said.getvalue()
+    for name in ("agent-1.log", "job-1.log"):
+        assert str(tmp_path / "logs" / name) in said.getvalue()

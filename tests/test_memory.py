@@ -1,6 +1,7 @@
 """The memory that records go through."""
 
 import os
+import signal
 import stat
 import warnings
 from pathlib import Path
@@ -8,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import mmapqueue
-from conftest import SMALL, Open, data
+from conftest import SMALL, Open, Script, data, eventually
 from mmapqueue import _memory, _stages
 
 RECORDS = [bytes([i % 256]) * (i * 31 % 1000) for i in range(3000)]
@@ -28,14 +29,67 @@ def use(queue: mmapqueue.Queue) -> None:
     assert data(queue) == RECORDS[700:] + RECORDS[:2000]
 
 
+@pytest.fixture
+def with_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in another container than the JVM's, where files must have names."""
+    monkeypatch.setattr(_memory.Allocator, "_map_anonymous", lambda *_: None)
+
+
+def test_no_file_has_a_name(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_memory.tempfile, "mkstemp", lambda **_: pytest.fail("a file with a name"))
+    use(open_queue(max_event_size="1m"))
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_kill_leaves_no_file(script: Script, shared: bool) -> None:
+    def left() -> set[Path]:
+        return {
+            *Path("/dev/shm").glob(".mmapqueue-stage-*"),
+            *script.directory.rglob(".mmapqueue-stage-*"),
+        }
+
+    before = left()
+    process = script.start(
+        f"""
+        import os, signal, sys
+        import mmapqueue
+        from mmapqueue import _memory
+        if not {shared}:
+            _memory._LEAST_SHARED = 1 << 60
+        # Killed when the memory is there and the JVM is about to map it.
+        _memory.secrets.token_bytes = lambda size: os.kill(os.getpid(), signal.SIGKILL)
+        with mmapqueue.Queue(None, sys.argv[1]) as queue:
+            queue.push(b"x")
+        """,
+        script.directory / "queue",
+    )
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    # Those of other programs are gone in a moment.
+    assert eventually(lambda: left() <= before)
+
+
+@pytest.mark.usefixtures("with_names")
+def test_what_others_have_left_is_swept(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_memory, "_LEAST_SHARED", 1 << 60)
+    queue = open_queue()
+    old, new = (Path(queue.path) / f".mmapqueue-stage-{name}" for name in ("old", "new"))
+    for file in (old, new):
+        file.write_bytes(b"left")
+    os.utime(old, (1, 1))
+    queue.push(b"x")
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+@pytest.mark.usefixtures("with_names")
 def test_nothing_is_left_of_the_files(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     seen = []
     unlink = Path.unlink
 
-    def look_and_unlink(path: Path) -> None:
+    def look_and_unlink(path: Path, missing_ok: bool = False) -> None:
         found = path.stat()
         seen.append((path.parent, stat.S_IMODE(found.st_mode), found.st_blocks * 512 >= found.st_size))
-        unlink(path)
+        unlink(path, missing_ok)
 
     monkeypatch.setattr(Path, "unlink", look_and_unlink)
     monkeypatch.setattr(_memory, "_is_roomy", lambda _: True)
@@ -45,6 +99,7 @@ def test_nothing_is_left_of_the_files(open_queue: Open, monkeypatch: pytest.Monk
     assert not list(Path("/dev/shm").glob(".mmapqueue*"))
 
 
+@pytest.mark.usefixtures("with_names")
 def test_a_small_shared_memory_is_left_to_others(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     places = []
     make = _memory.tempfile.mkstemp
@@ -57,7 +112,7 @@ def test_a_small_shared_memory_is_left_to_others(open_queue: Open, monkeypatch: 
 
 
 def test_without_any_it_works_all_the_same_and_warns_once(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_memory.Allocator, "_map_in", lambda *_: None)
+    monkeypatch.setattr(_memory.Allocator, "_map", lambda *_: None)
     queue = open_queue(max_event_size="1m")
     with pytest.warns(RuntimeWarning, match="many times slower") as caught:
         use(queue)
@@ -69,6 +124,7 @@ def test_without_any_it_works_all_the_same_and_warns_once(open_queue: Open, monk
 
 
 @pytest.mark.parametrize("failing", ["mkstemp", "_reserve"])
+@pytest.mark.usefixtures("with_names")
 def test_a_place_that_fails_is_no_error(open_queue: Open, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
     def fail(*_: object, **__: object) -> None:
         raise OSError("no space left")
@@ -104,13 +160,14 @@ def test_another_file_of_the_same_name_is_noticed(open_queue: Open, tmp_path: Pa
     assert file.stat().st_size == 65536
 
 
+@pytest.mark.usefixtures("with_names")
 def test_close_gives_the_memory_back(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     files: list[int] = []
     unlink = Path.unlink
 
-    def keep_and_unlink(path: Path) -> None:
+    def keep_and_unlink(path: Path, missing_ok: bool = False) -> None:
         files.append(os.open(path, os.O_RDONLY))
-        unlink(path)
+        unlink(path, missing_ok)
 
     monkeypatch.setattr(Path, "unlink", keep_and_unlink)
     queue = open_queue(max_event_size="1m")

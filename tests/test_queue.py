@@ -380,3 +380,27 @@ def test_the_directory_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         assert queue.path == str(tmp_path / "satellite-mmap-queue")
         queue.push(b"here")
     assert (tmp_path / "satellite-mmap-queue" / "meta.dat").exists()
+
+
+def test_sync_returns_when_the_record_is_durable(open_queue: Open) -> None:
+    # Nothing is flushed by itself.
+    never = 2**31 - 1
+    queue = open_queue(flush_period=never, flush_ceiling_num=never, max_event_size="1m")
+
+    def is_durable() -> bool:
+        stats = queue.stats()
+        return stats.watermark_position == stats.writing_position
+
+    # One that fits into a stage, and one that goes through it in parts.
+    for record in (b"x", b"x" * 300_000):
+        queue.push(record)
+        assert not is_durable()
+        queue.push(record, sync=True)
+        assert is_durable()
+    for sequence, sync in enumerate((False, True)):
+        queue.push_once("producer", sequence, [b"x", b"y"], sync=sync)
+        assert is_durable() is sync
+    queue.push_many([b"x"] * 10)
+    assert not is_durable()
+    queue.flush()
+    assert is_durable()

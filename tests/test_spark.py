@@ -229,3 +229,28 @@ def test_wait_in_the_driver_is_short(queue: mmapqueue.Queue) -> None:
     with pytest.raises(mmapqueue.Empty):
         queue.pop(timeout=0.5)
     assert 0.5 <= time.monotonic() - start < 10
+
+
+def test_data_frames_without_the_jar(script: Script) -> None:
+    process = script.start(
+        """
+        import sys
+        import mmapqueue
+        from pyspark.sql import SparkSession
+        spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+        frame = spark.createDataFrame([(b"x",)], "value binary")
+        for call in (
+            lambda: mmapqueue.read(spark, sys.argv[1]),
+            lambda: mmapqueue.read_stream(spark, sys.argv[1]),
+            lambda: mmapqueue.write(frame, sys.argv[1]),
+        ):
+            try:
+                call()
+            except mmapqueue.JarNotFound as error:
+                print("mmapqueue.configure(SparkSession.builder)" in str(error))
+        spark.stop()
+        """,
+        script.directory / "queue",
+    )
+    out, err = process.communicate(timeout=120)
+    assert out.split() == ["True", "True", "True"], err

@@ -153,6 +153,23 @@ def test_other_errors_of_daemon_threads_are_told_as_ever(script: Script) -> None
     assert "LookupError: of the thread itself" in err
 
 
+@pytest.mark.parametrize("locale", ["C", "POSIX", "xx_XX.nonsense"])
+def test_paths_are_utf_8_whatever_the_locale_is(script: Script, locale: str) -> None:
+    script.run(
+        """
+        import os, sys
+        import mmapqueue
+        with mmapqueue.Queue(None, sys.argv[1] + "/gr\u00f6\u00dfe \u65e5\u672c") as queue:
+            queue.consumer("one").close()
+            queue.push(b"x")
+        """,
+        script.directory / "queues",
+        LC_ALL=locale,
+        PYTHONUTF8="1",
+    )
+    assert [path.name for path in (script.directory / "queues").iterdir()] == ["größe 日本"]
+
+
 def test_a_collected_queue_is_closed(tmp_path: Path) -> None:
     queue = mmapqueue.Queue(None, tmp_path, **SMALL)
     queue.push(b"one")

@@ -25,3 +25,19 @@ def test_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
             test.globs["spark"].stop()
     assert found.failed == 0
     assert found.attempted > 40
+
+
+def test_a_directory_has_one_capacity_in_all_documents() -> None:
+    root = TUTORIAL.parents[1]
+    texts = [
+        root / "README.md",
+        root / "python" / "README.md",
+        *root.glob("docs/*.md"),
+        *root.glob("python/src/**/*.py"),
+    ]
+    found: dict[str, dict[str, str]] = {}
+    for text in texts:
+        for opened in re.finditer(r'Queue\(\w+, "([^"]+)", capacity="(\w+)"', text.read_text(encoding="utf-8")):
+            found.setdefault(opened[1], {})[opened[2]] = text.name
+    assert {"events", "tutorial"} <= set(found)
+    assert {directory: places for directory, places in found.items() if len(places) > 1} == {}

@@ -156,7 +156,8 @@ def follow(queue: mmapqueue.Queue, tails: Sequence[Tail], options: argparse.Name
     unsaved = True
     pushed = 0
     while not stop.is_set():
-        lines = next_lines(tails, pace.due())
+        due = pace.due() if options.hold is None else min(pace.due(), options.hold - pushed)
+        lines = next_lines(tails, due)
         if lines:
             if not push_all(queue, lines, stop):
                 return  # part of these lines is not in: the state must not say it is
@@ -194,6 +195,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--save-every", type=float, default=1.0, help="seconds between two notes of that (1)")
     parser.add_argument("--limits", type=Path, help='JSON, {"file": {"size": bytes}}: read so far, no further')
     parser.add_argument("--rate", type=float, default=0, help="lines a second; 0, the default: no bound")
+    parser.add_argument("--hold", type=int, help="push so many records, then wait to be ended (default: no such end)")
     parser.add_argument("--status", type=Path, help="JSON lines to append the progress to")
     options = parser.parse_args(arguments)
     if not options.files and not options.limits:

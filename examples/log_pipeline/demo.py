@@ -4,8 +4,9 @@
     python demo.py --logs /var/log/nginx:/srv/app.log    or LOGS=… in the environment
 
 An agent (agent.py) pushes every line into a queue; a Spark job (job.py) pops, parses, writes Parquet and acks.
-Half way the job is killed with SIGKILL and started again, later the agent. At the end report.py compares what
-came out with the files. The exit status is 0 only if every line is there, byte for byte and in order.
+Half way the job is killed with SIGKILL and started again, later the agent, before it has pushed all. At the end
+report.py compares what came out with the files. The exit status is 0 only if every line is there, byte for byte and
+in order.
 """
 
 from __future__ import annotations
@@ -42,8 +43,13 @@ class Run:
         self.job = job
         self.lines = lines
         self.out = out
-        self._deadline = time.monotonic() + options.timeout
+        # The first agent pushes no more than these, so that it is killed before it is done, however slow Spark is.
+        self.hold = max(lines // 2 + 1, lines * 9 // 10)
+        self._timeout = options.timeout
         self._started = time.monotonic()
+        self._events = 0
+        self._last_state: object = None
+        self._last_change = self._started
         self._progress = progress
         self._pushed = progress.add_task("agent  lines pushed", total=lines)
         self._written = progress.add_task("job    lines done", total=lines)
@@ -54,17 +60,30 @@ class Run:
             for service in (self.agent, self.job):
                 if service.ended() and service not in expected:
                     raise services.ServiceError(f"the {service.name} ended before it was told to")
-            if time.monotonic() > self._deadline:
-                raise services.ServiceError("the demo ran out of time; see --timeout")
-            self._show(self._pushed, self.end())
-            self._show(self._written, self.acked())
+            end, acked = self.end(), self.acked()
+            self._check_progress(end, acked)
+            self._show(self._pushed, end)
+            self._show(self._written, acked)
             time.sleep(0.03)
+
+    def _check_progress(self, end: int, acked: int) -> None:
+        """Raise ServiceError when nothing has moved for too long."""
+        state = end, acked, self.starts(self.job_status()), self.agent.runs, self.job.runs, self._events
+        now = time.monotonic()
+        if state != self._last_state:
+            self._last_state, self._last_change = state, now
+        elif now - self._last_change > self._timeout:
+            raise services.ServiceError(
+                f"nothing has moved for {self._timeout:g} s (see --timeout): the agent has pushed {end} of "
+                f"{self.lines} lines, the job has done {acked}"
+            )
 
     def _show(self, task: TaskID, offset: int) -> None:
         self._progress.update(task, completed=min(offset, self.lines))
 
     def note(self, event: str, mark: bool = True) -> None:
         """Tell of an event; with `mark` it also goes into the plot."""
+        self._events += 1
         if mark:
             append_status(self.out / "events.jsonl", event=event)
         self._progress.console.print(f"[dim]{time.monotonic() - self._started:5.1f} s[/]  {event}")
@@ -92,6 +111,10 @@ class Run:
         status = self.job_status()
         return bool(status) and status[-1]["event"] == "popped" and status[-1]["last"] >= offset
 
+    def job_done_with(self, records: int) -> bool:
+        """Whether the job has done so many records, and all that there are: no better moment will come."""
+        return self.acked() >= max(records, self.end())
+
     def agent_caught_up(self) -> bool:
         """Whether the agent, in its latest run, has pushed all there is."""
         status = self.agent_status()
@@ -111,19 +134,27 @@ class Run:
 
     def start_both(self) -> None:
         """Start the agent, and the job when there is a queue for it."""
-        self.agent.start()
-        self.note("agent started", mark=False)
+        self.start_agent()
         self.watch(lambda: self.starts(self.agent_status()) == 1)
+        self.start_job()
+
+    def start_agent(self) -> None:
+        """Start the agent for the first time; it waits to be killed before it has pushed all."""
+        self.agent.start("--hold", str(self.hold))
+        self.note("agent started", mark=False)
+
+    def start_job(self) -> None:
+        """Start the job, which takes some seconds."""
         self.job.start()
-        self.note("job started", mark=False)
+        self.note("job started; Spark is starting", mark=False)
 
     def kill_job(self) -> None:
         """Kill the job at work, half way through the lines, and start it again a moment later."""
-        self.watch(lambda: self.job_at_work_past(self.lines // 2))
+        self.watch(lambda: self.job_at_work_past(self.lines // 2) or self.job_done_with(self.hold))
         self.job.kill()
         self.job_killed()
         self.pause()
-        self.job.start()
+        self.start_job()
 
     def job_killed(self) -> None:
         """What is to note of the kill before the job is started again."""
@@ -138,8 +169,8 @@ class Run:
         return False
 
     def end_nears(self) -> bool:
-        """Whether the agent has pushed nearly all: it should be killed before, even if Spark is slow to start."""
-        return self.end() >= 0.9 * self.lines
+        """Whether the agent has pushed what it pushes before it is killed: Spark may be slow to start."""
+        return self.end() >= self.hold
 
     def kill_agent(self) -> None:
         """Kill the agent, and start it again a moment later."""
@@ -169,8 +200,17 @@ class Run:
 
     def pause(self) -> None:
         """Leave a killed process away for a while."""
-        until = time.monotonic() + AWAY
-        self.watch(lambda: time.monotonic() >= until)
+        self.wait(AWAY)
+
+    def wait(self, seconds: float, *expected: services.Service) -> None:
+        """Wait for a time in which nothing need move."""
+        until = time.monotonic() + seconds
+
+        def is_over() -> bool:
+            self._last_change = time.monotonic()
+            return self._last_change >= until
+
+        self.watch(is_over, *expected)
 
 
 def prepare(out: Path) -> None:
@@ -200,12 +240,21 @@ def take_inputs(out: Path, places: str | None, console: Console) -> dict[str, in
 def compare(out: Path, console: Console, script: str = "report.py") -> int:
     """Run the report and return its exit status; the JVM's own remarks go to a log file."""
     log = out / "logs" / "report.log"
+    console.print("[dim]comparing; Spark is starting once more[/]")
     with log.open("wb") as errors:
         command = [sys.executable, str(Path(__file__).with_name(script)), "--out", str(out)]
         status = subprocess.run(command, stderr=errors, env=services.environment()).returncode
     if status:
         console.print(f"[red]The comparison ended with status {status}; its log is {log}[/]")
     return status
+
+
+def failed(out: Path, failure: services.ServiceError, console: Console) -> int:
+    """Say what has failed, and where the logs are; return the exit status."""
+    console.print(str(failure), style="red", markup=False, highlight=False)
+    for log in sorted((out / "logs").glob("*.log")):
+        console.print(f"log: {log} ({log.stat().st_size} bytes)", markup=False, highlight=False, soft_wrap=True)
+    return 1
 
 
 @contextmanager
@@ -226,7 +275,9 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--out", type=Path, default=build, help="directory of the run (build/demo)")
     parser.add_argument("--seconds", type=float, default=40, help="how long the agent takes to push all lines (40)")
     parser.add_argument("--capacity", default="512m", help="size of the queue (512m)")
-    parser.add_argument("--timeout", type=float, default=300, help="give up after so many seconds (300)")
+    parser.add_argument(
+        "--timeout", type=float, default=180, help="give up when nothing moves for so many seconds (180)"
+    )
     return parser.parse_args(arguments)
 
 
@@ -245,8 +296,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ):
             run.carry_out()
     except services.ServiceError as failure:
-        console.print(str(failure), style="red", markup=False, highlight=False)
-        return 1
+        return failed(out, failure, console)
     return compare(out, console)
 
 

@@ -49,12 +49,12 @@ class Service:
         """Whether it has been started and not ended."""
         return self._process is not None and self._process.poll() is None
 
-    def start(self) -> None:
-        """Start it; what it prints goes to a log file of this run."""
+    def start(self, *more: str) -> None:
+        """Start it, with more arguments for this run; what it prints goes to a log file of this run."""
         self.runs += 1
         with self.log.open("wb") as log:
             self._process = subprocess.Popen(
-                self._command,
+                [*self._command, *more],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

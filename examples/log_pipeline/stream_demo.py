@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -72,9 +71,15 @@ class StreamRun(demo.Run):
         """
         with mmapqueue.Queue(None, self.out / "queue", capacity=self._capacity) as queue:
             queue.create_consumer(KEEPER)
-        self.job.start()
-        self.note("job started", mark=False)
+        self.start_job()
         self.watch(lambda: self.at_work() == set(QUERIES))
+        self.start_agent()
+
+    def start_agent(self) -> None:
+        """Start the agent; one that is not killed pushes all."""
+        if not self._spare_agent:
+            super().start_agent()
+            return
         self.agent.start()
         self.note("agent started", mark=False)
 
@@ -96,9 +101,8 @@ class StreamRun(demo.Run):
 
     def close_input(self) -> None:
         """Push a record that is late enough for the windows of all lines to close."""
-        until = time.monotonic() + self._closing_after + 0.1
         self.note("waiting to close the last windows", mark=False)
-        self.watch(lambda: time.monotonic() >= until, self.agent)
+        self.wait(self._closing_after + 0.1, self.agent)
         with open_patiently(lambda: mmapqueue.Queue(None, self.out / "queue")) as queue:
             queue.push(pack(CLOSING))
             end = queue.stats().end_offset
@@ -133,7 +137,9 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--window", type=whole_seconds, default=5, help="seconds of a window (5)")
     parser.add_argument("--delay", type=whole_seconds, default=20, help="seconds of the watermark's delay (20)")
     parser.add_argument("--spare-agent", action="store_true", help="kill the job alone")
-    parser.add_argument("--timeout", type=float, default=400, help="give up after so many seconds (400)")
+    parser.add_argument(
+        "--timeout", type=float, default=180, help="give up when nothing moves for so many seconds (180)"
+    )
     return parser.parse_args(arguments)
 
 
@@ -153,8 +159,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ):
             run.carry_out()
     except services.ServiceError as failure:
-        console.print(str(failure), style="red", markup=False, highlight=False)
-        return 1
+        return demo.failed(out, failure, console)
     settings = {"window": options.window, "delay": options.delay}
     (out / "settings.json").write_text(json.dumps(settings))
     return demo.compare(out, console, "stream_report.py")

@@ -236,6 +236,19 @@ def test_sync(rows: DataFrame, spark: SparkSession, queue_dir: Path) -> None:
     assert sorted(flat(partitions(spark, queue_dir.with_name("two")))) == sorted(numbers(0, 100))
 
 
+@pytest.mark.parametrize("sync", [False, True])
+def test_sync_is_what_makes_rows_durable(rows: DataFrame, spark: SparkSession, queue_dir: Path, sync: bool) -> None:
+    never = 2**31 - 1
+    # Open in the driver: the sink shares it, and does not close it, which would make all durable.
+    with mmapqueue.Queue(
+        spark, queue_dir, segment_size="64k", capacity="1m", flush_period=never, flush_ceiling_num=never
+    ) as queue:
+        rows.write.format("mmapqueue").mode("append").option("sync", sync).save(str(queue_dir))
+        stats = queue.stats()
+        assert stats.end_offset == 100
+        assert (stats.watermark_position == stats.writing_position) is sync
+
+
 HOLDER = """
 import sys
 import mmapqueue

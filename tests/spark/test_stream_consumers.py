@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import mmapqueue
-from conftest import Script, eventually
+from conftest import Script, children, eventually
 
 pytest.importorskip("pyspark")
 
@@ -297,9 +297,8 @@ def test_a_driver_that_is_killed(spark: SparkSession, streams: Streams, fill: Fi
 
 def kill_with_its_jvm(process: "subprocess.Popen[str]") -> None:
     # The driver is a JVM that Python has started.
-    found = subprocess.run(["ps", "-o", "pid=", "--ppid", str(process.pid)], capture_output=True, text=True, check=True)
-    children = [int(pid) for pid in found.stdout.split()]
-    assert children
-    for pid in (*children, process.pid):
+    started = children(process.pid)
+    assert started
+    for pid in (*started, process.pid):
         os.kill(pid, signal.SIGKILL)
     process.wait(60)

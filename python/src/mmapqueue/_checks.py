@@ -29,10 +29,15 @@ def check_limits(max_records: int, max_bytes: int | None) -> None:
         count("max_bytes", max_bytes)
 
 
-def delay_micros(name: str, seconds: float) -> int:
-    """A delay in microseconds; raises ValueError for one below zero, TypeError for a bool."""
+def check_seconds(name: str, seconds: float) -> None:
+    """Raises ValueError for a duration below zero, TypeError for a bool."""
     if isinstance(seconds, bool):
         raise TypeError(f"{name} is a number of seconds, not bool")
     if not seconds >= 0:
         raise ValueError(f"{name} = {seconds}: it must be a number of seconds, not below 0")
+
+
+def delay_micros(name: str, seconds: float) -> int:
+    """A delay in microseconds; raises as `check_seconds`."""
+    check_seconds(name, seconds)
     return ceil(min(seconds, _MOST_SECONDS) * 1e6)

@@ -9,15 +9,20 @@ from __future__ import annotations
 import inspect
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime, timedelta, timezone
 from typing import Any, TypeAlias
 
 from mmapqueue._configuration import Configuration, check_keys
+from mmapqueue._errors import JarNotFound
 from mmapqueue._hints import DataFrame, DataFrameWriter, DataStreamWriter, SparkSession, Unpack
+from mmapqueue._jars import how_to_add
 from mmapqueue._paths import absolute
 
 _FORMAT = "mmapqueue"
+#: What Spark says about a format that it does not know.
+_UNKNOWN_SOURCE = "Failed to find the data source"
 _NAIVE = "a time without a time zone does not say when: give it one, such as datetime.now(timezone.utc)"
 
 Offsets: TypeAlias = str | int | Mapping[int, int]
@@ -55,6 +60,7 @@ def read(
         A DataFrame that reads when an action asks for it. Spark's own errors come from that action.
 
     Raises:
+        JarNotFound: Spark does not have the jar. Over Connect Spark's own error says so, later.
         ValueError: A time has no time zone.
     """
     options = {
@@ -67,7 +73,8 @@ def read(
         "maxPartitionBytes": max_partition_bytes,
         "failOnDataLoss": fail_on_data_loss,
     }
-    return spark.read.format(_FORMAT).options(**_given(options)).load(_path(path))
+    with _needing_the_jar():
+        return spark.read.format(_FORMAT).options(**_given(options)).load(_path(path))
 
 
 def read_stream(
@@ -108,6 +115,7 @@ def read_stream(
         A streaming DataFrame: value, partition, offset, timestamp.
 
     Raises:
+        JarNotFound: Spark does not have the jar. Over Connect Spark's own error says so, later.
         ValueError: A time has no time zone.
     """
     options = {
@@ -122,7 +130,8 @@ def read_stream(
         "maxPartitionBytes": max_partition_bytes,
         "failOnDataLoss": fail_on_data_loss,
     }
-    return spark.readStream.format(_FORMAT).options(**_given(options)).load(_path(path))
+    with _needing_the_jar():
+        return spark.readStream.format(_FORMAT).options(**_given(options)).load(_path(path))
 
 
 def write(
@@ -146,8 +155,13 @@ def write(
             power.
         push_timeout: How long to wait for room.
         **configuration: Of a queue that is made, or opened to be written; see Configuration.
+
+    Raises:
+        JarNotFound: Spark does not have the jar.
+        ConfigError: There is no such key.
     """
-    _writer(frame, path, _sink(partitions, key, sync, push_timeout, configuration)).save()
+    with _needing_the_jar():
+        _writer(frame, path, _sink(partitions, key, sync, push_timeout, configuration)).save()
 
 
 def write_stream(
@@ -207,6 +221,18 @@ def real_time(writer: DataStreamWriter, batch: timedelta | str) -> DataStreamWri
         raise NotImplementedError("real-time mode begins with Spark 4.1, and over Spark Connect later")
     own._jwrite = own._jwrite.trigger(trigger.RealTime(duration))
     return writer
+
+
+@contextmanager
+def _needing_the_jar() -> Iterator[None]:
+    """Says what to do when Spark does not know the data source."""
+    try:
+        yield
+    except Exception as error:
+        text = str(error)
+        if _UNKNOWN_SOURCE in text and f": {_FORMAT}" in text:
+            raise JarNotFound(f"Spark does not have the jar of mmapqueue; {how_to_add()}") from None
+        raise
 
 
 def _writer(frame: DataFrame, path: str | os.PathLike[str], options: Mapping[str, object]) -> DataFrameWriter:

@@ -1,8 +1,9 @@
 """Memory that this process and the JVM both have mapped.
 
-A file in /dev/shm, or in the queue's directory where that is too small; readable by this user alone, its blocks
-reserved (a store into a page that the file system has no room for would kill the process), deleted as soon as both
-sides have it.
+A file without a name, which a kill at any moment leaves nothing of; the JVM finds it among this process's descriptors.
+Where it does not, as in another container, a file in /dev/shm, or in the queue's directory where that is too small;
+deleted as soon as both sides have it. Readable by this user alone, its blocks reserved: a store into a page that there
+is no room for would kill the process.
 """
 
 import contextlib
@@ -10,6 +11,7 @@ import mmap
 import os
 import secrets
 import tempfile
+import time
 import warnings
 from pathlib import Path
 from typing import Protocol
@@ -23,6 +25,9 @@ _SHARED = Path("/dev/shm")
 #: A smaller one is a container's default of 64 MB, which is all that every program in it has together.
 _LEAST_SHARED = 256 << 20
 _LEAST_FREE = 64 << 20
+_PREFIX = ".mmapqueue-stage-"
+#: A file with a name has it for milliseconds: one that is so old was left by a process that was killed.
+_LEFT_SECONDS = 600
 _NONCE_BYTES = 16
 #: py4j stalls for 40 ms on an answer of 8 KB: so many bytes are less than that in base 64.
 _PIECE = 4096
@@ -98,6 +103,9 @@ class Allocator:
 
     def shared(self, size: int) -> tuple[JavaObject, Memory] | None:
         """A stage of a size in bytes and its memory; None when no memory can be shared."""
+        found = self._map_anonymous(size)
+        if found is not None:
+            return found
         for place in self._places:
             found = self._map_in(place, size)
             if found is not None:
@@ -117,12 +125,30 @@ class Allocator:
         stage = self._heap_stage(size)
         return stage, Unshared(stage)
 
+    def _map_anonymous(self, size: int) -> tuple[JavaObject, Memory] | None:
+        try:
+            descriptor = os.memfd_create(_PREFIX)
+        except (AttributeError, OSError):
+            return None
+        try:
+            return self._map(descriptor, f"/proc/{os.getpid()}/fd/{descriptor}", size)
+        finally:
+            os.close(descriptor)
+
     def _map_in(self, place: Path, size: int) -> tuple[JavaObject, Memory] | None:
         try:
-            descriptor, path = tempfile.mkstemp(prefix=".mmapqueue-stage-", dir=place)
+            _sweep(place)
+            descriptor, path = tempfile.mkstemp(prefix=_PREFIX, dir=place)
         except OSError:
             return None
-        mapped = None
+        try:
+            return self._map(descriptor, path, size)
+        finally:
+            Path(path).unlink(missing_ok=True)
+            os.close(descriptor)
+
+    def _map(self, descriptor: int, path: str, size: int) -> tuple[JavaObject, Memory] | None:
+        """Maps a new file on both sides; None when one of them can not."""
         try:
             _reserve(descriptor, size)
             mapped = mmap.mmap(descriptor, size)
@@ -133,9 +159,14 @@ class Allocator:
             return None if stage is None else (stage, Mapped(mapped))
         except OSError:
             return None
-        finally:
-            Path(path).unlink()
-            os.close(descriptor)
+
+
+def _sweep(place: Path) -> None:
+    """Deletes what processes have left in a directory that were killed before they could."""
+    for file in place.glob(f"{_PREFIX}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - file.stat().st_mtime > _LEFT_SECONDS:
+                file.unlink()
 
 
 def _is_roomy(place: Path) -> bool:

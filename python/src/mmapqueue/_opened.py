@@ -53,12 +53,14 @@ class Opened:
         closed: Whether it has been closed.
         origin: Of messages that are read by offset.
         config: The configuration in force.
+        lock_timeout: How long to wait for a holder that is ending, in seconds.
         hands: The stages that are in the hands of threads, by the identity of the hand.
         owners: Who holds records that the JVM must know of before it closes.
     """
 
-    def __init__(self, handle: JavaObject, path: str) -> None:
+    def __init__(self, handle: JavaObject, path: str, lock_timeout: float) -> None:
         self.path = path
+        self.lock_timeout = lock_timeout
         self.pid = _getpid()
         self.closed = False
         # Another path of the same directory is the same queue.

@@ -19,6 +19,7 @@ from weakref import WeakValueDictionary
 from mmapqueue import _names
 from mmapqueue._errors import Closed, Dropped, MmapQueueError, OutOfRange, UnackedLimit
 from mmapqueue._hands import Batch, Hand, State, flat
+from mmapqueue._holders import patiently
 from mmapqueue._interrupts import Shield
 from mmapqueue._message import Message, Origin
 from mmapqueue._opened import Opened, Waiting
@@ -47,7 +48,7 @@ class Popper:
         self.origin = Origin(opened.origin.queue, name)
         self.closed = False
         self.returned = Returned()
-        self.number: int = opened.ask("consumer", name, start)
+        self.number: int = patiently(lambda: opened.ask("consumer", name, start), opened.lock_timeout)
         opened.owners.add(self)
         self._visibility = int(opened.config["visibility_timeout"]) / 1000
         self._local = threading.local()

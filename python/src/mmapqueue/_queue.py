@@ -9,10 +9,12 @@ from datetime import datetime
 from types import FunctionType, TracebackType
 
 from mmapqueue import _attach, _browsing, _names
+from mmapqueue._checks import check_seconds
 from mmapqueue._configuration import DEFAULT_DIRECTORY, Configuration, options
 from mmapqueue._consumer import Consumer
 from mmapqueue._errors import OutOfRange
 from mmapqueue._hints import Self, SparkContext, SparkSession, Unpack
+from mmapqueue._holders import patiently
 from mmapqueue._interrupts import Shield
 from mmapqueue._message import Message
 from mmapqueue._once import PushesOnce
@@ -45,6 +47,7 @@ class Queue(PushesOnce, ShortCuts):
         path: str | os.PathLike[str] = DEFAULT_DIRECTORY,
         *,
         consumer: str = "default",
+        lock_timeout: float = 5.0,
         **configuration: Unpack[Configuration],
     ) -> None:
         """Opens the queue in a directory; makes a new one where there is none, recovers one that was not closed.
@@ -59,12 +62,16 @@ class Queue(PushesOnce, ShortCuts):
             consumer: The consumer that `pop`, `ack` and all other reading of this object is for. It is made when it
                 does not exist, begins with the oldest record that is retained, and belongs to this process: at once
                 under any name but "default", that one from the first call on that pops, iterates or seeks.
+            lock_timeout: How long to wait, in seconds, when a process holds the queue, or a consumer, that is ending: a
+                JVM that Python had started and whose Python was killed lives on for a moment. One that is not ending
+                is refused at once. Where it can not be told, as with a holder in another container, this waits, too.
             **configuration: The keys of `Configuration`. Sizes are bytes, or texts such as "128k" or "16m".
                 `capacity`, in bytes, stands for queue_capacity_segments, rounded up to whole segments.
 
         Raises:
             ConfigError: A value is out of range, or not what the queue was made with.
-            Locked: Another process writes this queue, or reads as this consumer.
+            Locked: Another process writes this queue, or reads as this consumer, and is not ending, or did not end in
+                time.
             Corrupt: The queue is damaged. It is left as it is.
             NotADirectory: The path is that of a file, or leads through one.
             NotFound: There is no queue to read with read_only, or the directory can not be made.
@@ -73,8 +80,14 @@ class Queue(PushesOnce, ShortCuts):
             MmapQueueError: There is no JVM to be had, or a file can not be opened.
         """
         self.path = absolute("path", path)
-        with Shield():
-            self._opened = Opened(_attach.open_queue(spark, options(self.path, configuration)), self.path)
+        keys = options(self.path, configuration)
+        check_seconds("lock_timeout", lock_timeout)
+
+        def open_now() -> Opened:
+            with Shield():
+                return Opened(_attach.open_queue(spark, keys), self.path, lock_timeout)
+
+        self._opened = patiently(open_now, lock_timeout)
         try:
             self._consumers: dict[str, Consumer] = {}
             # A signal handler may come in while this thread has it.

@@ -15,7 +15,7 @@ from typing import IO, Any
 
 from py4j.java_gateway import GatewayParameters, JavaGateway, find_jar_path
 
-from mmapqueue import _jars, _lifetime
+from mmapqueue import _holders, _jars, _lifetime
 from mmapqueue._errors import MmapQueueError
 
 _LOG = logging.getLogger("mmapqueue.jvm")
@@ -32,6 +32,11 @@ _EXIT_SECONDS = 10.0
 _LEVELS = {"SEVERE": logging.ERROR, "WARNING": logging.WARNING, "INFO": logging.INFO}
 
 _lock = threading.Lock()
+# Keeps another thread from forking while a pipe is made and not yet noted. A signal handler may fork in between.
+_forking = threading.RLock()
+# The pipes that keep the JVMs of this process alive. They must not live on in a forked child, not even in one that was
+# forked while a JVM started.
+_lifelines: set[int] = set()
 _running: "_Jvm | None" = None
 
 
@@ -59,20 +64,24 @@ class _Jvm:
         jars = [_py4j_jar(), *_jars.standalone_class_path()]
         # Any free port of the loopback device; whoever comes in must know the token.
         gateway = ["py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0"]
-        its_end, self.lifeline = os.pipe()
+        with _forking:
+            its_end, self.lifeline = os.pipe()
+            _lifelines.add(self.lifeline)
         try:
             self.process = subprocess.Popen(
-                [java, *_OPTIONS, "-cp", os.pathsep.join(map(str, jars)), *gateway],
+                [java, *_OPTIONS, f"{_holders.OWNER}{os.getpid()}", "-cp", os.pathsep.join(map(str, jars)), *gateway],
                 stdin=its_end,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.PIPE,
                 encoding="utf-8",
                 errors="replace",
+                # Java takes paths in the locale's encoding: Python's own is UTF-8 whatever the locale is.
+                env={**os.environ, "LC_ALL": "C.UTF-8"},
                 # A Ctrl-C in the terminal is sent to every process of the session's foreground group.
                 start_new_session=True,
             )
         except OSError as error:
-            os.close(self.lifeline)
+            self._let_go()
             raise MmapQueueError(f"{java} does not start: {error}") from None
         finally:
             os.close(its_end)
@@ -80,7 +89,7 @@ class _Jvm:
         assert self.process.stderr is not None
         port, token = self.process.stdout.readline().strip(), self.process.stdout.readline().strip()
         if not port.isdigit() or not token:
-            os.close(self.lifeline)
+            self._let_go()
             self.process.kill()
             said = f"{port} {token} {self.process.communicate()[1]}".strip()
             raise MmapQueueError(f"{java} did not start a JVM: {said or 'it ended without a word'}")
@@ -97,7 +106,7 @@ class _Jvm:
         # Objects that are collected from here on are reported to nobody.
         self.gateway._gateway_client.is_connected = False
         self.gateway.close(keep_callback_server=True)
-        os.close(self.lifeline)
+        self._let_go()
         try:
             self.process.wait(_EXIT_SECONDS)
         except subprocess.TimeoutExpired:
@@ -106,9 +115,13 @@ class _Jvm:
         for reader in self.readers:
             reader.join()
 
+    def _let_go(self) -> None:
+        with _forking:
+            _lifelines.remove(self.lifeline)
+            os.close(self.lifeline)
+
     def abandon(self) -> None:
         """In a forked child: lets go of all that the parent goes on using, without a word to the JVM."""
-        os.close(self.lifeline)
         self.process.returncode = 0  # Not a child of this process.
         client = self.gateway._gateway_client
         client.is_connected = False  # Else collected objects are reported over the parent's connections.
@@ -166,10 +179,13 @@ def _py4j_jar() -> Path:
 def _after_fork_in_child() -> None:
     """The JVM is the parent's: it must not outlive him because a child has the pipe too, nor hear from the child."""
     global _lock, _running
+    _forking.release()
+    while _lifelines:
+        os.close(_lifelines.pop())
     _lock = threading.Lock()
     if _running is not None:
         _running.abandon()
         _running = None
 
 
-os.register_at_fork(after_in_child=_after_fork_in_child)
+os.register_at_fork(before=_forking.acquire, after_in_parent=_forking.release, after_in_child=_after_fork_in_child)
