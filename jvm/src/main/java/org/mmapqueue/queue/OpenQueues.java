@@ -15,6 +15,7 @@ import org.slf4j.LoggerFactory;
 
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.Storage;
 
 /** The queues that this process has open, so that opening a directory twice shares one. Any number of threads. */
 final class OpenQueues {
@@ -98,6 +99,21 @@ final class OpenQueues {
             int mapped = Math.max(Integer.parseInt(ConfigKey.MAX_IN_MEM_SEGMENTS.defaultText()),
                     READERS_SPARE + Runtime.getRuntime().availableProcessors());
             return open(QueueConfig.builder(directory).readOnly(true).maxInMemSegments(mapped).build(), true);
+        }
+    }
+
+    /** A queue on another storage, for tests; shared and released as any other. Its threads do not run. */
+    static QueueCore acquire(QueueConfig config, Storage storage) {
+        synchronized (OPEN) {
+            Key key = Key.of(config.queueDir(), false);
+            Shared shared = OPEN.get(key);
+            if (shared != null) {
+                shared.handles++;
+                return shared.core;
+            }
+            shared = new Shared(QueueCore.open(config, storage));
+            OPEN.put(Key.of(config.queueDir(), false), shared);
+            return shared.core;
         }
     }
 
