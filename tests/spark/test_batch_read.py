@@ -246,6 +246,13 @@ def test_parts_for_tasks(fill: Fill, load: Load) -> None:
     assert parts(minPartitions=4, maxPartitionBytes="600k") == 9
 
 
+def test_tasks_prefer_the_host_that_spark_knows(fill: Fill, load: Load, spark: SparkSession) -> None:
+    """Under the name of the block manager, which is not that of the machine here."""
+    fill(10)
+    scan = load()._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
+    assert list(scan.inputPartitions().apply(0).preferredLocations()) == [spark.conf.get("spark.driver.host")]
+
+
 def test_little_is_one_task(fill: Fill, load: Load) -> None:
     fill(1000, segment_size="64k")
     assert load().rdd.getNumPartitions() == 1

@@ -1,5 +1,6 @@
 """CALL q.system.…: what an administrator does to queues in SQL."""
 
+import shutil
 from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
@@ -13,6 +14,7 @@ import mmapqueue
 from conftest import Open
 
 from .conftest import SMALL, Fill, QueryFailed
+from .streams import Streams
 
 pytestmark = pytest.mark.skipif(spark_version < "4", reason="Spark has procedures from 4.0 on")
 
@@ -55,7 +57,7 @@ def test_ack_and_consumers(call: Call, session: SparkSession) -> None:
     first, second = call("consumers('events')")
     assert first.asDict() | {"lag_bytes": 0, "lag_micros": 0} == {
         "partition": 0, "consumer": "default", "committed_offset": 0, "read_offset": 0, "end_offset": 10,
-        "lag_records": 10, "lag_bytes": 0, "lag_micros": 0, "unacked": 0,
+        "lag_records": 10, "lag_bytes": 0, "lag_micros": 0, "unacked": 0, "label": None,
     }  # fmt: skip
     assert (second.consumer, second.committed_offset, second.lag_records) == ("c", 4, 6)
     assert first.lag_bytes > second.lag_bytes > 0
@@ -63,6 +65,30 @@ def test_ack_and_consumers(call: Call, session: SparkSession) -> None:
     # The rows are a frame like any other.
     frame = session.sql("CALL q.system.consumers('events')").where("lag_records = 0")
     assert [row.consumer for row in frame.collect()] == ["c"]
+
+
+def test_orphaned_consumers(
+    spark: SparkSession, call: Call, fill: Fill, queue_dir: Path, tmp_path: Path
+) -> None:
+    fill(10)
+    kept, gone, in_use = (Streams(spark, queue_dir, tmp_path / name) for name in ("kept", "gone", "used"))
+    kept.run()
+    gone.run()
+    query = in_use.start()
+    query.processAllAvailable()
+    labels = {row.label: row.consumer for row in call("consumers('events')")}
+    orphan = labels[f"checkpoint file:{gone.checkpoint}/sources/0"]
+    assert call("drop_orphaned_consumers('events')") == []
+    shutil.rmtree(gone.checkpoint)
+    in_use.checkpoint.rename(tmp_path / "hidden")
+    found = (0, orphan, f"file:{gone.checkpoint}")
+    assert call("drop_orphaned_consumers(table => 'events', dry_run => true)") == [(*found, False)]
+    assert orphan in {row.consumer for row in call("consumers('events')")}
+    assert call("drop_orphaned_consumers('events')") == [(*found, True)]
+    assert set(labels.values()) - {row.consumer for row in call("consumers('events')")} == {orphan}
+    assert call("drop_orphaned_consumers('events')") == []
+    (tmp_path / "hidden").rename(in_use.checkpoint)
+    query.stop()
 
 
 def test_seek(call: Call, session: SparkSession, times: list[datetime]) -> None:
@@ -121,7 +147,9 @@ def test_a_procedure_that_is_not_there(call: Call, session: SparkSession) -> Non
 @pytest.mark.skipif(spark_version < "4.1", reason="SHOW PROCEDURES is new in 4.1")
 def test_procedures_are_listed(session: SparkSession) -> None:
     listed = [row.procedure_name for row in session.sql("SHOW PROCEDURES IN q.system").collect()]
-    assert sorted(listed) == ["ack", "consumers", "create_consumer", "delete_consumer", "gc", "seek", "verify"]
+    assert sorted(listed) == [
+        "ack", "consumers", "create_consumer", "delete_consumer", "drop_orphaned_consumers", "gc", "seek", "verify",
+    ]  # fmt: skip
 
 
 def test_partitions(call: Call, fill: Fill) -> None:

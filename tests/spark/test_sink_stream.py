@@ -12,6 +12,7 @@ from pyspark.sql import functions as sf
 
 import mmapqueue
 
+from .conftest import Fill
 from .sinks import SMALL, flat, numbers, partitions, records, staged
 
 Run = Callable[..., None]
@@ -94,6 +95,56 @@ def test_an_epoch_that_is_run_again_goes_in_once(
     assert staged(queue_dir) == []
     with mmapqueue.Queue(spark, queue_dir if count == 1 else queue_dir / "p=0") as queue:
         assert queue.stats().end_offset == len(found[0])
+
+
+def lose_last_epoch(checkpoint: Path) -> int:
+    """As a loss of power leaves a checkpoint, whose files Spark does not force: its last epoch is not in it."""
+    last = max(int(file.name) for file in (checkpoint / "offsets").iterdir() if file.name.isdigit())
+    for log in ("offsets", "commits"):
+        (checkpoint / log / str(last)).unlink()
+        (checkpoint / log / f".{last}.crc").unlink(missing_ok=True)
+    return last
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_an_epoch_that_the_checkpoint_has_lost(
+    spark: SparkSession, fill: Fill, queue_dir: Path, tmp_path: Path, count: int
+) -> None:
+    source, checkpoint = tmp_path / "source", tmp_path / "checkpoint"
+
+    def run(**options: Any) -> None:
+        rows = spark.readStream.format("mmapqueue").load(str(source)).select("value")
+        writer = rows.writeStream.format("mmapqueue").options(**(SMALL | {"partitions": count} | options))
+        query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start(str(queue_dir))
+        try:
+            assert query.awaitTermination(120)
+        finally:
+            query.stop()
+
+    def found() -> list[bytes]:
+        rows = spark.read.format("mmapqueue").load(str(queue_dir)).collect()
+        return sorted((bytes(row.value) for row in rows), key=int)
+
+    fill(numbers(0, 10), path=source)
+    run()
+    fill(numbers(10, 20), path=source)
+    run()
+    assert lose_last_epoch(checkpoint) == 1
+    run()
+    assert found() == numbers(0, 20), "Spark plans the same batch, and the sink knows it"
+    assert lose_last_epoch(checkpoint) == 1
+    fill(numbers(20, 25), path=source)
+    held = r"[0-9]+ rows with the checksum [0-9a-f]{16}"
+    with pytest.raises(StreamingQueryException, match=rf"epoch 1 of query .* it holds {held} now; it held {held}") as e:
+        run()
+    assert "it holds 15 rows" in str(e.value)
+    assert "it held 10 rows" in str(e.value)
+    assert found() == numbers(0, 20)
+    assert staged(queue_dir) == []
+    run(failOnDataLoss=False)
+    fill(numbers(25, 30), path=source)
+    run()
+    assert found() == numbers(0, 20) + numbers(25, 30), "without what it was told to drop"
 
 
 def test_a_new_query_writes_anew(

@@ -3,7 +3,9 @@
 import os
 import shutil
 import signal
+import struct
 import subprocess
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -264,6 +266,83 @@ def test_a_query_without_a_checkpoint_leaves_no_consumer(spark: SparkSession, qu
     assert len(queue.consumers()) == 1
     query.stop()
     assert queue.consumers() == []
+
+
+def queue_id(path: Path) -> str:
+    """As docs/FORMAT.md has it."""
+    high, low = struct.unpack_from("<2Q", (path / "meta.dat").read_bytes(), 88)
+    return str(uuid.UUID(int=high << 64 | low))
+
+
+def replaced(path: Path, by: Path) -> tuple[str, str]:
+    """Moves a queue away and another one in; the ids of both."""
+    ids = queue_id(path), queue_id(by)
+    path.rename(path.with_name("away"))
+    by.rename(path)
+    return ids
+
+
+def test_a_queue_that_is_replaced_while_the_query_runs(streams: Streams, fill: Fill, tmp_path: Path) -> None:
+    fill(10)
+    fill(3, path=tmp_path / "other")
+    query = streams.start()
+    query.processAllAvailable()
+    former, new = replaced(streams.queue_dir, tmp_path / "other")
+    with pytest.raises(StreamingQueryException, match="was replaced while the query with checkpoint") as caught:
+        query.awaitTermination(SECONDS)
+    assert f"the queue that is there now has the id {new}" in str(caught.value)
+    assert f"the one that it was reading has the id {former}" in str(caught.value)
+    assert len(streams.batches.all()) == 10
+
+
+def test_a_replaced_queue_is_read_on_when_asked_for(streams: Streams, fill: Fill, tmp_path: Path) -> None:
+    fill(10)
+    again = fill([b"other %d" % i for i in range(5)], path=tmp_path / "other")
+    query = streams.start(failOnDataLoss=False)
+    query.processAllAvailable()
+    replaced(streams.queue_dir, tmp_path / "other")
+    assert eventually(lambda: len(streams.batches.all()) == 15 or not query.isActive, SECONDS)
+    query.stop()
+    assert query.exception() is None
+    assert streams.batches.values()[10:] == again
+
+
+def test_a_sink_whose_queue_is_replaced(spark: SparkSession, fill: Fill, queue_dir: Path, tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    fill(10, path=source)
+    fill(1, path=tmp_path / "other")
+    writer = spark.readStream.format("mmapqueue").load(str(source)).select("value").writeStream.format("mmapqueue")
+    query = writer.option("checkpointLocation", str(tmp_path / "checkpoint")).start(str(queue_dir))
+    query.processAllAvailable()
+    former, new = replaced(queue_dir, tmp_path / "other")
+    fill(10, path=source)
+    with pytest.raises(StreamingQueryException, match="was replaced while it was written") as caught:
+        query.awaitTermination(SECONDS)
+    assert former in str(caught.value)
+    assert new in str(caught.value)
+
+
+def test_any_number_of_queries_on_one_queue(spark: SparkSession, fill: Fill, queue_dir: Path, tmp_path: Path) -> None:
+    records = fill(100)
+    all_of_them = [Streams(spark, queue_dir, tmp_path / f"checkpoint-{i}") for i in range(12)]
+    queries = [each.start() for each in all_of_them]
+    for query in queries:
+        query.processAllAvailable()
+    with mmapqueue.Queue(spark, queue_dir, read_only=True) as queue:
+        assert len(queue.consumers()) >= 12
+    for query in queries:
+        query.stop()
+    for each in all_of_them:
+        assert each.batches.values() == records
+
+
+def test_a_consumer_says_whose_it_is(streams: Streams, fill: Fill) -> None:
+    fill(10)
+    streams.run()
+    with mmapqueue.Queue(streams.spark, streams.queue_dir) as queue:
+        labels = {stats.name: stats.label for stats in queue.consumer_stats()}
+    assert labels.pop(streams.consumer()) == f"checkpoint file:{streams.checkpoint}/sources/0"
+    assert set(labels.values()) <= {""}
 
 
 DRIVER = """

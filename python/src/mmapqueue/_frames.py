@@ -173,6 +173,7 @@ def write_stream(
     key: str | None = None,
     sync: bool | None = None,
     push_timeout: timedelta | str | None = None,
+    fail_on_data_loss: bool | None = None,
     **configuration: Unpack[Configuration],
 ) -> DataStreamWriter:
     """A writer that pushes the rows of a streaming DataFrame, each exactly once; its `start()` begins.
@@ -187,6 +188,8 @@ def write_stream(
         sync: Whether an epoch's rows are on the disk when it is committed; by default they outlive any process, but no
             loss of power.
         push_timeout: How long to wait for room.
+        fail_on_data_loss: Whether an epoch that was pushed before, and comes again with other rows, is an error; by
+            default it is. If not, these rows are dropped, with a line in the log.
         **configuration: Of a queue that is made, or opened to be written; see Configuration.
 
     Returns:
@@ -194,6 +197,7 @@ def write_stream(
     """
     options = _sink(partitions, key, sync, push_timeout, configuration)
     options["checkpointLocation"] = os.fspath(checkpoint)
+    options["failOnDataLoss"] = fail_on_data_loss
     writer: DataStreamWriter = frame.writeStream.format(_FORMAT).options(**_given(options))
     return writer.option("path", _path(path))
 

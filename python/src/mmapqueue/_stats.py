@@ -54,6 +54,7 @@ class ConsumerStats(NamedTuple):
         read_offset: The offset of the next record that is popped for the first time, batches underneath `consume`
             included; when another process owns the consumer, or nobody does, that of committed_offset.
         unacked: Records that it has popped and not acked; 0 when another process owns it, or nobody does.
+        label: What it is for, as its owner has said: "checkpoint …" for one of Spark's queries; empty when it has not.
     """
 
     name: str
@@ -63,6 +64,7 @@ class ConsumerStats(NamedTuple):
     lag_seconds: float
     read_offset: int
     unacked: int
+    label: str = ""
 
 
 def parsed(text: str) -> Stats:
@@ -77,7 +79,8 @@ def parsed_consumers(text: str) -> list[ConsumerStats]:
     """The figures of consumers as the JVM writes them: a line for each, of name=value."""
     found = []
     for line in text.splitlines():
-        values = dict(word.split("=", 1) for word in line.split(" "))
+        # The label comes last and may have spaces.
+        values = dict(word.split("=", 1) for word in line.split(" ", len(ConsumerStats._fields) - 1))
         found.append(
             ConsumerStats(
                 name=values["name"],
@@ -87,6 +90,7 @@ def parsed_consumers(text: str) -> list[ConsumerStats]:
                 lag_seconds=int(values["lagMicros"]) / 1e6,
                 read_offset=int(values["readOffset"]),
                 unacked=int(values["unacked"]),
+                label=values["label"],
             )
         )
     return found

@@ -30,7 +30,7 @@ class LayerTest {
             "queue", List.of("flush", "swap", "segment", "meta", "io", "errors"),
             "bridge", List.of("queue", "errors"),
             "tool", List.of("segment", "meta", "io", "errors"),
-            "spark", List.of("queue", "errors"));
+            "spark", List.of("queue", "io", "errors"));
 
     private static final List<String> PLATFORM = List.of("java..", "javax..", "jdk..", "sun.misc..", "org.slf4j..");
 

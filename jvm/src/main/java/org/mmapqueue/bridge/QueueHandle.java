@@ -94,7 +94,8 @@ public final class QueueHandle {
     /**
      * How far each consumer is.
      *
-     * @return a line for each: the components of {@link ConsumerStats} as name=value, with spaces between
+     * @return a line for each: the components of {@link ConsumerStats} as name=value, with spaces between; the label
+     *     comes last, and may have spaces
      */
     public String consumerStats() {
         return queue.consumerStats().stream().map(stats -> Figures.of(stats, " ")).collect(Collectors.joining("\n"));

@@ -37,6 +37,16 @@ public interface ConsumerCursors {
         return Math.max(committed(), dropped());
     }
 
+    /** What the consumer is for, as its owner has said; empty when it has said nothing. */
+    default String label() {
+        return "";
+    }
+
+    /** Says what the consumer is for. For its owner. */
+    default void label(String text) {
+        throw new UnsupportedOperationException("this consumer has no page for a label");
+    }
+
     /** Forces all of them to the disk. */
     void force() throws IOException;
 }

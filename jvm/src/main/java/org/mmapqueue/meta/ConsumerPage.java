@@ -5,8 +5,10 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.util.zip.CRC32C;
 
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
@@ -26,6 +28,7 @@ import org.mmapqueue.io.Storage;
  * 192  reading (8)       each one absolute position
  * 256  dropped (8)       as above; the writer's
  * 264  first offset that was dropped (8)
+ * 512  bytes of the label (4), CRC32C of those four and of the label (4), the label in UTF-8; for people
  * </pre>
  */
 public final class ConsumerPage implements ConsumerCursors, Closeable {
@@ -40,6 +43,11 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     static final int READING = 192;
     static final int DROPPED = 256;
     private static final int DROPPED_FIRST = 264;
+    private static final int LABEL_LENGTH = 512;
+    private static final int LABEL_CHECKSUM = 516;
+    private static final int LABEL = 520;
+    /** The longest label, in bytes of UTF-8. */
+    public static final int MOST_LABEL_BYTES = 3000;
     /** What committed is when the consumer has been deleted: no position. */
     static final long DELETED = -1;
 
@@ -126,6 +134,42 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     @Override
     public boolean noteDrop(long position) {
         return Mapped.LONG.compareAndSet(page, DROPPED, position, 0L);
+    }
+
+    // What is not whole is being stored at this moment, or was when the power failed: then there is no label.
+    @Override
+    public String label() {
+        int checksum = (int) Mapped.INT.getAcquire(page, LABEL_CHECKSUM);
+        int length = (int) Mapped.INT.getAcquire(page, LABEL_LENGTH);
+        if (checksum == 0 || length <= 0 || length > MOST_LABEL_BYTES) {
+            return "";
+        }
+        byte[] text = new byte[length];
+        page.get(LABEL, text);
+        return labelChecksum(text) == checksum ? new String(text, StandardCharsets.UTF_8) : "";
+    }
+
+    @Override
+    public void label(String text) {
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        if (bytes.length > MOST_LABEL_BYTES) {
+            throw new IllegalArgumentException("the label has " + bytes.length + " bytes, allowed: up to "
+                    + MOST_LABEL_BYTES);
+        }
+        Mapped.INT.setRelease(page, LABEL_CHECKSUM, 0);
+        Mapped.INT.setRelease(page, LABEL_LENGTH, bytes.length);
+        page.put(LABEL, bytes);
+        Mapped.INT.setRelease(page, LABEL_CHECKSUM, labelChecksum(bytes));
+    }
+
+    private static int labelChecksum(byte[] text) {
+        byte[] length = new byte[Integer.BYTES];
+        Mapped.ARRAY_INT.set(length, 0, text.length);
+        CRC32C crc = new CRC32C();
+        crc.update(length, 0, length.length);
+        crc.update(text, 0, text.length);
+        int value = (int) crc.getValue();
+        return value == 0 ? -1 : value;
     }
 
     /** Says that the consumer is deleted, to whoever has the page mapped: its file goes next. */

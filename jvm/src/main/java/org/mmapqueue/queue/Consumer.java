@@ -264,6 +264,26 @@ public final class Consumer implements AutoCloseable {
     }
 
     /**
+     * What the consumer is for.
+     *
+     * @return as {@link #label(String)} was told, by whichever process; empty when it was told nothing
+     */
+    public String label() {
+        return core().label();
+    }
+
+    /**
+     * Says what the consumer is for, to people who find it later and to their tools: kept with the consumer, durably, and
+     * shown by {@link MmapQueue#consumerStats}. Spark's queries say where their checkpoint is.
+     *
+     * @param text up to 3000 bytes of UTF-8, without control characters; empty for nothing
+     * @throws org.mmapqueue.errors.ConfigException for another text, and for the consumer default
+     */
+    public void label(String text) {
+        queue.label(core(), text);
+    }
+
+    /**
      * The reading position.
      *
      * @return the offset of the record that is popped next

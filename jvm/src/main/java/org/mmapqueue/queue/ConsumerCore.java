@@ -101,6 +101,19 @@ final class ConsumerCore implements Closeable {
         return name;
     }
 
+    /** What it is for. */
+    String label() {
+        return cursors.label();
+    }
+
+    /** Says what it is for, durably. */
+    void label(String text) throws IOException {
+        if (!text.equals(cursors.label())) {
+            cursors.label(text);
+            cursors.force();
+        }
+    }
+
     boolean isClosed() {
         return closed;
     }

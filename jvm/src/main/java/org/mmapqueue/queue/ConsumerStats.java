@@ -12,7 +12,8 @@ package org.mmapqueue.queue;
  * @param readOffset the offset of the next record that it pops for the first time; when another process owns it, or
  *     nobody does, that of committedOffset
  * @param unacked records that it has popped and not acked; 0 when another process owns it, or nobody does
+ * @param label what it is for, as its owner has said with {@link Consumer#label(String)}; empty when it has not
  */
 public record ConsumerStats(String name, long committedOffset, long lagRecords, long lagBytes, long lagMicros,
-        long readOffset, long unacked) {
+        long readOffset, long unacked, String label) {
 }

@@ -9,6 +9,7 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
+import java.util.function.IntConsumer;
 
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
@@ -41,12 +42,19 @@ final class Consumers implements Closeable {
     private final Registry registry;
     private final Map<String, ConsumerCore> open = new HashMap<>();
     private boolean stopped;
+    /** Takes the number of segments that are to be mapped at most, if it is more than now. */
+    private IntConsumer places = segments -> { };
 
     Consumers(Storage storage, Settings settings, MetaPage meta, Registry registry) {
         this.storage = storage;
         this.settings = settings;
         this.meta = meta;
         this.registry = registry;
+    }
+
+    /** Says who has more segments mapped when more consumers are opened than the limit was made for. */
+    void growBy(IntConsumer limit) {
+        places = limit;
     }
 
     /** The segments in which consumers read. */
@@ -68,7 +76,7 @@ final class Consumers implements Closeable {
             return core;
         }
         check(name);
-        checkPlaces();
+        places.accept(open.size() + 1 + PLACES_KEPT);
         Closeable ownership = own(name);
         boolean done = false;
         try {
@@ -99,14 +107,6 @@ final class Consumers implements Closeable {
         if (isVersion1() && !name.equals(Registry.DEFAULT)) {
             throw new ConfigException("consumer", name,
                     Registry.DEFAULT + " alone, in a directory of format version 1");
-        }
-    }
-
-    private void checkPlaces() {
-        if (open.size() + PLACES_KEPT >= settings.maxInMemSegments()) {
-            throw new ConfigException("max_in_mem_segments", Integer.toString(settings.maxInMemSegments()),
-                    "at least " + (open.size() + 1 + PLACES_KEPT) + " for " + (open.size() + 1)
-                            + " consumers open at once");
         }
     }
 

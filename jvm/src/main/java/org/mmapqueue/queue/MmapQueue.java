@@ -13,6 +13,7 @@ import java.util.function.BooleanSupplier;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.io.DiskStorage;
 
 /**
  * A big, fast, persistent queue in a directory of memory-mapped files.
@@ -38,7 +39,7 @@ public final class MmapQueue implements AutoCloseable {
     private volatile boolean closed;
     private final BooleanSupplier gone = () -> closed;
 
-    private MmapQueue(QueueCore core, boolean readOnly) {
+    MmapQueue(QueueCore core, boolean readOnly) {
         this.core = core;
         this.readOnly = readOnly;
     }
@@ -686,6 +687,20 @@ public final class MmapQueue implements AutoCloseable {
      */
     public UUID id() {
         return core().id();
+    }
+
+    /**
+     * What tells the queue that lies in a directory now from all others. A queue that is open stays the one that it was
+     * when its directory is moved away and another one takes the place; this tells. Reads one small file and opens
+     * nothing.
+     *
+     * @param directory where it lies
+     * @return empty when there is no queue, or one of format version 1, which has no identity
+     * @throws org.mmapqueue.errors.CorruptException when its meta page is damaged
+     * @throws MmapQueueException when it can not be read
+     */
+    public static Optional<UUID> idIn(Path directory) {
+        return QueueDirectory.idIn(DiskStorage.INSTANCE, directory);
     }
 
     /**

@@ -16,6 +16,7 @@ import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.RealPath;
+import org.mmapqueue.io.Storage;
 
 /**
  * The queues that this process has open, so that opening a directory twice shares one. Any number of threads. The table
@@ -85,7 +86,14 @@ final class OpenQueues {
     static QueueCore acquire(QueueConfig config) {
         boolean readOnly = config.flag(ConfigKey.READ_ONLY);
         Key own = Key.of(config.queueDir(), readOnly);
-        return acquire(config, readOnly ? List.of(own, new Key(own.directory(), false)) : List.of(own), own, true);
+        return acquire(config, readOnly ? List.of(own, new Key(own.directory(), false)) : List.of(own), own, true,
+                () -> QueueCore.open(config));
+    }
+
+    /** A queue on another storage, for tests; shared and released as any other. Its threads do not run. */
+    static QueueCore acquire(QueueConfig config, Storage storage) {
+        Key own = Key.of(config.queueDir(), false);
+        return acquire(config, List.of(own), own, false, () -> QueueCore.open(config, storage));
     }
 
     /** The queue that this process has open to write, if there is one; else one that reads only. */
@@ -94,12 +102,14 @@ final class OpenQueues {
         int mapped = Math.max(Integer.parseInt(ConfigKey.MAX_IN_MEM_SEGMENTS.defaultText()),
                 READERS_SPARE + Runtime.getRuntime().availableProcessors());
         Key own = Key.of(directory, true);
-        return acquire(QueueConfig.builder(directory).readOnly(true).maxInMemSegments(mapped).build(),
-                List.of(new Key(own.directory(), false), own), own, false);
+        QueueConfig config = QueueConfig.builder(directory).readOnly(true).maxInMemSegments(mapped).build();
+        return acquire(config, List.of(new Key(own.directory(), false), own), own, false,
+                () -> QueueCore.open(config));
     }
 
     // Shares the first of the keys that is open; else opens the queue as its own key.
-    private static QueueCore acquire(QueueConfig config, List<Key> shareable, Key own, boolean refusesOther) {
+    private static QueueCore acquire(QueueConfig config, List<Key> shareable, Key own, boolean refusesOther,
+            Supplier<QueueCore> opener) {
         String directory = config.text(ConfigKey.DEAD_LETTER_DIR);
         Path deadLetters = directory.isEmpty() ? null : Settings.Delivery.realPath(Path.of(directory));
         while (true) {
@@ -124,7 +134,7 @@ final class OpenQueues {
                 }
             }
             if (made != null) {
-                return open(config, made);
+                return open(opener, made);
             }
             await(changed);
         }
@@ -145,10 +155,10 @@ final class OpenQueues {
         }
     }
 
-    private static QueueCore open(QueueConfig config, Entry entry) {
+    private static QueueCore open(Supplier<QueueCore> opener, Entry entry) {
         QueueCore core = null;
         try {
-            core = QueueCore.open(config);
+            core = opener.get();
             return core;
         } finally {
             synchronized (TABLE) {

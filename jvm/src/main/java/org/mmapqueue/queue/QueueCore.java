@@ -1,6 +1,7 @@
 package org.mmapqueue.queue;
 
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.UUID;
@@ -10,12 +11,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentRing;
@@ -145,6 +148,21 @@ final class QueueCore {
     void closeConsumer(ConsumerCore consumer) {
         onConsumer(consumer.name(), () -> {
             consumers.release(consumer);
+            return null;
+        });
+    }
+
+    void label(ConsumerCore consumer, String text) {
+        if (consumer.name().equals(Registry.DEFAULT)) {
+            throw new ConfigException("label", text, "none for consumer " + Registry.DEFAULT + ", which has no page");
+        }
+        int bytes = text.getBytes(StandardCharsets.UTF_8).length;
+        if (bytes > ConsumerPage.MOST_LABEL_BYTES || text.chars().anyMatch(Character::isISOControl)) {
+            throw new ConfigException("label", text, "up to " + ConsumerPage.MOST_LABEL_BYTES + " bytes of UTF-8, no"
+                    + " control characters; this one has " + bytes);
+        }
+        onConsumer(consumer.name(), () -> {
+            consumer.label(text);
             return null;
         });
     }

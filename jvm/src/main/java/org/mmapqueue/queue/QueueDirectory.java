@@ -8,14 +8,17 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
+import java.util.Optional;
 import java.util.UUID;
 
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.MetaPageV1;
 import org.mmapqueue.meta.MetaPageV2;
@@ -90,6 +93,26 @@ final class QueueDirectory {
                     "the path of a directory, and " + found + " is a file");
             refusal.initCause(new NotDirectoryException(found.toString()));
             throw refusal;
+        }
+    }
+
+    /** The identity of the queue in a directory; empty when there is none, or it has none. */
+    static Optional<UUID> idIn(Storage storage, Path directory) {
+        try {
+            MetaImage image = MetaImage.read(storage, directory);
+            if (image.version() == 1) {
+                return Optional.empty();
+            }
+            Mismatch mismatch = image.check();
+            if (mismatch != null) {
+                throw new CorruptException(directory.resolve(MetaPage.FILE_NAME).toString(), mismatch.at(),
+                        mismatch.toString());
+            }
+            return Optional.of(new UUID(image.fields().uuidHigh(), image.fields().uuidLow()));
+        } catch (NoSuchFileException e) {
+            return Optional.empty();
+        } catch (IOException e) {
+            throw new MmapQueueException("the queue in " + directory + " could not be read: " + e, e);
         }
     }
 

@@ -93,6 +93,7 @@ final class QueueOpener {
         Consumers consumers = new Consumers(storage, settings, meta, registry);
         swapper = new Swapper(ring, settings.maxInMemSegments(), !settings.readOnly(),
                 new Places(geometry, meta, consumers));
+        consumers.growBy(swapper::atLeast);
         if (!settings.readOnly() && geometry.version() == 2) {
             producers = new Producers(storage, path, found);
         }

@@ -40,7 +40,7 @@ final class Statistics {
         long lag = Math.max(0, endOffset - committed);
         return new ConsumerStats(consumer.name(), committed, lag, lag == 0 ? 0 : Math.max(0, log.end() - position),
                 lag == 0 ? 0 : ageOf(committed), core != null ? core.readOffset() : committed,
-                core != null ? core.unacked() : 0);
+                core != null ? core.unacked() : 0, consumer.cursors().label());
     }
 
     private long needed(ConsumerCursors cursors) {

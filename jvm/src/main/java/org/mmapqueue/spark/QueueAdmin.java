@@ -3,10 +3,17 @@ package org.mmapqueue.spark;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.function.Function;
 import java.util.stream.Stream;
 
+import org.apache.spark.SparkContext;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.DroppedException;
+import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.queue.Consumer;
 import org.mmapqueue.queue.ConsumerStats;
 import org.mmapqueue.queue.MmapQueue;
@@ -23,6 +30,8 @@ import org.mmapqueue.spark.write.WritablePartitions;
  * threads.
  */
 final class QueueAdmin {
+    private static final Logger LOG = LoggerFactory.getLogger(QueueAdmin.class);
+
     private final Path root;
     private final Options options;
 
@@ -115,15 +124,53 @@ final class QueueAdmin {
      * The consumers, and how far they are behind.
      *
      * @return partition, consumer, committed offset, offset that is read next, end of the queue, lag in records, bytes
-     *     and microseconds, records in flight
+     *     and microseconds, records in flight, the label or null
      */
     List<Object[]> consumers() {
         return rows(null, each -> {
             List<ConsumerStats> stats = each.queue().consumerStats();
             long end = each.queue().endOffset();
             return stats.stream().map(one -> new Object[] {each.id(), one.name(), one.committedOffset(),
-                one.readOffset(), end, one.lagRecords(), one.lagBytes(), one.lagMicros(), one.unacked()});
+                one.readOffset(), end, one.lagRecords(), one.lagBytes(), one.lagMicros(), one.unacked(),
+                one.label().isEmpty() ? null : one.label()});
         });
+    }
+
+    /**
+     * Deletes the consumers of queries whose checkpoints are gone.
+     *
+     * @param isDry whether nothing is deleted
+     * @return partition, consumer, the checkpoint, whether the consumer was deleted
+     */
+    List<Object[]> dropOrphans(boolean isDry) {
+        Checkpoints checkpoints = new Checkpoints(SparkContext.getOrCreate().hadoopConfiguration());
+        return rows(null, each -> {
+            List<Object[]> orphans = new ArrayList<>();
+            for (ConsumerStats one : each.queue().consumerStats()) {
+                Optional<String> checkpoint = ConsumersOfQueries.sourceOf(one.label()).map(Checkpoints::rootOf);
+                if (checkpoint.isPresent() && !isInUse(each, one.name()) && !checkpoints.isThere(checkpoint.get())) {
+                    orphans.add(new Object[] {each.id(), one.name(), checkpoint.get(),
+                        !isDry && drop(each, one.name())});
+                }
+            }
+            return orphans.stream();
+        });
+    }
+
+    private static boolean isInUse(Open partition, String consumer) {
+        return ConsumersOfQueries.queryOf(PartitionDirectory.real(partition.directory()), consumer) != null;
+    }
+
+    // One that another process owns, or that may not be deleted, stays.
+    private static boolean drop(Open partition, String consumer) {
+        try {
+            partition.queue().deleteConsumer(consumer);
+            return true;
+        } catch (LockedException | ConfigException e) {
+            LOG.warn("consumer {} of the queue in {} is not dropped: {}", consumer, partition.directory(),
+                    e.getMessage());
+            return false;
+        }
     }
 
     /**

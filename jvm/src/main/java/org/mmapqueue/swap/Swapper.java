@@ -40,9 +40,11 @@ public final class Swapper implements SegmentForcer, Closeable {
 
     private final SegmentRing ring;
     private final Geometry geometry;
-    private final int max;
+    /** Raised under the lock, never lowered. */
+    private int max;
     private final boolean writable;
-    private final Displacement displacement;
+    private Displacement displacement;
+    private final Scopes scopes;
     private final ReentrantLock lock = new ReentrantLock();
     /** A slot has been filled or has lost its last pin, or a mapping is gone. */
     private final Condition changed = lock.newCondition();
@@ -66,6 +68,7 @@ public final class Swapper implements SegmentForcer, Closeable {
         this.geometry = ring.geometry();
         this.max = max;
         this.writable = writable;
+        this.scopes = scopes;
         this.slots = new SlotTable(ring, !writable, changed, unmapper);
         this.forcer = new SlotForcer(ring, slots, lock, changed);
         this.displacement = new Displacement(max, slots::keyOf, scopes);
@@ -420,6 +423,21 @@ public final class Swapper implements SegmentForcer, Closeable {
     // A ring that fits into memory never needs a place.
     private boolean isLimitReached() {
         return slots.live() >= max && max < geometry.capacity();
+    }
+
+    /** Raises the limit where it is lower; for more readers than it was made for. */
+    public void atLeast(int segments) {
+        lock.lock();
+        try {
+            if (segments > max) {
+                max = segments;
+                displacement = new Displacement(max, slots::keyOf, scopes);
+                full = isLimitReached();
+                changed.signalAll();
+            }
+        } finally {
+            lock.unlock();
+        }
     }
 
     /** Whether the limit has been reached by segments that hold records: {@link #displaceWhenFull} has work to do. */

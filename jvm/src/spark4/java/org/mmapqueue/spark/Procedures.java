@@ -28,7 +28,7 @@ enum Procedures {
     CONSUMERS("the consumers, and how far they are behind",
             List.of(Parameter.TABLE), Columns.of("partition int, consumer string, committed_offset bigint,"
                     + " read_offset bigint, end_offset bigint, lag_records bigint, lag_bytes bigint,"
-                    + " lag_micros bigint, unacked bigint")),
+                    + " lag_micros bigint, unacked bigint, label string")),
     /** Makes a consumer. */
     CREATE_CONSUMER("makes a consumer where it is not there",
             List.of(Parameter.TABLE, Parameter.CONSUMER, new Parameter("start", null, "NULL"),
@@ -36,7 +36,12 @@ enum Procedures {
     /** Forgets a consumer. */
     DELETE_CONSUMER("deletes a consumer, and gives the space free that it held",
             List.of(Parameter.TABLE, Parameter.CONSUMER, Parameter.PARTITION),
-            Columns.of("partition int, consumer string"));
+            Columns.of("partition int, consumer string")),
+    /** Forgets the consumers of queries that can not be started again. */
+    DROP_ORPHANED_CONSUMERS("deletes the consumers of streaming queries whose checkpoints are gone; with dry_run it only"
+            + " lists them",
+            List.of(Parameter.TABLE, new Parameter("dry_run", DataTypes.BooleanType, "false")),
+            Columns.of("partition int, consumer string, checkpoint string, dropped boolean"));
 
     /**
      * What a procedure takes.

@@ -121,6 +121,7 @@ final class QueueProcedure implements UnboundProcedure {
                     admin.create(text(row, 1), row.isNullAt(2) ? StartAt.EARLIEST
                             : Place.of("start", row, 2, types[2]), partition(row, 3));
                 case DELETE_CONSUMER -> admin.delete(text(row, 1), partition(row, 2));
+                case DROP_ORPHANED_CONSUMERS -> admin.dropOrphans(!row.isNullAt(1) && row.getBoolean(1));
             };
         }
 

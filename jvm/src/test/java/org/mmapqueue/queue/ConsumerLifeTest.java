@@ -9,7 +9,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -21,6 +24,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.OutOfRangeException;
 
@@ -106,6 +110,78 @@ class ConsumerLifeTest {
         queue.consumer("made", StartAt.EARLIEST);
         queue.deleteConsumer("made");
         assertFalse(queue.owns("made"));
+    }
+
+    @Test
+    void anyNumberOfThemFindsRoomInMemory() {
+        push(60);
+        List<Consumer> all = new ArrayList<>();
+        for (int i = 0; i < 30; i++) { // with room for 5 in max_in_mem_segments
+            all.add(queue.consumer("c" + i, StartAt.EARLIEST));
+        }
+        for (int popped = 0; popped < 60; popped++) {
+            for (int i = 0; i < 30; i++) {
+                assertEquals(popped, all.get(i).poll().offset(), "consumer " + i);
+                all.get(i).ack(popped);
+            }
+        }
+        for (int i = 0; i < 60; i++) {
+            queue.ack(queue.poll().offset());
+        }
+        assertTrue(fill() > 40, "the ring is free again");
+    }
+
+    @Test
+    void aLabelStaysWithItsConsumer() throws Exception {
+        Consumer one = queue.consumer("one", StartAt.EARLIEST);
+        assertEquals("", one.label());
+        String text = "checkpoint file:/a b/ü/" + "x".repeat(2900);
+        one.label("something longer than what comes next");
+        one.label("short");
+        assertEquals("short", one.label());
+        one.label(text);
+        queue.createConsumer("two", StartAt.EARLIEST);
+        assertEquals(List.of("", text, ""), queue.consumerStats().stream().map(ConsumerStats::label).toList());
+        try (MmapQueue reader = MmapQueue.openToRead(directory)) {
+            assertEquals(text, reader.consumerStats().get(1).label());
+        }
+        reopen();
+        assertEquals(text, queue.consumerStats().get(1).label());
+        for (String bad : List.of("a\nb", "x".repeat(3001))) {
+            ConfigException refused = assertThrows(ConfigException.class,
+                    () -> queue.consumer("one", StartAt.EARLIEST).label(bad));
+            assertEquals("label", refused.key());
+        }
+        assertThrows(ConfigException.class, () -> queue.consumer("default", StartAt.EARLIEST).label("x"));
+        queue.consumer("one", StartAt.EARLIEST).label("");
+        assertEquals("", queue.consumerStats().get(1).label());
+        queue.deleteConsumer("one");
+        queue.createConsumer("one", StartAt.EARLIEST);
+        assertEquals("", queue.consumerStats().get(1).label());
+        // A page whose label is not whole has none.
+        queue.consumer("one", StartAt.EARLIEST).label("whole");
+        queue.close();
+        Directories.flip(directory.resolve("consumers/one.dat"), 522, 1);
+        open(2);
+        assertEquals("", queue.consumerStats().get(1).label());
+    }
+
+    @Test
+    void theIdentityInPlaceIsThatOfTheDirectoryNotOfTheHandle() throws Exception {
+        assertEquals(Optional.of(queue.id()), MmapQueue.idIn(directory));
+        Files.move(directory, temp.resolve("away"));
+        assertEquals(Optional.empty(), MmapQueue.idIn(directory));
+        Path other = temp.resolve("other");
+        UUID otherId;
+        try (MmapQueue made = MmapQueue.open(QueueConfig.builder(other).build())) {
+            otherId = made.id();
+        }
+        Files.move(other, directory);
+        assertEquals(Optional.of(otherId), MmapQueue.idIn(directory));
+        Directories.flip(directory.resolve("meta.dat"), 90, 1);
+        assertThrows(CorruptException.class, () -> MmapQueue.idIn(directory));
+        Directories.delete(directory);
+        Files.move(temp.resolve("away"), directory);
     }
 
     @Test

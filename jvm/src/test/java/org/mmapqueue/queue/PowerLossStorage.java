@@ -138,7 +138,8 @@ final class PowerLossStorage implements Storage {
     @Override
     public synchronized void rename(Path from, Path to) throws IOException {
         disk.rename(from, to);
-        forced.put(to, forced.remove(from));
+        byte[] platter = forced.remove(from);
+        forced.put(to, platter == null ? new byte[0] : platter);
         entries.remove(from);
     }
 

@@ -1,6 +1,7 @@
 package org.mmapqueue.spark.common;
 
 import java.nio.file.Path;
+import java.util.Optional;
 
 /**
  * Which consumers streaming queries of this process use: properties of the system, so that all copies of these classes
@@ -8,6 +9,8 @@ import java.nio.file.Path;
  */
 public final class ConsumersOfQueries {
     private static final String PREFIX = "mmapqueue.stream:";
+    /** How the labels of queries' consumers begin. */
+    private static final String CHECKPOINT = "checkpoint ";
 
     private ConsumersOfQueries() {
     }
@@ -43,6 +46,27 @@ public final class ConsumersOfQueries {
      */
     public static String queryOf(Path directory, String consumer) {
         return System.getProperty(key(directory, consumer));
+    }
+
+    /**
+     * What a query's consumer says of itself.
+     *
+     * @param source the place of the query's source in its checkpoint, as a URI
+     * @return the consumer's label
+     */
+    public static String label(String source) {
+        return CHECKPOINT + source;
+    }
+
+    /**
+     * The reverse of {@link #label}.
+     *
+     * @param label of any consumer
+     * @return the place of the source in its query's checkpoint; empty when the consumer is no query's, or one of a
+     *     version that did not say so
+     */
+    public static Optional<String> sourceOf(String label) {
+        return label.startsWith(CHECKPOINT) ? Optional.of(label.substring(CHECKPOINT.length())) : Optional.empty();
     }
 
     private static String key(Path directory, String consumer) {

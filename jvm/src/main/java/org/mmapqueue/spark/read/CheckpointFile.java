@@ -14,6 +14,7 @@ import org.apache.hadoop.fs.FSDataOutputStream;
 import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.FileSystem;
 import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.internal.SQLConf;
 
 /**
  * What a source keeps in the checkpoint of its query: a {@link StreamOrigin} in files {@code queue-0},
@@ -24,8 +25,10 @@ final class CheckpointFile {
     private static final String PREFIX = "queue-";
     private static final String DIGEST = "SHA-256";
     private static final int NAME_BYTES = 8;
+    private static final String LOCATION_KEY = "spark.sql.streaming.checkpointLocation";
+    private static final String UUID_PATTERN = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}";
     /** How Spark names the checkpoint of a query that was not given one. */
-    private static final String TEMPORARY = ".*/temporary-[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/sources/[0-9]+";
+    private static final String TEMPORARY = ".*/temporary-" + UUID_PATTERN + "/sources/[0-9]+";
 
     private final Path directory;
     private final FileSystem files;
@@ -69,6 +72,17 @@ final class CheckpointFile {
     /** Whether Spark has made it up, and so deletes it when the query ends. */
     boolean isTemporary() {
         return directory.toUri().getPath().matches(TEMPORARY);
+    }
+
+    /**
+     * Whether Spark has made it up beneath spark.sql.streaming.checkpointLocation, for a query that has neither a
+     * checkpoint of its own nor a name. It stays, and no start of the query comes back to it.
+     */
+    boolean isMadeUp() {
+        String beneath = SQLConf.get().getConfString(LOCATION_KEY, null);
+        Path checkpoint = directory.getParent().getParent();
+        return beneath != null && checkpoint.getName().matches(UUID_PATTERN)
+                && new Path(beneath).toUri().getPath().equals(checkpoint.getParent().toUri().getPath());
     }
 
     /** What was written last; empty before the query's first batch. */

@@ -44,7 +44,7 @@ final class InputPlanner {
             total += stored ? partitions.queue(each.partition()).bytes(each.from(), each.to()) : each.records();
         }
         long part = stored ? part(total, maxBytes, LEAST_BYTES) : part(total, Long.MAX_VALUE, LEAST_OFFSETS);
-        String host = Hosts.own();
+        String host = Hosts.ofBlockManager();
         List<QueueInputPartition> inputs = new ArrayList<>();
         for (ReadRange each : ranges) {
             MmapQueue queue = partitions.queue(each.partition());

@@ -21,6 +21,8 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 import org.apache.spark.sql.types.StructType;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 import org.mmapqueue.queue.StartAt;
 import org.mmapqueue.spark.common.Hosts;
@@ -39,6 +41,7 @@ import org.mmapqueue.spark.read.StreamLimits.Range;
  * <p>Any number of threads, one at a time inside; Spark uses one.
  */
 class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
+    private static final Logger LOG = LoggerFactory.getLogger(QueueMicroBatchStream.class);
     private static final String REAL_TIME_MODE =
             "org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode";
     private static final String REAL_TIME_STREAM = "org.mmapqueue.spark.read.QueueRealTimeStream";
@@ -111,9 +114,19 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
 
     private StreamQueue queue() {
         if (queue == null) {
+            warnOfCheckpoint();
             queue = new StreamQueue(path, checkpoint, consumer(), options.failOnDataLoss());
         }
         return queue;
+    }
+
+    // Each start leaves a consumer that holds the ring for nobody.
+    private void warnOfCheckpoint() {
+        if (options.consumer() == null && checkpoint.isMadeUp()) {
+            LOG.warn("the query on {} has neither checkpointLocation nor a name: each of its starts makes another"
+                    + " checkpoint, this time for {}, and another consumer, this time {}, which holds what the query has"
+                    + " not read until it is deleted. Give it one of the two", path, checkpoint, consumer());
+        }
     }
 
     final StructType columns() {
@@ -212,6 +225,7 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
     @Override
     public final synchronized Offset latestOffset(Offset start, ReadLimit limit) {
         PartitionOffsets from = StreamOffset.offsets(start);
+        queue().checkIdentity();
         PartitionOffsets most = lastEnds;
         if (most == null) {
             queue().lookForPartitions();
@@ -271,13 +285,14 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
     /** For a task that reads each partition from a place on, until it is told to end. */
     final synchronized QueueInputPartition[] planFrom(Offset start) {
         PartitionOffsets from = StreamOffset.offsets(start);
+        queue().checkIdentity();
         queue().lookForPartitions();
         releaseOnce(from);
         return queue().there(from, queue().ends()).entrySet().stream()
                 .filter(each -> queue().partitions().containsKey(each.getKey()))
                 .map(each -> {
                     StreamPartition partition = queue().partitions().get(each.getKey());
-                    return new QueueInputPartition(partition.directory(), partition.id(), Hosts.own(),
+                    return new QueueInputPartition(partition.directory(), partition.id(), Hosts.ofBlockManager(),
                             each.getValue().from(), Long.MAX_VALUE);
                 })
                 .toArray(QueueInputPartition[]::new);

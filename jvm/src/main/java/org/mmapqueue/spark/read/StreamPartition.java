@@ -51,6 +51,7 @@ final class StreamPartition implements AutoCloseable {
         try {
             opened = MmapQueue.openToRead(real);
             own = opened.consumer(consumerName, StartAt.EARLIEST);
+            sayCheckpoint(own, user);
         } catch (LockedException e) {
             throw inUse(consumerName, e.pid() < 0 ? "another process, whose pid is not known"
                     : "process " + e.pid(), e);
@@ -66,6 +67,19 @@ final class StreamPartition implements AutoCloseable {
         consumer = own;
         QueueStats stats = queue.stats();
         mostHeld = Math.max(0, stats.capacitySegments() / 2 - 1) * (long) stats.segmentSize();
+    }
+
+    // So that people, and drop_orphaned_consumers, know whose it is when the query is gone.
+    private static void sayCheckpoint(Consumer consumer, String user) {
+        if (consumer.name().equals(OffsetRanges.DEFAULT_CONSUMER)) {
+            return; // it has no page for that
+        }
+        try {
+            consumer.label(ConsumersOfQueries.label(user));
+        } catch (MmapQueueException e) {
+            LOG.warn("consumer {} does not say that it is that of the query with checkpoint {}: {}", consumer.name(),
+                    user, e.getMessage());
+        }
     }
 
     private IllegalStateException inUse(String name, String holder, Exception cause) {
@@ -158,6 +172,15 @@ final class StreamPartition implements AutoCloseable {
                     directory.path(), e.getMessage());
         } finally {
             close();
+        }
+    }
+
+    /** Gives the consumer back; whatever fails: the queue is gone from its place. */
+    void abandon() {
+        try {
+            close();
+        } catch (MmapQueueException e) {
+            LOG.warn("the former queue of {} could not be closed: {}", directory.path(), e.getMessage());
         }
     }
 

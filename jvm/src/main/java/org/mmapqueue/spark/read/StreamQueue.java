@@ -3,10 +3,13 @@ package org.mmapqueue.spark.read;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.HashSet;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.UUID;
 import java.util.function.IntFunction;
 
 import org.slf4j.Logger;
@@ -14,6 +17,7 @@ import org.slf4j.LoggerFactory;
 
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.queue.MmapQueue;
 import org.mmapqueue.queue.StartAt;
 import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.common.PartitionOffsets;
@@ -62,12 +66,56 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         }
     }
 
+    /**
+     * Looks whether the queues that are open are the ones that lie there. One that was moved away is still whole for who
+     * has it open; the query would read it on, or wait for records that come to another one.
+     *
+     * @throws IllegalStateException when one has been replaced and failOnDataLoss is true
+     */
+    void checkIdentity() {
+        for (StreamPartition each : List.copyOf(partitions.values())) {
+            Optional<UUID> inPlace = MmapQueue.idIn(each.directory().directory());
+            if (!inPlace.equals(Optional.of(each.id()))) {
+                replace(each, inPlace);
+            }
+        }
+    }
+
+    private void replace(StreamPartition former, Optional<UUID> inPlace) {
+        int id = former.directory().id();
+        String what = "partition " + id + " of the queue in " + root + " was replaced while the query with checkpoint "
+                + checkpoint + " was reading it: " + inPlace.map(now -> "the queue that is there now has the id " + now)
+                        .orElse("there is none now") + ", the one that it was reading has the id " + former.id();
+        if (failOnDataLoss) {
+            throw new IllegalStateException(what + ". With option failOnDataLoss = false it goes on with what is there");
+        }
+        LOG.warn("{}; it goes on with what is there, as failOnDataLoss is false", what);
+        partitions.remove(id);
+        former.abandon();
+        if (inPlace.isEmpty()) {
+            return;
+        }
+        StreamPartition next = open(former.directory());
+        partitions.put(id, next);
+        if (!next.id().equals(inPlace.get())) {
+            throw new IllegalStateException(what + ", and this process has it open elsewhere, so that the one that is"
+                    + " there can not be opened: close it first");
+        }
+        if (origin != null) {
+            compare(id);
+        }
+    }
+
+    private StreamPartition open(PartitionDirectory directory) {
+        return new StreamPartition(directory, consumerName, checkpoint.toString());
+    }
+
     /** Opens partitions that have been added. Their records are read from the oldest one on. */
     void lookForPartitions() {
         StreamOrigin before = origin;
         for (PartitionDirectory each : PartitionDirectory.find(root)) {
             if (!partitions.containsKey(each.id())) {
-                partitions.put(each.id(), new StreamPartition(each, consumerName, checkpoint.toString()));
+                partitions.put(each.id(), open(each));
                 if (origin != null) {
                     compare(each.id());
                 }

@@ -2,16 +2,17 @@ package org.mmapqueue.spark.write;
 
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.zip.CRC32C;
+
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.queue.BatchDigest;
 
 /**
  * What goes into the partitions together: the rows of one epoch of a query, or of one batch write. As a file it is
@@ -20,10 +21,23 @@ import java.util.zip.CRC32C;
  * @param producer whom the partitions know it by
  * @param sequence the number they know it by
  * @param files the staged rows
+ * @param digest of all rows; null in a manifest of format 1, which has none
  */
-record Manifest(String producer, long sequence, List<StagedFile> files) {
+record Manifest(String producer, long sequence, List<StagedFile> files, BatchDigest digest) {
     private static final String SUFFIX = ".manifest";
-    private static final String FORMAT = "mmapqueue manifest 1";
+    private static final String FORMAT = "mmapqueue manifest 2";
+    /** Its lines of files end with the checksum. */
+    private static final String FORMAT_WITHOUT_DIGEST = "mmapqueue manifest 1";
+
+    /** One that is to be written. */
+    static Manifest of(String producer, long sequence, List<StagedFile> files) {
+        return new Manifest(producer, sequence, files, digestOf(files));
+    }
+
+    private static BatchDigest digestOf(List<StagedFile> files) {
+        return new BatchDigest(files.stream().mapToLong(StagedFile::count).sum(),
+                files.stream().mapToLong(StagedFile::digest).sum());
+    }
 
     /** The files by the partition they go to, in the order in which their rows go in. */
     SortedMap<Integer, List<StagedFile>> byPartition() {
@@ -58,30 +72,27 @@ record Manifest(String producer, long sequence, List<StagedFile> files) {
     }
 
     /** Writes it: whole or not at all. */
-    void write(Path directory, boolean force) throws IOException {
+    void write(Storage storage, Path directory, boolean force) throws IOException {
         StringBuilder text = new StringBuilder(FORMAT).append('\n');
         text.append("producer ").append(producer).append('\n');
         text.append("sequence ").append(sequence).append('\n');
         for (StagedFile file : files) {
-            text.append(String.format("file %d %s %d %d %d %08x\n", file.partition(), file.name(), file.size(),
-                    file.count(), file.logBytes(), file.checksum()));
+            text.append(String.format("file %d %s %d %d %d %08x %016x\n", file.partition(), file.name(), file.size(),
+                    file.count(), file.logBytes(), file.checksum(), file.digest()));
         }
         text.append(sumLine(text.toString()));
         Path target = path(directory);
         Path part = directory.resolve(target.getFileName() + ".new");
-        Files.deleteIfExists(part);
-        try (FileChannel channel = StagedFiles.create(part)) {
-            ByteBuffer bytes = ByteBuffer.wrap(text.toString().getBytes(StandardCharsets.UTF_8));
-            while (bytes.hasRemaining()) {
-                channel.write(bytes);
-            }
+        storage.delete(part);
+        try (DataFile file = storage.open(part, Storage.Mode.CREATE)) {
+            file.write(ByteBuffer.wrap(text.toString().getBytes(StandardCharsets.UTF_8)), 0);
             if (force) {
-                channel.force(true);
+                file.force();
             }
         }
-        Files.move(part, target, StandardCopyOption.ATOMIC_MOVE);
+        storage.rename(part, target);
         if (force) {
-            StagedFiles.forceDirectory(directory);
+            storage.forceDirectory(directory);
         }
     }
 
@@ -97,14 +108,15 @@ record Manifest(String producer, long sequence, List<StagedFile> files) {
      * @return null when it is not whole, as after a loss of power
      * @throws IOException when it can not be read, or is of another format
      */
-    static Manifest read(Path path) throws IOException {
-        String text = Files.readString(path, StandardCharsets.ISO_8859_1);
+    static Manifest read(Storage storage, Path path) throws IOException {
+        String text = text(storage, path);
         int end = text.lastIndexOf("sum ");
         if (end < 0 || !text.substring(end).equals(sumLine(text.substring(0, end)))) {
             return null;
         }
         String[] lines = text.substring(0, end).split("\n");
-        if (!lines[0].equals(FORMAT)) {
+        boolean hasDigests = lines[0].equals(FORMAT);
+        if (!hasDigests && !lines[0].equals(FORMAT_WITHOUT_DIGEST)) {
             throw new IOException(path + ": the format is \"" + lines[0] + "\", expected \"" + FORMAT + "\"; another"
                     + " version of mmapqueue has begun this write and has to end it");
         }
@@ -112,9 +124,19 @@ record Manifest(String producer, long sequence, List<StagedFile> files) {
         for (int i = 3; i < lines.length; i++) {
             String[] words = lines[i].split(" ");
             files.add(new StagedFile(Integer.parseInt(words[1]), words[2], Long.parseLong(words[3]),
-                    Long.parseLong(words[4]), Long.parseLong(words[5]), Integer.parseUnsignedInt(words[6], 16)));
+                    Long.parseLong(words[4]), Long.parseLong(words[5]), Integer.parseUnsignedInt(words[6], 16),
+                    hasDigests ? Long.parseUnsignedLong(words[7], 16) : 0));
         }
         return new Manifest(lines[1].substring("producer ".length()),
-                Long.parseLong(lines[2].substring("sequence ".length())), List.copyOf(files));
+                Long.parseLong(lines[2].substring("sequence ".length())), List.copyOf(files),
+                hasDigests ? digestOf(files) : null);
+    }
+
+    private static String text(Storage storage, Path path) throws IOException {
+        try (DataFile file = storage.open(path, Storage.Mode.READ)) {
+            byte[] bytes = new byte[Math.toIntExact(file.size())];
+            int length = file.read(ByteBuffer.wrap(bytes), 0);
+            return new String(bytes, 0, length, StandardCharsets.ISO_8859_1);
+        }
     }
 }

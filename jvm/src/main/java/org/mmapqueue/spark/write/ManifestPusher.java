@@ -15,11 +15,13 @@ import java.util.concurrent.TimeUnit;
 
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.TooLargeException;
+import org.mmapqueue.io.Storage;
 import org.mmapqueue.queue.MmapQueue;
 import org.mmapqueue.queue.QueueStats;
 
 /** Pushes the staged rows of a manifest, each partition's at once, several partitions side by side. */
 final class ManifestPusher {
+    private final Storage storage;
     private final List<MmapQueue> partitions;
     private final Path directory;
     private final Manifest manifest;
@@ -29,10 +31,13 @@ final class ManifestPusher {
     /**
      * A pusher of known files.
      *
+     * @param storage where the files are
      * @param directory where the files lie, which are known to be whole
      * @param what they are, for people
      */
-    ManifestPusher(List<MmapQueue> partitions, Path directory, Manifest manifest, String what, Push push) {
+    ManifestPusher(Storage storage, List<MmapQueue> partitions, Path directory, Manifest manifest, String what,
+            Push push) {
+        this.storage = storage;
         this.partitions = partitions;
         this.directory = directory;
         this.manifest = manifest;
@@ -114,7 +119,7 @@ final class ManifestPusher {
     }
 
     private void push(MmapQueue queue, List<StagedFile> files) throws InterruptedException {
-        try (StagedRecords records = new StagedRecords(directory, files)) {
+        try (StagedRecords records = new StagedRecords(storage, directory, files)) {
             long before = queue.stats().writingPosition();
             push(queue, records);
             QueueStats after = queue.stats();
@@ -132,17 +137,25 @@ final class ManifestPusher {
     // In two steps, to know how long it waits.
     private void push(MmapQueue queue, StagedRecords records) throws InterruptedException {
         try {
-            queue.pushOnce(manifest.producer(), manifest.sequence(), records, Duration.ZERO, push.sync());
+            push(queue, records, Duration.ZERO);
         } catch (FullException e) {
             if (push.timeout().isZero()) {
                 throw e;
             }
             long start = System.nanoTime();
             try {
-                queue.pushOnce(manifest.producer(), manifest.sequence(), records, push.timeout(), push.sync());
+                push(queue, records, push.timeout());
             } finally {
                 push.figures().waitedForRoom((records.begun() == 0 ? System.nanoTime() : records.begun()) - start);
             }
+        }
+    }
+
+    private void push(MmapQueue queue, StagedRecords records, Duration timeout) throws InterruptedException {
+        if (manifest.digest() == null) {
+            queue.pushOnce(manifest.producer(), manifest.sequence(), records, timeout, push.sync());
+        } else {
+            queue.pushOnce(manifest.producer(), manifest.sequence(), manifest.digest(), records, timeout, push.sync());
         }
     }
 }

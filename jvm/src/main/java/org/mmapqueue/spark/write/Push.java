@@ -7,17 +7,18 @@ import java.time.Duration;
  *
  * @param timeout the longest to wait for room
  * @param sync whether what has been pushed is on the disk when it is told
+ * @param failOnDataLoss whether an epoch that comes again with other rows is an error; else these are dropped
  * @param figures count what is done and waited for
  */
-record Push(Duration timeout, boolean sync, PushFigures figures) {
+record Push(Duration timeout, boolean sync, boolean failOnDataLoss, PushFigures figures) {
 
     /** A push that is counted for nobody. */
-    Push(Duration timeout, boolean sync) {
-        this(timeout, sync, new PushFigures(figures -> { }));
+    Push(Duration timeout, boolean sync, boolean failOnDataLoss) {
+        this(timeout, sync, failOnDataLoss, new PushFigures(figures -> { }));
     }
 
     /** The same, with other figures. */
     Push counting(PushFigures others) {
-        return new Push(timeout, sync, others);
+        return new Push(timeout, sync, failOnDataLoss, others);
     }
 }

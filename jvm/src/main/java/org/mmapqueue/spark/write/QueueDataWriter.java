@@ -15,6 +15,7 @@ import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
 
 import org.mmapqueue.errors.TooLargeException;
+import org.mmapqueue.io.Storage;
 import org.mmapqueue.spark.common.Hosts;
 
 /** Stages the rows of a task: a file for each partition that gets some. One thread. */
@@ -24,6 +25,7 @@ final class QueueDataWriter implements DataWriter<InternalRow> {
     private static final int SMALLEST_BLOCK = 16 << 10;
 
     private final QueueWriterFactory factory;
+    private final Storage storage;
     private final int task;
     private final String name;
     private final PartitionChooser chooser;
@@ -32,8 +34,9 @@ final class QueueDataWriter implements DataWriter<InternalRow> {
     private final boolean isString;
     private boolean isCommitted;
 
-    QueueDataWriter(QueueWriterFactory factory, int task, String name) {
+    QueueDataWriter(QueueWriterFactory factory, Storage storage, int task, String name) {
         this.factory = factory;
+        this.storage = storage;
         this.task = task;
         this.name = name;
         this.chooser = new PartitionChooser(factory.columns(), factory.partitions(), task);
@@ -84,7 +87,8 @@ final class QueueDataWriter implements DataWriter<InternalRow> {
                     + " under the same path");
         }
         int block = Math.max(SMALLEST_BLOCK, Math.min(LARGEST_BLOCK, MOST_BUFFERED / factory.partitions()));
-        writers[partition] = new StagedFileWriter(partition, directory.resolve(name + ".p" + partition), block);
+        Path file = directory.resolve(name + ".p" + partition);
+        writers[partition] = new StagedFileWriter(storage, partition, file, block);
         return writers[partition];
     }
 
@@ -114,7 +118,7 @@ final class QueueDataWriter implements DataWriter<InternalRow> {
         for (StagedFileWriter writer : writers) {
             if (writer != null) {
                 writer.close();
-                Files.deleteIfExists(writer.file());
+                storage.delete(writer.path());
             }
         }
     }

@@ -6,6 +6,8 @@ import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory;
 
+import org.mmapqueue.io.DiskStorage;
+
 /**
  * Makes the writers of tasks, wherever these run.
  *
@@ -35,6 +37,6 @@ record QueueWriterFactory(String directory, String driverHost, String write, int
             throw new UnsupportedOperationException("trigger continuous is not supported, use processingTime,"
                     + " availableNow or once");
         }
-        return new QueueDataWriter(this, task, StagingArea.fileName(epoch, write, task, attempt));
+        return new QueueDataWriter(this, DiskStorage.INSTANCE, task, StagingArea.fileName(epoch, write, task, attempt));
     }
 }

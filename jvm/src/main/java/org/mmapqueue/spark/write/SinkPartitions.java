@@ -9,6 +9,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Function;
 
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.queue.MmapQueue;
@@ -32,6 +33,11 @@ final class SinkPartitions {
      * @throws org.mmapqueue.errors.LockedException when another process writes one of them
      */
     static List<MmapQueue> open(Path root, SinkConfig config) {
+        return open(root, config, MmapQueue::open);
+    }
+
+    /** The same, with what opens a partition. */
+    static List<MmapQueue> open(Path root, SinkConfig config, Function<QueueConfig, MmapQueue> opener) {
         List<PartitionDirectory> there = PartitionDirectory.isQueue(root) ? PartitionDirectory.find(root) : List.of();
         check(root, there, config.partitions());
         int count = Math.max(1, Math.max(config.partitions(), there.size()));
@@ -42,7 +48,7 @@ final class SinkPartitions {
             for (int id = 0; id < count; id++) {
                 Path directory = inRoot ? root : PartitionDirectory.of(root, id).directory();
                 boolean grown = id >= there.size() && !there.isEmpty();
-                open.add(open(directory, grown ? like(open.get(0), config.keys()) : config.keys()));
+                open.add(open(directory, grown ? like(open.get(0), config.keys()) : config.keys(), opener));
             }
             done = true;
             return open;
@@ -97,14 +103,15 @@ final class SinkPartitions {
         return all;
     }
 
-    private static MmapQueue open(Path directory, Map<String, String> keys) {
+    private static MmapQueue open(Path directory, Map<String, String> keys,
+            Function<QueueConfig, MmapQueue> opener) {
         try {
             String capacity = keys.get(SinkConfig.CAPACITY);
             if (capacity == null) {
-                return MmapQueue.open(config(directory, keys, null));
+                return opener.apply(config(directory, keys, null));
             }
-            return PartitionDirectory.isQueue(directory) ? openSized(directory, keys, Long.parseLong(capacity))
-                    : MmapQueue.open(config(directory, keys, capacity));
+            return PartitionDirectory.isQueue(directory) ? openSized(directory, keys, Long.parseLong(capacity), opener)
+                    : opener.apply(config(directory, keys, capacity));
         } catch (ConfigException e) {
             if (keys.containsKey(e.key())) {
                 throw new IllegalArgumentException("option " + e.key() + " = " + e.value() + "; allowed: "
@@ -128,8 +135,9 @@ final class SinkPartitions {
         return QueueConfig.of(all);
     }
 
-    private static MmapQueue openSized(Path directory, Map<String, String> keys, long capacity) {
-        MmapQueue queue = MmapQueue.open(config(directory, keys, null));
+    private static MmapQueue openSized(Path directory, Map<String, String> keys, long capacity,
+            Function<QueueConfig, MmapQueue> opener) {
+        MmapQueue queue = opener.apply(config(directory, keys, null));
         Map<String, String> found = queue.config().asMap();
         long size = Long.parseLong(found.get(SinkConfig.SEGMENT_SIZE));
         long segments = Long.parseLong(found.get(SinkConfig.CAPACITY_SEGMENTS));

@@ -2,20 +2,22 @@ package org.mmapqueue.spark.write;
 
 import java.io.Closeable;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.SortedMap;
 import java.util.TreeMap;
+import java.util.UUID;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import org.mmapqueue.io.Storage;
 import org.mmapqueue.queue.MmapQueue;
 
 /**
@@ -33,6 +35,8 @@ final class SinkQueue implements Closeable {
     private static final String BATCHES = EPOCHS + "batch";
 
     private final Path root;
+    private final SinkDisk disk;
+    private final Storage storage;
     private final StagingArea staging;
     private final ReentrantLock committing = new ReentrantLock();
     private volatile List<MmapQueue> partitions;
@@ -45,14 +49,21 @@ final class SinkQueue implements Closeable {
      * @throws IllegalArgumentException when what is asked for is not what there is
      */
     SinkQueue(Path root, SinkConfig config) {
+        this(root, config, SinkDisk.REAL);
+    }
+
+    SinkQueue(Path root, SinkConfig config, SinkDisk disk) {
         this.root = root;
-        this.staging = new StagingArea(root);
-        this.partitions = SinkPartitions.open(root, config);
+        this.disk = disk;
+        this.storage = disk.storage();
+        this.staging = new StagingArea(storage, root);
+        this.partitions = SinkPartitions.open(root, config, disk.queues());
     }
 
     /** Checks what another write asks for, and adds the partitions that it wants. */
     synchronized void adopt(SinkConfig config) {
-        List<MmapQueue> opened = SinkPartitions.open(root, config);
+        checkIdentity();
+        List<MmapQueue> opened = SinkPartitions.open(root, config, disk.queues());
         List<MmapQueue> known = partitions; // others may be pushing through them
         List<MmapQueue> added = opened.subList(known.size(), opened.size());
         List<MmapQueue> all = new ArrayList<>(known);
@@ -61,8 +72,28 @@ final class SinkQueue implements Closeable {
         opened.subList(0, known.size()).forEach(MmapQueue::close);
     }
 
+    // What is open stays open when its directory is moved away, and would be written on.
+    private void checkIdentity() {
+        for (MmapQueue each : partitions) {
+            Path directory = Path.of(each.config().asMap().get("queue_dir"));
+            Optional<UUID> inPlace = MmapQueue.idIn(directory);
+            if (!inPlace.equals(Optional.of(each.id()))) {
+                throw new IllegalStateException("the queue in " + directory + " was replaced while it was written: "
+                        + inPlace.map(id -> "the one that is there now has the id " + id).orElse("there is none now")
+                        + ", the one that this process has open and was writing to has the id " + each.id()
+                        + ". Nothing was written. It is closed some seconds after the last write has ended, when"
+                        + " nothing else has it open");
+            }
+        }
+    }
+
     int count() {
         return partitions.size();
+    }
+
+    /** Whether tasks force what they stage: rows for one partition are forced there, in the same push. */
+    boolean forcesStagedFiles(boolean sync) {
+        return sync && partitions.size() > 1;
     }
 
     /** The largest row that every partition takes, in bytes. */
@@ -100,12 +131,12 @@ final class SinkQueue implements Closeable {
         long start = System.nanoTime();
         try {
             carryThrough(push);
-            boolean isNew = !isKnownSomewhere(EPOCHS + query, epoch);
+            Manifest manifest = Manifest.of(EPOCHS + query, epoch, files);
+            boolean isNew = !isKnownSomewhere(manifest.producer(), epoch);
             if (isNew) {
-                begin(query, new Manifest(EPOCHS + query, epoch, files), "epoch " + epoch + " of query " + query,
-                        push);
+                begin(query, manifest, "epoch " + epoch + " of query " + query, push);
             } else {
-                LOG.info("epoch {} of query {} is in {} already", epoch, query, root);
+                new RepeatedEpoch(root, partitions, query, manifest).check(push.failOnDataLoss());
             }
             staging.deleteThrough(query, epoch);
             return isNew;
@@ -130,7 +161,7 @@ final class SinkQueue implements Closeable {
             for (MmapQueue each : partitions) {
                 last = Math.max(last, each.lastSequence(BATCHES).orElse(-1));
             }
-            begin(query, new Manifest(BATCHES, last + 1, files), "the batch", push);
+            begin(query, Manifest.of(BATCHES, last + 1, files), "the batch", push);
             staging.delete(query);
         } finally {
             push.figures().committed(System.nanoTime() - start);
@@ -155,7 +186,7 @@ final class SinkQueue implements Closeable {
                 }
             }
             for (StagedFile file : files) {
-                Files.deleteIfExists(directory.resolve(file.name()));
+                storage.delete(directory.resolve(file.name()));
             }
         } finally {
             committing.unlock();
@@ -171,7 +202,7 @@ final class SinkQueue implements Closeable {
             throw new IOException(what + " can not be pushed: " + fault);
         }
         if (parts.size() == 1) {
-            new ManifestPusher(partitions, directory, manifest, what, push).push(parts);
+            new ManifestPusher(storage, partitions, directory, manifest, what, push).push(parts);
             return;
         }
         if (parts.isEmpty()) {
@@ -183,14 +214,14 @@ final class SinkQueue implements Closeable {
             new Room(partitions.get(partition), parts.get(partition), what).await(deadline, push.timeout());
         }
         push.figures().waitedForRoom(System.nanoTime() - start);
-        manifest.write(directory, push.sync());
+        manifest.write(storage, directory, push.sync());
         try {
-            new ManifestPusher(partitions, directory, manifest, what, push).push(parts);
+            new ManifestPusher(storage, partitions, directory, manifest, what, push).push(parts);
         } catch (RuntimeException | IOException | InterruptedException e) {
             giveUp(directory, manifest, what, e);
             throw e;
         }
-        Files.deleteIfExists(manifest.path(directory));
+        storage.delete(manifest.path(directory));
     }
 
     static long deadline(Duration timeout) {
@@ -201,7 +232,7 @@ final class SinkQueue implements Closeable {
     private void giveUp(Path directory, Manifest manifest, String what, Exception cause) {
         try {
             if (!isKnownSomewhere(manifest.producer(), manifest.sequence())) {
-                Files.deleteIfExists(manifest.path(directory));
+                storage.delete(manifest.path(directory));
                 return;
             }
         } catch (IOException | RuntimeException e) {
@@ -218,7 +249,7 @@ final class SinkQueue implements Closeable {
                 return "partition " + partition + " is not there any more, " + root + " has " + partitions.size();
             }
             for (StagedFile file : files) {
-                String fault = StagedFiles.fault(directory, file);
+                String fault = StagedFiles.fault(storage, directory, file);
                 if (fault != null) {
                     return fault;
                 }
@@ -244,7 +275,7 @@ final class SinkQueue implements Closeable {
 
     private void carryThrough(Path path, Push push) throws IOException, InterruptedException {
         Path directory = path.getParent();
-        Manifest manifest = Manifest.read(path);
+        Manifest manifest = Manifest.read(storage, path);
         if (manifest == null) {
             long sequence = Manifest.sequenceOf(path);
             if (isKnownSomewhere(EPOCHS + directory.getFileName(), sequence) || isKnownSomewhere(BATCHES, sequence)) {
@@ -252,7 +283,7 @@ final class SinkQueue implements Closeable {
                         + " got their rows of it: those of the others are lost; delete the file to go on");
             }
             LOG.warn("{} is not whole, and nothing of it is in the queue: it is dropped", path);
-            Files.deleteIfExists(path);
+            storage.delete(path);
             return;
         }
         SortedMap<Integer, List<StagedFile>> all = manifest.byPartition();
@@ -268,12 +299,12 @@ final class SinkQueue implements Closeable {
                         + missing.keySet() + " are lost, those for the others are in the queue; delete " + path
                         + " to go on");
             }
-            new ManifestPusher(partitions, directory, manifest, "what is left of " + path, push).push(missing);
+            new ManifestPusher(storage, partitions, directory, manifest, "what is left of " + path, push).push(missing);
             LOG.info("{} is carried through: partitions {}", path, missing.keySet());
         }
-        Files.deleteIfExists(path);
+        storage.delete(path);
         for (StagedFile file : manifest.files()) {
-            Files.deleteIfExists(directory.resolve(file.name()));
+            storage.delete(directory.resolve(file.name()));
         }
     }
 

@@ -10,6 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.ReentrantLock;
 
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
@@ -33,14 +34,13 @@ final class SinkQueues {
     }
 
     private static final class Shared {
-        private final SinkQueue queue;
-        /** The ids of the queries that write now. */
+        /** Held while the queue is opened, grown or closed, which takes as long as a recovery: not for other queues. */
+        private final ReentrantLock opening = new ReentrantLock();
+        /** The ids of the queries that write now; as uses, guarded by the monitor of OPEN. */
         private final List<String> writing = new ArrayList<>();
         private int uses;
-
-        Shared(SinkQueue queue) {
-            this.queue = queue;
-        }
+        /** Null while it is not open. Stored under opening. */
+        private volatile SinkQueue queue;
     }
 
     /** The right to use a queue; to be given back once. */
@@ -56,8 +56,19 @@ final class SinkQueues {
             this.shared = shared;
             this.query = query;
             this.linger = linger;
-            shared.writing.add(query);
-            shared.uses++;
+        }
+
+        private void open(SinkConfig config, SinkDisk disk) throws InterruptedException {
+            shared.opening.lockInterruptibly();
+            try {
+                if (shared.queue == null) {
+                    shared.queue = new SinkQueue(root, config, disk);
+                } else {
+                    shared.queue.adopt(config);
+                }
+            } finally {
+                shared.opening.unlock();
+            }
         }
 
         SinkQueue queue() {
@@ -66,12 +77,22 @@ final class SinkQueues {
 
         @Override
         public void close() {
+            int uses;
             synchronized (OPEN) {
-                if (!isClosed) {
-                    isClosed = true;
-                    shared.writing.remove(query);
-                    release(root, shared, linger);
+                if (isClosed) {
+                    return;
                 }
+                isClosed = true;
+                shared.writing.remove(query);
+                if (!shared.writing.isEmpty()) {
+                    return;
+                }
+                uses = shared.uses;
+            }
+            if (linger.isZero()) {
+                closeIfUnused(root, shared, uses);
+            } else {
+                CLOSER.schedule(() -> closeIfUnused(root, shared, uses), linger.toMillis(), TimeUnit.MILLISECONDS);
             }
         }
     }
@@ -98,9 +119,16 @@ final class SinkQueues {
      */
     static Lease acquire(Path named, String query, SinkConfig config, Push push, Duration linger)
             throws IOException, InterruptedException {
-        Lease lease = lease(real(named.toAbsolutePath().normalize()), query, config, linger);
+        return acquire(named, query, config, push, linger, SinkDisk.REAL);
+    }
+
+    /** The same, on another disk. */
+    static Lease acquire(Path named, String query, SinkConfig config, Push push, Duration linger, SinkDisk disk)
+            throws IOException, InterruptedException {
+        Lease lease = reserve(real(named.toAbsolutePath().normalize()), query, linger);
         boolean done = false;
         try {
+            lease.open(config, disk);
             lease.queue().recover(push, each -> isWriting(lease.shared, each));
             done = true;
             return lease;
@@ -111,15 +139,11 @@ final class SinkQueues {
         }
     }
 
-    private static Lease lease(Path root, String query, SinkConfig config, Duration linger) {
+    private static Lease reserve(Path root, String query, Duration linger) {
         synchronized (OPEN) {
-            Shared shared = OPEN.get(root);
-            if (shared == null) {
-                shared = new Shared(new SinkQueue(root, config));
-                OPEN.put(root, shared);
-            } else {
-                shared.queue.adopt(config);
-            }
+            Shared shared = OPEN.computeIfAbsent(root, each -> new Shared());
+            shared.writing.add(query);
+            shared.uses++;
             return new Lease(root, shared, query, linger);
         }
     }
@@ -138,41 +162,54 @@ final class SinkQueues {
         }
     }
 
-    private static void release(Path root, Shared shared, Duration linger) {
-        if (!shared.writing.isEmpty()) {
-            return;
-        }
-        if (linger.isZero()) {
-            closeIfUnused(root, shared, shared.uses);
-        } else {
-            int uses = shared.uses;
-            CLOSER.schedule(() -> closeIfUnused(root, shared, uses), linger.toMillis(), TimeUnit.MILLISECONDS);
-        }
-    }
-
     private static void closeIfUnused(Path root, Shared shared, int uses) {
-        synchronized (OPEN) {
-            if (shared.writing.isEmpty() && shared.uses == uses && OPEN.remove(root, shared)) {
-                close(root, shared);
+        shared.opening.lock();
+        try {
+            synchronized (OPEN) {
+                if (!shared.writing.isEmpty() || shared.uses != uses) {
+                    return;
+                }
             }
+            close(root, shared);
+            synchronized (OPEN) {
+                if (shared.writing.isEmpty()) { // else that write waits for the lock, and opens it again
+                    OPEN.remove(root, shared);
+                }
+            }
+        } finally {
+            shared.opening.unlock();
         }
     }
 
     private static void close(Path root, Shared shared) {
-        try {
-            shared.queue.close();
-        } catch (RuntimeException e) {
-            LOG.warn("{} could not be closed; it is recovered when it is opened next", root, e);
+        SinkQueue queue = shared.queue;
+        shared.queue = null;
+        if (queue != null) {
+            try {
+                queue.close();
+            } catch (RuntimeException e) {
+                LOG.warn("{} could not be closed; it is recovered when it is opened next", root, e);
+            }
         }
     }
 
     private static void closeUnused() {
+        Map<Path, Shared> unused = new HashMap<>();
         synchronized (OPEN) {
             OPEN.forEach((root, shared) -> {
                 if (shared.writing.isEmpty()) {
-                    close(root, shared);
+                    unused.put(root, shared);
                 }
             });
         }
+        unused.forEach((root, shared) -> {
+            if (shared.opening.tryLock()) { // else somebody is at it
+                try {
+                    close(root, shared);
+                } finally {
+                    shared.opening.unlock();
+                }
+            }
+        });
     }
 }

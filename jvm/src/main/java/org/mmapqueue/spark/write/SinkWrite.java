@@ -22,6 +22,7 @@ final class SinkWrite {
     private final WriteColumns columns;
     private final String query;
     private final Duration linger;
+    private final SinkDisk disk;
     private SinkQueues.Lease lease;
 
     /**
@@ -31,10 +32,15 @@ final class SinkWrite {
      * @param linger how long the queue stays open afterwards
      */
     SinkWrite(WriteOptions options, WriteColumns columns, String query, Duration linger) {
+        this(options, columns, query, linger, SinkDisk.REAL);
+    }
+
+    SinkWrite(WriteOptions options, WriteColumns columns, String query, Duration linger, SinkDisk disk) {
         this.options = options;
         this.columns = columns;
         this.query = query;
         this.linger = linger;
+        this.disk = disk;
     }
 
     private interface Step<T> {
@@ -48,17 +54,17 @@ final class SinkWrite {
      */
     QueueWriterFactory begin() {
         return told(() -> {
-            lease = SinkQueues.acquire(options.path(), query, options.config(), options.push(), linger);
+            lease = SinkQueues.acquire(options.path(), query, options.config(), options.push(), linger,
+                    disk);
             SinkQueue queue = lease.queue();
             boolean sync = options.push().sync();
             boolean done = false;
             try {
-                Path directory = queue.staging().make(query, sync);
+                Path directory = queue.staging().make(query);
                 String write = UUID.randomUUID().toString().substring(0, 8);
                 done = true;
-                // What goes to one partition is forced when it is pushed.
                 return new QueueWriterFactory(directory.toString(), Hosts.own(), write, queue.count(),
-                        queue.maxEventSize(), sync && queue.count() > 1, columns);
+                        queue.maxEventSize(), queue.forcesStagedFiles(sync), columns);
             } finally {
                 if (!done) {
                     end();

@@ -11,7 +11,8 @@ import java.io.Serializable;
  * @param count how many rows
  * @param logBytes what they take of the partition's log, at most
  * @param checksum CRC32C of the file
+ * @param digest of the rows, as {@link RowDigest} has it
  */
-record StagedFile(int partition, String name, long size, long count, long logBytes, int checksum)
+record StagedFile(int partition, String name, long size, long count, long logBytes, int checksum, long digest)
         implements Serializable {
 }

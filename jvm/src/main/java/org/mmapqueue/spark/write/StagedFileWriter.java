@@ -3,9 +3,12 @@ package org.mmapqueue.spark.write;
 import java.io.Closeable;
 import java.io.IOException;
 import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Path;
 import java.util.zip.CRC32C;
+
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Storage;
 
 /**
  * Writes rows into a file of blocks: count (4 bytes, little-endian), bytes of payload (4), the lengths (4 each), the
@@ -20,9 +23,9 @@ final class StagedFileWriter implements Closeable {
     private static final int RECORD_OVERHEAD = 16;
 
     private final int partition;
-    private final Path file;
-    private final FileChannel channel;
+    private final DataFile file;
     private final CRC32C checksum = new CRC32C();
+    private final RowDigest digest = new RowDigest();
     private final int blockBytes;
     private byte[] payload;
     private ByteBuffer head = StagedFiles.buffer(4096);
@@ -35,16 +38,32 @@ final class StagedFileWriter implements Closeable {
     /**
      * Begins a file.
      *
+     * @param storage makes it
      * @param partition where its rows go
-     * @param file must not be there
+     * @param path must not be there
      * @param blockBytes bytes of payload that are written at once
      */
-    StagedFileWriter(int partition, Path file, int blockBytes) throws IOException {
+    StagedFileWriter(Storage storage, int partition, Path path, int blockBytes) throws IOException {
         this.partition = partition;
-        this.file = file;
         this.blockBytes = blockBytes;
         this.payload = new byte[blockBytes];
-        this.channel = StagedFiles.create(file);
+        this.file = create(storage, path);
+    }
+
+    private static DataFile create(Storage storage, Path path) throws IOException {
+        DataFile made = storage.open(path, Storage.Mode.CREATE);
+        boolean isNew = false;
+        try {
+            isNew = made.size() == 0;
+        } finally {
+            if (!isNew) {
+                made.close();
+            }
+        }
+        if (!isNew) {
+            throw new FileAlreadyExistsException(path.toString());
+        }
+        return made;
     }
 
     /** Sees to it that there is room for a row at {@link #position} of {@link #array}. */
@@ -76,6 +95,7 @@ final class StagedFileWriter implements Closeable {
             head.position(HEADER);
         }
         head.putInt(length);
+        digest.add(payload, used, length);
         used += length;
         inBlock++;
         logBytes += RECORD_OVERHEAD + (length + 7L & -8L);
@@ -88,12 +108,13 @@ final class StagedFileWriter implements Closeable {
         head.putInt(0, inBlock).putInt(4, used).flip();
         checksum.update(head.array(), 0, head.limit());
         checksum.update(payload, 0, used);
-        size += head.limit() + used;
-        count += inBlock;
-        ByteBuffer[] both = {head, ByteBuffer.wrap(payload, 0, used)};
-        while (both[1].hasRemaining() || both[0].hasRemaining()) {
-            channel.write(both);
+        int headBytes = head.limit();
+        file.write(head, size);
+        if (used > 0) {
+            file.write(ByteBuffer.wrap(payload, 0, used), size + headBytes);
         }
+        size += headBytes + used;
+        count += inBlock;
         head.clear();
         used = 0;
         inBlock = 0;
@@ -110,12 +131,12 @@ final class StagedFileWriter implements Closeable {
             writeBlock();
         }
         if (force) {
-            channel.force(true);
+            file.force();
         }
-        channel.close();
+        file.close();
         payload = null;
-        return new StagedFile(partition, file.getFileName().toString(), size, count, logBytes,
-                (int) checksum.getValue());
+        return new StagedFile(partition, path().getFileName().toString(), size, count, logBytes,
+                (int) checksum.getValue(), digest.sum());
     }
 
     long count() {
@@ -126,12 +147,12 @@ final class StagedFileWriter implements Closeable {
         return size + used;
     }
 
-    Path file() {
-        return file;
+    Path path() {
+        return file.path();
     }
 
     @Override
     public void close() throws IOException {
-        channel.close();
+        file.close();
     }
 }

@@ -1,26 +1,27 @@
 package org.mmapqueue.spark.write;
 
 import java.io.Closeable;
+import java.io.EOFException;
 import java.io.IOException;
-import java.io.RandomAccessFile;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.List;
 
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Storage;
 import org.mmapqueue.queue.Records;
 
 /**
  * The rows of staged files, one block in memory at a time. They are asked for in ascending order; going back begins at
  * the first file again. One thread.
- *
- * <p>Not by a FileChannel: an interrupt would close it in the middle of an append.
  */
 final class StagedRecords implements Records, Closeable {
+    private final Storage storage;
     private final Path directory;
     private final List<StagedFile> files;
     private final int count;
-    private RandomAccessFile open;
+    private DataFile open;
     private int nextFile;
     private long nextBlock;
     private ByteBuffer head = StagedFiles.buffer(4096);
@@ -37,17 +38,19 @@ final class StagedRecords implements Records, Closeable {
     /**
      * The rows of some files.
      *
+     * @param storage where they are
      * @param directory where they lie
      * @param files of one partition, known to be whole
      * @throws IllegalArgumentException when there are more rows than one batch may have
      */
-    StagedRecords(Path directory, List<StagedFile> files) {
+    StagedRecords(Storage storage, Path directory, List<StagedFile> files) {
         long sum = files.stream().mapToLong(StagedFile::count).sum();
         if (sum > Integer.MAX_VALUE) {
             throw new IllegalArgumentException(sum + " rows for partition " + files.get(0).partition()
                     + " at once; allowed: up to " + Integer.MAX_VALUE + "; write in smaller batches (for streams, by"
                     + " limits of the source such as maxOffsetsPerTrigger)");
         }
+        this.storage = storage;
         this.directory = directory;
         this.files = files;
         this.count = (int) sum;
@@ -79,8 +82,7 @@ final class StagedRecords implements Records, Closeable {
                 if (payload.length < payloadBytes) {
                     payload = new byte[payloadBytes];
                 }
-                open.seek(nextBlock - payloadBytes);
-                open.readFully(payload, 0, payloadBytes);
+                read(payload, 0, payloadBytes, nextBlock - payloadBytes);
             } catch (IOException e) {
                 throw new UncheckedIOException("a staged file of " + directory + " can not be read: " + e, e);
             }
@@ -132,18 +134,18 @@ final class StagedRecords implements Records, Closeable {
             inBlock = 0;
             while (open == null || nextBlock >= files.get(nextFile - 1).size()) {
                 closeFile();
-                open = new RandomAccessFile(directory.resolve(files.get(nextFile).name()).toFile(), "r");
+                open = storage.open(directory.resolve(files.get(nextFile).name()), Storage.Mode.READ);
                 nextFile++;
                 nextBlock = 0;
             }
-            open.seek(nextBlock);
-            open.readFully(head.array(), 0, StagedFileWriter.HEADER);
+            read(head.array(), 0, StagedFileWriter.HEADER, nextBlock);
             int records = head.getInt(0);
             int bytes = StagedFileWriter.HEADER + 4 * records;
             if (head.capacity() < bytes) {
                 head = StagedFiles.buffer(bytes).put(0, head.array(), 0, StagedFileWriter.HEADER);
             }
-            open.readFully(head.array(), StagedFileWriter.HEADER, bytes - StagedFileWriter.HEADER);
+            read(head.array(), StagedFileWriter.HEADER, bytes - StagedFileWriter.HEADER,
+                    nextBlock + StagedFileWriter.HEADER);
             if (lengths.length < records) {
                 lengths = new int[records];
             }
@@ -155,6 +157,12 @@ final class StagedRecords implements Records, Closeable {
             isRead = false;
         } catch (IOException e) {
             throw new UncheckedIOException("a staged file of " + directory + " can not be read: " + e, e);
+        }
+    }
+
+    private void read(byte[] target, int from, int length, long position) throws IOException {
+        if (length > 0 && open.read(ByteBuffer.wrap(target, from, length).slice(), position) < length) {
+            throw new EOFException(open.path() + " ends before byte " + (position + length));
         }
     }
 

@@ -13,6 +13,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.Predicate;
 
+import org.mmapqueue.io.Storage;
+
 /**
  * The directory beside the partitions, {@code .staging}, in which each write has one of its own, by the id of its
  * query. A staged file's name begins with the sequence that its rows belong to.
@@ -24,9 +26,11 @@ final class StagingArea {
     /** Its name. */
     static final String NAME = ".staging";
 
+    private final Storage storage;
     private final Path path;
 
-    StagingArea(Path root) {
+    StagingArea(Storage storage, Path root) {
+        this.storage = storage;
         this.path = root.resolve(NAME);
     }
 
@@ -35,16 +39,11 @@ final class StagingArea {
         return path.resolve(query);
     }
 
-    /** Makes the directory of a write; what is made in it later is forced by who makes it. */
-    Path make(String query, boolean force) throws IOException {
+    /** Makes the directory of a write, durably; what is made in it later is forced by who makes it. */
+    Path make(String query) throws IOException {
         Path directory = of(query);
         if (!Files.isDirectory(directory)) {
-            StagedFiles.createDirectory(path);
-            StagedFiles.createDirectory(directory);
-            if (force) {
-                StagedFiles.forceDirectory(path);
-                StagedFiles.forceDirectory(path.getParent());
-            }
+            storage.createDirectories(directory);
         }
         return directory;
     }
@@ -71,7 +70,7 @@ final class StagingArea {
             String name = file.getFileName().toString();
             int end = name.indexOf('-');
             if (end > 0 && Long.parseLong(name.substring(0, end)) <= sequence) {
-                Files.deleteIfExists(file);
+                storage.delete(file);
             }
         }
     }
@@ -104,14 +103,14 @@ final class StagingArea {
     }
 
     // A task that nobody waits for any more may still be writing there.
-    private static void deleteAll(Path directory) throws IOException {
+    private void deleteAll(Path directory) throws IOException {
         if (!Files.exists(directory)) {
             return;
         }
         Files.walkFileTree(directory, new SimpleFileVisitor<>() {
             @Override
             public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
-                Files.deleteIfExists(file);
+                storage.delete(file);
                 return FileVisitResult.CONTINUE;
             }
 
@@ -123,7 +122,7 @@ final class StagingArea {
             @Override
             public FileVisitResult postVisitDirectory(Path visited, IOException e) throws IOException {
                 try {
-                    Files.deleteIfExists(visited);
+                    storage.delete(visited);
                 } catch (DirectoryNotEmptyException raced) {
                     // next time
                 }

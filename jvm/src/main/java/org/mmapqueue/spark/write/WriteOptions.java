@@ -21,6 +21,7 @@ record WriteOptions(Path path, SinkConfig config, Push push, String key) {
     static final String KEY = "key";
     static final String PUSH_TIMEOUT = "pushTimeout";
     static final String SYNC = "sync";
+    static final String FAIL_ON_DATA_LOSS = "failOnDataLoss";
 
     private static final String ASYNC_PROGRESS = "asyncProgressTrackingEnabled";
     private static final int MOST_PARTITIONS = 10_000;
@@ -58,7 +59,8 @@ record WriteOptions(Path path, SinkConfig config, Push push, String key) {
             throw Options.bad(KEY, key, "the name of a column");
         }
         return new WriteOptions(path, new SinkConfig((int) partitions, queueKeys(options)),
-                new Push(options.duration(PUSH_TIMEOUT, DEFAULT_TIMEOUT), options.flag(SYNC, false)), key);
+                new Push(options.duration(PUSH_TIMEOUT, DEFAULT_TIMEOUT), options.flag(SYNC, false),
+                        options.flag(FAIL_ON_DATA_LOSS, true)), key);
     }
 
     /** The same, with figures that count its push. */

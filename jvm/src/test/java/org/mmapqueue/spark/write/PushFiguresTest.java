@@ -19,6 +19,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
+import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.queue.MmapQueue;
 import org.mmapqueue.queue.StartAt;
 import org.mmapqueue.spark.common.PartitionDirectory;
@@ -54,9 +55,9 @@ class PushFiguresTest {
     }
 
     private StagedFile stage(String query, long epoch, int partition, int rows) throws IOException {
-        Path own = sink.staging().make(query, false);
+        Path own = sink.staging().make(query);
         Path file = own.resolve(StagingArea.fileName(epoch, "w", 0, 0) + ".p" + partition);
-        try (StagedFileWriter writer = new StagedFileWriter(partition, file, 4096)) {
+        try (StagedFileWriter writer = new StagedFileWriter(DiskStorage.INSTANCE, partition, file, 4096)) {
             for (int i = 0; i < rows; i++) {
                 writer.reserve(ROW);
                 writer.add(ROW);
@@ -66,7 +67,7 @@ class PushFiguresTest {
     }
 
     private static Push patient() {
-        return new Push(Duration.ofMinutes(1), false);
+        return new Push(Duration.ofMinutes(1), false, true);
     }
 
     /** A commit in a thread of its own. */
@@ -139,7 +140,7 @@ class PushFiguresTest {
         // 9 rows of 1016 bytes lie in three segments of 4096 bytes, one more in a single one.
         assertEquals("4", push.figures().figures().get("segmentsWritten"));
         Push again = patient();
-        sink.commitEpoch("q", 0, List.of(stage("q", 0, 0, 9)), again);
+        sink.commitEpoch("q", 0, List.of(stage("q", 0, 0, 9), stage("q", 0, 1, 1)), again);
         assertEquals("0", again.figures().figures().get("segmentsWritten"));
     }
 }

@@ -21,9 +21,12 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.TooLargeException;
+import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.queue.MmapQueue;
 import org.mmapqueue.queue.QueueConfig;
 import org.mmapqueue.spark.common.PartitionDirectory;
@@ -32,8 +35,8 @@ import org.mmapqueue.spark.common.PartitionDirectory;
 class SinkQueueTest {
     private static final Map<String, String> SMALL = Map.of("segment_size", "4096", "queue_capacity_segments", "8",
             "max_event_size", "8000");
-    private static final Push PUSH = new Push(Duration.ZERO, false);
-    private static final Push SYNC = new Push(Duration.ZERO, true);
+    private static final Push PUSH = new Push(Duration.ZERO, false, true);
+    private static final Push SYNC = new Push(Duration.ZERO, true, true);
 
     @TempDir
     private Path directory;
@@ -61,9 +64,9 @@ class SinkQueueTest {
     }
 
     private StagedFile stage(String query, long epoch, int partition, String... rows) throws IOException {
-        Path own = sink.staging().make(query, true);
+        Path own = sink.staging().make(query);
         Path file = own.resolve(StagingArea.fileName(epoch, "w" + staged, 0, staged++) + ".p" + partition);
-        try (StagedFileWriter writer = new StagedFileWriter(partition, file, 4096)) {
+        try (StagedFileWriter writer = new StagedFileWriter(DiskStorage.INSTANCE, partition, file, 4096)) {
             for (String row : rows) {
                 byte[] bytes = row.getBytes(UTF_8);
                 writer.reserve(bytes.length);
@@ -112,6 +115,67 @@ class SinkQueueTest {
         assertEquals(List.of(), left("other"));
     }
 
+    /** What the sink says of an epoch that comes again. */
+    private String refused(long epoch, StagedFile... files) {
+        return assertThrows(IllegalStateException.class, () -> sink.commitEpoch("q", epoch, List.of(files), PUSH))
+                .getMessage();
+    }
+
+    private static String digest(long count, String... rows) {
+        RowDigest digest = new RowDigest();
+        for (String row : rows) {
+            digest.add(row.getBytes(UTF_8), 0, row.length());
+        }
+        return String.format("%d rows with the checksum %016x", count, digest.sum());
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void anEpochThatComesAgainWithOtherRowsIsAnError(int partitions) throws Exception {
+        open(partitions);
+        int last = partitions - 1;
+        sink.commitEpoch("q", 6, List.of(stage("q", 6, 0, "x")), PUSH);
+        sink.commitEpoch("q", 7, List.of(stage("q", 7, 0, "a"), stage("q", 7, last, "b")), PUSH);
+        for (int opened = 0; opened < 2; opened++) {
+            String more = refused(7, stage("q", 7, 0, "a", "b", "c"));
+            assertTrue(more.startsWith("epoch 7 of query q has been pushed to " + root + " before and comes again with"
+                    + " other rows: it holds " + digest(3, "a", "b", "c") + " now; it held " + digest(2, "a", "b")
+                    + " when it was pushed."), more);
+            assertTrue(more.contains("forget producer spark-q of the queue"), more);
+            assertTrue(refused(7, stage("q", 7, 0, "a", "c")).contains("it holds " + digest(2, "a", "c")));
+            assertTrue(refused(7).contains("it holds " + digest(0)));
+            assertFalse(sink.commitEpoch("q", 7, List.of(stage("q", 7, last, "b", "a")), PUSH));
+            assertTrue(refused(6, stage("q", 6, 0, "y")).contains("it held " + digest(1, "x")));
+            assertFalse(sink.commitEpoch("q", 6, List.of(stage("q", 6, 0, "x")), PUSH));
+            assertFalse(sink.commitEpoch("q", 7, List.of(stage("q", 7, 0, "z")),
+                    new Push(Duration.ZERO, false, false)), "asked to drop them");
+            reopen();
+        }
+        assertEquals(partitions == 1 ? List.of("x", "a", "b") : List.of("x", "a"), rows(0));
+        assertTrue(sink.commitEpoch("q", 8, List.of(stage("q", 8, 0, "c")), PUSH));
+    }
+
+    @Test
+    void anEpochThatIsNotRememberedIsAnError() throws Exception {
+        open(0);
+        for (int epoch = 0; epoch < 9; epoch++) {
+            sink.commitEpoch("q", epoch, List.of(stage("q", epoch, 0, "a" + epoch)), PUSH);
+        }
+        String lost = refused(2, stage("q", 2, 0, "a2"));
+        assertTrue(lost.contains("the queue has epoch 8 since, and does not remember what this one held"), lost);
+        assertEquals(9, rows(0).size());
+    }
+
+    @Test
+    void anEpochThatWasPushedWithoutADigestIsTakenForDone() throws Exception {
+        open(1);
+        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(root).build())) {
+            queue.pushOnce("spark-q", 3, List.of("a".getBytes(UTF_8)), Duration.ZERO);
+        }
+        assertFalse(sink.commitEpoch("q", 3, List.of(stage("q", 3, 0, "b")), PUSH));
+        assertEquals(List.of("a"), rows(0));
+    }
+
     @Test
     void whatOlderAttemptsHaveLeftGoesWithTheEpoch() throws Exception {
         open(0);
@@ -129,7 +193,8 @@ class SinkQueueTest {
             long epoch = push.sync() ? 1 : 0;
             assertTrue(sink.commitEpoch("q", epoch, List.of(stage("q", epoch, 0, "a" + epoch),
                     stage("q", epoch, 2, "c" + epoch), stage("q", epoch, 0, "b" + epoch)), push));
-            assertFalse(sink.commitEpoch("q", epoch, List.of(stage("q", epoch, 1, "x")), push));
+            assertFalse(sink.commitEpoch("q", epoch, List.of(stage("q", epoch, 1, "b" + epoch, "c" + epoch),
+                    stage("q", epoch, 2, "a" + epoch)), push));
         }
         assertEquals(List.of("a0", "b0", "a1", "b1"), rows(0));
         assertEquals(List.of(), rows(1));
@@ -139,11 +204,11 @@ class SinkQueueTest {
 
     /** What a kill between the pushes of two partitions leaves. */
     private void halfPushed(List<StagedFile> files) throws Exception {
-        Manifest manifest = new Manifest("spark-q", 7, files);
-        manifest.write(sink.staging().of("q"), false);
+        Manifest manifest = Manifest.of("spark-q", 7, files);
+        manifest.write(DiskStorage.INSTANCE, sink.staging().of("q"), false);
         List<StagedFile> own = manifest.byPartition().get(0);
         try (MmapQueue first = MmapQueue.open(firstPartition());
-                StagedRecords records = new StagedRecords(sink.staging().of("q"), own)) {
+                StagedRecords records = new StagedRecords(DiskStorage.INSTANCE, sink.staging().of("q"), own)) {
             assertEquals(0, first.pushOnce("spark-q", 7, records, Duration.ZERO, false));
         }
     }
@@ -181,7 +246,7 @@ class SinkQueueTest {
     void aManifestOfWhichNothingIsInIsDropped() throws Exception {
         open(2);
         StagedFile old = stage("q", 7, 0, "old");
-        new Manifest("spark-q", 7, List.of(old, stage("q", 7, 1, "old"))).write(sink.staging().of("q"), false);
+        Manifest.of("spark-q", 7, List.of(old, stage("q", 7, 1, "old"))).write(DiskStorage.INSTANCE, sink.staging().of("q"), false);
         assertTrue(sink.commitEpoch("q", 7, List.of(stage("q", 7, 0, "a"), stage("q", 7, 1, "b")), PUSH));
         assertEquals(List.of("a"), rows(0));
         assertEquals(List.of("b"), rows(1));
@@ -193,8 +258,8 @@ class SinkQueueTest {
         open(2);
         List<StagedFile> files = List.of(stage("q", 7, 0, "a"), stage("q", 7, 1, "b"));
         sink.commitEpoch("q", 7, files, PUSH);
-        sink.staging().make("q", false);
-        new Manifest("spark-q", 7, files).write(sink.staging().of("q"), false); // and its files are gone
+        sink.staging().make("q");
+        Manifest.of("spark-q", 7, files).write(DiskStorage.INSTANCE, sink.staging().of("q"), false); // and its files are gone
         reopen();
         assertEquals(List.of("b"), rows(1));
         assertEquals(List.of(), left("q"));
@@ -222,7 +287,7 @@ class SinkQueueTest {
     @Test
     void aTornManifestOfWhichNothingIsInIsDropped() throws Exception {
         open(2);
-        sink.staging().make("q", false);
+        sink.staging().make("q");
         Files.writeString(sink.staging().of("q").resolve("7.manifest"), "");
         assertTrue(sink.commitEpoch("q", 7, List.of(stage("q", 7, 0, "a")), PUSH));
         assertEquals(List.of("a"), rows(0));
@@ -302,10 +367,10 @@ class SinkQueueTest {
         sink.commitBatch("three", List.of(), PUSH);
         // One that has died half way, and the next.
         List<StagedFile> half = List.of(stage("four", 0, 0, "d"), stage("four", 0, 1, "e"));
-        Manifest manifest = new Manifest("spark-batch", 2, half);
-        manifest.write(sink.staging().of("four"), false);
+        Manifest manifest = Manifest.of("spark-batch", 2, half);
+        manifest.write(DiskStorage.INSTANCE, sink.staging().of("four"), false);
         try (MmapQueue first = MmapQueue.open(firstPartition());
-                StagedRecords records = new StagedRecords(sink.staging().of("four"), half.subList(0, 1))) {
+                StagedRecords records = new StagedRecords(DiskStorage.INSTANCE, sink.staging().of("four"), half.subList(0, 1))) {
             first.pushOnce("spark-batch", 2, records, Duration.ZERO, false);
         }
         sink.commitBatch("five", List.of(stage("five", 0, 0, "f"), stage("five", 0, 1, "g")), PUSH);

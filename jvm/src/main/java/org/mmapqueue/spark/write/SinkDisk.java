@@ -1,0 +1,19 @@
+package org.mmapqueue.spark.write;
+
+import java.util.function.Function;
+
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.queue.QueueConfig;
+
+/**
+ * Everything the sink does to a file system goes through this; tests put a disk in its place that fails or forgets.
+ *
+ * @param storage of staged files and manifests
+ * @param queues opens a partition to be written
+ */
+record SinkDisk(Storage storage, Function<QueueConfig, MmapQueue> queues) {
+    /** The file system of this machine; what is staged there belongs to its owner alone. */
+    static final SinkDisk REAL = new SinkDisk(DiskStorage.INSTANCE, MmapQueue::open);
+}
