@@ -7,8 +7,7 @@ from collections.abc import Callable
 import pytest
 
 import mmapqueue
-
-from .conftest import Open, Script
+from conftest import Open, Script
 
 SMALL = {"segment_size": "4k", "queue_capacity_segments": 8, "max_in_mem_segments": 10, "max_event_size": 3000}
 

@@ -94,8 +94,8 @@ def test_records_stay_until_somebody_reads(spark: SparkSession, queue_dir: Path)
     write(spark, queue_dir, 20)
     assert spark.read.format("mmapqueue").load(str(queue_dir)).count() == 20
     write(spark, queue_dir, 20)
-    assert len(records(spark, queue_dir)) == 40
     assert consumers(spark, queue_dir) == []
+    assert len(records(spark, queue_dir)) == 40
 
 
 def test_a_sink_that_nobody_reads_says_so(spark: SparkSession, queue_dir: Path) -> None:

@@ -137,6 +137,7 @@ def test_where_a_new_query_begins(
 ) -> None:
     fill(10)
     with mmapqueue.Queue(spark, queue_dir, **SMALL) as queue:
+        queue.create_consumer("other")
         queue.consumer("mine").seek(6)
     options = {"startingOffsets": starting, "consumer": "mine"}
     query = streams.start(**options)
@@ -202,7 +203,7 @@ def test_progress_says_how_far_behind(streams: Streams, fill: Fill) -> None:
     assert 60_000 <= int(behind["bytesBehindLatest"]) <= 80_000
     assert int(behind["ageOfOldestUnreadMs"]) > 0
     assert read.pop("slowestConsumer").startswith("spark-")
-    assert int(read.pop("slowestConsumerBytesBehind")) > 60_000, "the last batch is not committed"
+    assert int(read.pop("slowestConsumerBytesBehind")) > 40_000, "the last batch is not committed"
     assert read == {
         "minOffsetsBehindLatest": "0",
         "maxOffsetsBehindLatest": "0",

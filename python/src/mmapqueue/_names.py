@@ -76,11 +76,12 @@ HANDLE_CALLS = {
     "config": "",
     "close": "",
     "full": "",
+    "heldBy": "",
     "mappedStage": "sis",
     "heapStage": "i",
 }
 
-#: The consumer that every queue has.
+#: The consumer that a queue reads as when no other is named.
 DEFAULT_CONSUMER = "default"
 
 #: Methods of Stage.

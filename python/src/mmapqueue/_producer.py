@@ -242,7 +242,8 @@ class Producer:
             raise self._opened.closed_error()
         if waiting.is_over():
             hand.busy = False
-            raise Full(f"the queue in {self._opened.path} is full: it holds records that are not acked")
+            held = self._opened.ask("heldBy")
+            raise Full(f"the queue in {self._opened.path} is full: it holds records that are not acked; {held}")
 
     def _grow(self, hand: _Hand) -> None:
         """Gives the hand a large stage, if there is one to be had."""

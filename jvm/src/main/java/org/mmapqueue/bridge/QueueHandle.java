@@ -362,6 +362,15 @@ public final class QueueHandle {
     }
 
     /**
+     * What holds the ring.
+     *
+     * @return a text for people, as {@link QueueStats#heldBy} gives it
+     */
+    public String heldBy() {
+        return queue.stats().heldBy();
+    }
+
+    /**
      * The state of the queue.
      *
      * @return the components of {@link QueueStats}, by name: lines of key=value

@@ -22,4 +22,18 @@ package org.mmapqueue.queue;
 public record QueueStats(long firstOffset, long endOffset, long writingPosition, long watermarkPosition,
         long slowestCommittedPosition, String slowestConsumer, int segmentsInUse, int capacitySegments,
         int segmentSize, int mappedSegments, long mappedBytes, int peakMappedSegments, long epoch) {
+
+    /**
+     * What holds the ring, as the message of Full says it.
+     *
+     * @return the slowest consumer and how many bytes it is behind, or that there is none
+     */
+    public String heldBy() {
+        return heldBy(slowestConsumer, writingPosition - slowestCommittedPosition);
+    }
+
+    static String heldBy(String slowestConsumer, long bytesBehind) {
+        return slowestConsumer.isEmpty() ? "it has no consumer, so nobody has read them"
+                : "the slowest consumer is " + slowestConsumer + ", " + Math.max(0, bytesBehind) + " bytes behind";
+    }
 }

@@ -292,9 +292,8 @@ final class Writer implements Closeable {
     private FullException full() {
         Registry.Named slowest = registry.slowestConsumer();
         return new FullException("the queue in " + directory + " is full: its " + geometry.capacity()
-                + " segments of " + geometry.segmentSize() + " bytes hold records that " + (slowest == null
-                ? "nobody has read, as it has no consumer" : "are not acked; the slowest consumer is " + slowest.name()
-                + ", " + Math.max(0, meta.writing() - registry.slowest()) + " bytes behind"));
+                + " segments of " + geometry.segmentSize() + " bytes hold records that are not acked; "
+                + QueueStats.heldBy(slowest == null ? "" : slowest.name(), meta.writing() - registry.slowest()));
     }
 
     /** The offset that the next record gets. */

@@ -60,6 +60,7 @@ final class Afterwards {
                     third = disk.cut(random);
                     after = expected.copy();
                     after.endsAt((int) end);
+                    after.held = expected.heldWithoutConsumers();
                 }
                 checkRetained(queue, end);
                 checkReaders(queue, end, after);

@@ -79,8 +79,8 @@ final class Expected {
 
     /** From where on records must be retained when no consumer is left. */
     long heldWithoutConsumers() {
-        return readers.values().stream().flatMap(reader -> reader.places.stream()).mapToLong(Long::longValue).max()
-                .orElse(held);
+        return Math.max(held, readers.values().stream().flatMap(reader -> reader.places.stream())
+                .mapToLong(Long::longValue).max().orElse(0));
     }
 
     /** Where each consumer may stand, for an error's text. */

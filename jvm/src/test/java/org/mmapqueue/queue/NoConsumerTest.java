@@ -106,7 +106,7 @@ class NoConsumerTest {
     void fullSaysThatThereIsNone() {
         try (MmapQueue queue = open()) {
             FullException full = assertThrows(FullException.class, () -> push(queue, 1000));
-            assertTrue(full.getMessage().endsWith("hold records that nobody has read, as it has no consumer"),
+            assertTrue(full.getMessage().endsWith("; it has no consumer, so nobody has read them"),
                     full.getMessage());
         }
     }
