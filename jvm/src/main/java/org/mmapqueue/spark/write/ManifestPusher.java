@@ -18,6 +18,7 @@ import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.queue.MmapQueue;
 import org.mmapqueue.queue.QueueStats;
+import org.mmapqueue.queue.Records;
 
 /** Pushes the staged rows of a manifest, each partition's at once, several partitions side by side. */
 final class ManifestPusher {
@@ -119,9 +120,9 @@ final class ManifestPusher {
     }
 
     private void push(MmapQueue queue, List<StagedFile> files) throws InterruptedException {
-        try (StagedRecords records = new StagedRecords(storage, directory, files)) {
+        try (StagedRecords staged = new StagedRecords(storage, directory, files)) {
             long before = queue.stats().writingPosition();
-            push(queue, records);
+            push(queue, staged.records());
             QueueStats after = queue.stats();
             if (after.writingPosition() > before) {
                 push.figures().wroteIn((after.writingPosition() - 1) / after.segmentSize()
@@ -134,8 +135,8 @@ final class ManifestPusher {
         }
     }
 
-    // In two steps, to know how long it waits.
-    private void push(MmapQueue queue, StagedRecords records) throws InterruptedException {
+    // In two steps, to know how long it waits; storing the rows counts as well then.
+    private void push(MmapQueue queue, Records records) throws InterruptedException {
         try {
             push(queue, records, Duration.ZERO);
         } catch (FullException e) {
@@ -146,12 +147,12 @@ final class ManifestPusher {
             try {
                 push(queue, records, push.timeout());
             } finally {
-                push.figures().waitedForRoom((records.begun() == 0 ? System.nanoTime() : records.begun()) - start);
+                push.figures().waitedForRoom(System.nanoTime() - start);
             }
         }
     }
 
-    private void push(MmapQueue queue, StagedRecords records, Duration timeout) throws InterruptedException {
+    private void push(MmapQueue queue, Records records, Duration timeout) throws InterruptedException {
         if (manifest.digest() == null) {
             queue.pushOnce(manifest.producer(), manifest.sequence(), records, timeout, push.sync());
         } else {

@@ -5,35 +5,24 @@ import java.io.EOFException;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.MappedByteBuffer;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 
 import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.queue.Records;
 
 /**
- * The rows of staged files, one block in memory at a time. They are asked for in ascending order; going back begins at
- * the first file again. One thread.
+ * The rows of staged files, mapped: the heap holds their lengths alone, and no file is read while the queue's log is
+ * locked for the push. One thread.
  */
-final class StagedRecords implements Records, Closeable {
-    private final Storage storage;
-    private final Path directory;
-    private final List<StagedFile> files;
-    private final int count;
-    private DataFile open;
-    private int nextFile;
-    private long nextBlock;
-    private ByteBuffer head = StagedFiles.buffer(4096);
-    private int[] lengths = new int[1024];
-    private byte[] payload = new byte[0];
-    private int first;
-    private int inBlock;
-    private int payloadBytes;
-    private boolean isRead;
-    private long begun;
-    private int current = -1;
-    private int from;
+final class StagedRecords implements Closeable {
+    private final List<MappedByteBuffer> mappings = new ArrayList<>();
+    private final Records records;
 
     /**
      * The rows of some files.
@@ -41,144 +30,79 @@ final class StagedRecords implements Records, Closeable {
      * @param storage where they are
      * @param directory where they lie
      * @param files of one partition, known to be whole
-     * @throws IllegalArgumentException when there are more rows than one batch may have
+     * @throws IllegalArgumentException when there are more rows, or more bytes in a file, than one batch may have
      */
     StagedRecords(Storage storage, Path directory, List<StagedFile> files) {
         long sum = files.stream().mapToLong(StagedFile::count).sum();
         if (sum > Integer.MAX_VALUE) {
-            throw new IllegalArgumentException(sum + " rows for partition " + files.get(0).partition()
-                    + " at once; allowed: up to " + Integer.MAX_VALUE + "; write in smaller batches (for streams, by"
-                    + " limits of the source such as maxOffsetsPerTrigger)");
+            throw tooLarge(sum + " rows", files.get(0), Integer.MAX_VALUE + " rows");
         }
-        this.storage = storage;
-        this.directory = directory;
-        this.files = files;
-        this.count = (int) sum;
-    }
-
-    @Override
-    public int count() {
-        return count;
-    }
-
-    @Override
-    public int length(int i) {
-        goTo(i);
-        return lengths[i - first];
-    }
-
-    @Override
-    public int from(int i) {
-        goTo(i);
-        return from;
-    }
-
-    @Override
-    public byte[] array(int i) {
-        goTo(i);
-        if (!isRead) {
-            begun = begun == 0 ? System.nanoTime() : begun;
-            try {
-                if (payload.length < payloadBytes) {
-                    payload = new byte[payloadBytes];
-                }
-                read(payload, 0, payloadBytes, nextBlock - payloadBytes);
-            } catch (IOException e) {
-                throw new UncheckedIOException("a staged file of " + directory + " can not be read: " + e, e);
-            }
-            isRead = true;
-        }
-        return payload;
-    }
-
-    /** When the first payload was asked for, which is when there is room; of System.nanoTime, 0 for not yet. */
-    long begun() {
-        return begun;
-    }
-
-    // Mostly it is the next one.
-    private void goTo(int i) {
-        if (i == current + 1 && i < first + inBlock) {
-            from += lengths[current - first];
-            current = i;
-        } else if (i != current) {
-            jumpTo(i);
-        }
-    }
-
-    private void jumpTo(int i) {
-        if (i < first) {
-            rewind();
-        }
-        while (i >= first + inBlock) {
-            nextBlock();
-        }
-        current = i;
-        from = 0;
-        for (int before = 0; before < i - first; before++) {
-            from += lengths[before];
-        }
-    }
-
-    private void rewind() {
-        closeFile();
-        nextFile = 0;
-        first = 0;
-        inBlock = 0;
-        current = -1;
-    }
-
-    private void nextBlock() {
+        boolean done = false;
         try {
-            first += inBlock;
-            inBlock = 0;
-            while (open == null || nextBlock >= files.get(nextFile - 1).size()) {
-                closeFile();
-                open = storage.open(directory.resolve(files.get(nextFile).name()), Storage.Mode.READ);
-                nextFile++;
-                nextBlock = 0;
+            int[] lengths = new int[(int) sum];
+            int count = 0;
+            List<ByteBuffer> payloads = new ArrayList<>();
+            for (StagedFile each : files) {
+                if (each.size() > Integer.MAX_VALUE) {
+                    throw tooLarge(each.size() + " bytes by one task", each, Integer.MAX_VALUE + " bytes");
+                }
+                if (each.size() > 0) {
+                    count = read(map(storage, directory.resolve(each.name()), (int) each.size()), payloads, lengths,
+                            count);
+                }
             }
-            read(head.array(), 0, StagedFileWriter.HEADER, nextBlock);
-            int records = head.getInt(0);
-            int bytes = StagedFileWriter.HEADER + 4 * records;
-            if (head.capacity() < bytes) {
-                head = StagedFiles.buffer(bytes).put(0, head.array(), 0, StagedFileWriter.HEADER);
-            }
-            read(head.array(), StagedFileWriter.HEADER, bytes - StagedFileWriter.HEADER,
-                    nextBlock + StagedFileWriter.HEADER);
-            if (lengths.length < records) {
-                lengths = new int[records];
-            }
-            head.limit(bytes).position(StagedFileWriter.HEADER).asIntBuffer().get(lengths, 0, records);
-            head.clear();
-            inBlock = records;
-            payloadBytes = head.getInt(4);
-            nextBlock += bytes + payloadBytes;
-            isRead = false;
+            records = Records.packed(payloads, lengths);
+            done = true;
         } catch (IOException e) {
             throw new UncheckedIOException("a staged file of " + directory + " can not be read: " + e, e);
-        }
-    }
-
-    private void read(byte[] target, int from, int length, long position) throws IOException {
-        if (length > 0 && open.read(ByteBuffer.wrap(target, from, length).slice(), position) < length) {
-            throw new EOFException(open.path() + " ends before byte " + (position + length));
-        }
-    }
-
-    private void closeFile() {
-        if (open != null) {
-            try {
-                open.close();
-            } catch (IOException e) {
-                throw new UncheckedIOException("a staged file of " + directory + " can not be closed: " + e, e);
+        } finally {
+            if (!done) {
+                close();
             }
-            open = null;
         }
     }
 
+    private static IllegalArgumentException tooLarge(String found, StagedFile file, String allowed) {
+        return new IllegalArgumentException(found + " for partition " + file.partition() + " at once; allowed: up to "
+                + allowed + "; write in smaller batches (for streams, by limits of the source such as"
+                + " maxOffsetsPerTrigger) or by more tasks");
+    }
+
+    private ByteBuffer map(Storage storage, Path path, int size) throws IOException {
+        try (DataFile file = storage.open(path, Storage.Mode.READ)) {
+            if (file.size() < size) {
+                throw new EOFException(path + " has " + file.size() + " bytes, expected " + size);
+            }
+            MappedByteBuffer mapping = file.map(size, false);
+            mappings.add(mapping);
+            return mapping.duplicate().order(ByteOrder.LITTLE_ENDIAN);
+        }
+    }
+
+    // The payloads and lengths of each block; returns how many lengths there are then.
+    private static int read(ByteBuffer file, List<ByteBuffer> payloads, int[] lengths, int count) {
+        int known = count;
+        for (int at = 0; at < file.limit();) {
+            int rows = file.getInt(at);
+            int bytes = file.getInt(at + Integer.BYTES);
+            file.position(at + StagedFileWriter.HEADER).slice().order(file.order()).asIntBuffer().get(lengths, known, rows);
+            known += rows;
+            int payload = at + StagedFileWriter.HEADER + Integer.BYTES * rows;
+            payloads.add(file.slice(payload, bytes));
+            at = payload + bytes;
+        }
+        return known;
+    }
+
+    /** The rows, for one push at a time. */
+    Records records() {
+        return records;
+    }
+
+    /** The rows must not be used any more. */
     @Override
     public void close() {
-        closeFile();
+        mappings.forEach(Mapped::unmap);
+        mappings.clear();
     }
 }

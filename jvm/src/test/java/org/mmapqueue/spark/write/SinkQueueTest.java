@@ -208,8 +208,8 @@ class SinkQueueTest {
         manifest.write(DiskStorage.INSTANCE, sink.staging().of("q"), false);
         List<StagedFile> own = manifest.byPartition().get(0);
         try (MmapQueue first = MmapQueue.open(firstPartition());
-                StagedRecords records = new StagedRecords(DiskStorage.INSTANCE, sink.staging().of("q"), own)) {
-            assertEquals(0, first.pushOnce("spark-q", 7, records, Duration.ZERO, false));
+                StagedRecords staged = new StagedRecords(DiskStorage.INSTANCE, sink.staging().of("q"), own)) {
+            assertEquals(0, first.pushOnce("spark-q", 7, staged.records(), Duration.ZERO, false));
         }
     }
 
@@ -370,8 +370,8 @@ class SinkQueueTest {
         Manifest manifest = Manifest.of("spark-batch", 2, half);
         manifest.write(DiskStorage.INSTANCE, sink.staging().of("four"), false);
         try (MmapQueue first = MmapQueue.open(firstPartition());
-                StagedRecords records = new StagedRecords(DiskStorage.INSTANCE, sink.staging().of("four"), half.subList(0, 1))) {
-            first.pushOnce("spark-batch", 2, records, Duration.ZERO, false);
+                StagedRecords staged = new StagedRecords(DiskStorage.INSTANCE, sink.staging().of("four"), half.subList(0, 1))) {
+            first.pushOnce("spark-batch", 2, staged.records(), Duration.ZERO, false);
         }
         sink.commitBatch("five", List.of(stage("five", 0, 0, "f"), stage("five", 0, 1, "g")), PUSH);
         assertEquals(List.of("a", "d", "f"), rows(0));

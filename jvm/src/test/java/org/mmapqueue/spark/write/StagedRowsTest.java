@@ -25,6 +25,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.queue.Records;
 import org.mmapqueue.queue.BatchDigest;
 
 /** Staged files: what was written is read, and what is not whole is told. */
@@ -55,7 +56,7 @@ class StagedRowsTest {
         }
     }
 
-    private static byte[] row(StagedRecords records, int i) {
+    private static byte[] row(Records records, int i) {
         byte[] array = records.array(i);
         return Arrays.copyOfRange(array, records.from(i), records.from(i) + records.length(i));
     }
@@ -75,7 +76,8 @@ class StagedRowsTest {
             all.addAll(rows);
             files.add(file);
         }
-        try (StagedRecords records = new StagedRecords(DiskStorage.INSTANCE, directory, files)) {
+        try (StagedRecords staged = new StagedRecords(DiskStorage.INSTANCE, directory, files)) {
+            Records records = staged.records();
             assertEquals(all.size(), records.count());
             for (int pass = 0; pass < 2; pass++) {
                 for (int i = 0; i < all.size(); i++) {
@@ -119,7 +121,8 @@ class StagedRowsTest {
     void anInterruptDoesNotDisturbThem() throws IOException {
         List<byte[]> rows = rows(3, 500, 100);
         StagedFile file = stage("file", 4096, rows);
-        try (StagedRecords records = new StagedRecords(DiskStorage.INSTANCE, directory, List.of(file))) {
+        try (StagedRecords staged = new StagedRecords(DiskStorage.INSTANCE, directory, List.of(file))) {
+            Records records = staged.records();
             Thread.currentThread().interrupt();
             for (int i = 0; i < rows.size(); i++) {
                 assertArrayEquals(rows.get(i), row(records, i));
