@@ -66,9 +66,7 @@ def test_ack_and_consumers(call: Call, session: SparkSession) -> None:
     assert [row.consumer for row in frame.collect()] == ["c"]
 
 
-def test_orphaned_consumers(
-    spark: SparkSession, call: Call, fill: Fill, queue_dir: Path, tmp_path: Path
-) -> None:
+def test_orphaned_consumers(spark: SparkSession, call: Call, fill: Fill, queue_dir: Path, tmp_path: Path) -> None:
     fill(10)
     kept, gone, in_use = (Streams(spark, queue_dir, tmp_path / name) for name in ("kept", "gone", "used"))
     kept.run()
