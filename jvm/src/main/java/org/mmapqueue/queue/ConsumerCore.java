@@ -136,7 +136,7 @@ final class ConsumerCore implements Closeable {
     }
 
     private <T> T claimed(Callable<T> work) {
-        claim.enter();
+        Thread self = claim.enter();
         try {
             return work.call();
         } catch (CorruptException e) {
@@ -148,7 +148,9 @@ final class ConsumerCore implements Closeable {
         } catch (InternalError e) {
             throw log.explain(e);
         } finally {
-            claim.owner = null;
+            if (claim.owner == self) {
+                claim.owner = null;
+            }
         }
     }
 
@@ -253,13 +255,15 @@ final class ConsumerCore implements Closeable {
 
     /** Whether a pop would find something; any thread, no effect. */
     boolean hasNext() {
-        claim.enter();
+        Thread self = claim.enter();
         try {
             return !isUsable() || popping.hasNext();
         } catch (IOException | RuntimeException | InternalError e) {
             return true; // the pop that follows raises it
         } finally {
-            claim.owner = null;
+            if (claim.owner == self) {
+                claim.owner = null;
+            }
         }
     }
 
@@ -467,15 +471,20 @@ final class ConsumerCore implements Closeable {
     /** Waits for the call that is under way and lets no other one begin. */
     @Override
     public void close() throws IOException {
-        claim.enter();
+        Thread self = claim.enter();
         try {
             if (!closed) {
                 closed = true;
                 log.leftAt(committedOffset.get());
-                Closing.all(this::writeInFlight, this::leave, ownership);
+                Closing.all(this::writeInFlight, this::leave);
             }
         } finally {
-            claim.owner = null;
+            if (claim.owner == self) {
+                claim.owner = null;
+            }
+            if (closed) {
+                ownership.close(); // again, when an error has cut off the first close
+            }
         }
     }
 

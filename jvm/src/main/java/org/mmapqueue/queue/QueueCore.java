@@ -330,7 +330,7 @@ final class QueueCore {
         closed = true;
         boolean stopped = false;
         try {
-            // Each stops the calls into one part of the queue; none of them is left out because another one fails.
+            // Each stops the calls into one part of the queue; none is left out because another one fails.
             Closing.all(this::stopAppending, consumers::stop, log);
             stopped = true;
         } catch (IOException e) {
@@ -369,6 +369,18 @@ final class QueueCore {
             throw notClosed(e);
         } catch (InternalError e) {
             throw log.explain(e);
+        } finally {
+            if (stopped && lock != null) {
+                unlock();
+            }
+        }
+    }
+
+    private void unlock() {
+        try {
+            lock.close(); // again, when an error has cut off the first close
+        } catch (IOException e) {
+            throw notClosed(e);
         }
     }
 

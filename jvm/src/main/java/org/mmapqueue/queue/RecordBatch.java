@@ -162,7 +162,7 @@ final class RecordBatch {
 
     /** Lets go of what must not stay in memory. */
     void end() {
-        if (owned) {
+        if (owned && count > 0) {
             Arrays.fill(arrays, 0, count, null);
         } else if (buffer.length > MOST_KEPT) {
             buffer = NO_BYTES;

@@ -14,15 +14,24 @@ public final class ChildJvm implements AutoCloseable {
     private final BufferedReader output;
 
     public ChildJvm(Class<?> main, Object... arguments) throws IOException {
+        this("-XX:TieredStopAtLevel=1", main, arguments);
+    }
+
+    private ChildJvm(String mode, Class<?> main, Object... arguments) throws IOException {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xshare:auto",
-                "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx256m", "-cp",
+                mode, "-XX:+UseSerialGC", "-Xmx256m", "-cp",
                 System.getProperty("java.class.path"), main.getName()));
         for (Object argument : arguments) {
             command.add(argument.toString());
         }
         this.process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
         this.output = process.inputReader(StandardCharsets.US_ASCII);
+    }
+
+    /** One that interprets all bytecode, so that a fault in a mapping is raised where it is met. */
+    static ChildJvm interpreting(Class<?> main, Object... arguments) throws IOException {
+        return new ChildJvm("-Xint", main, arguments);
     }
 
     public long pid() {
