@@ -154,6 +154,9 @@ final class LogWalk {
     }
 
     private boolean finish() {
+        if (endIsLost) { // no next open would cut a batch, and its offsets were in use
+            complete.breakBatch();
+        }
         found.end = complete.end(position());
         if (found.end != position()) {
             found.torn(slot.path(), offset, "the batch that begins at position " + found.end + " is not whole");
