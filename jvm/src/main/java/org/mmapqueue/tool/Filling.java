@@ -23,7 +23,7 @@ final class Filling {
     }
 
     final List<Word> words = new ArrayList<>();
-    /** Of the segments behind the hole's first one that it goes through. */
+    /** Of the segments that begin in the hole or at its beginning. */
     final Map<Long, First> firsts = new TreeMap<>();
     private final Geometry geometry;
     private final Hole hole;
@@ -37,6 +37,9 @@ final class Filling {
 
     /** Lays the marks out. */
     void run() {
+        if (hole.from == geometry.dataStart()) {
+            firsts.put(hole.fromId, new First(hole.from, hole.first));
+        }
         if (hole.lost == 0) {
             pad();
             return;

@@ -154,6 +154,9 @@ final class LogWalk {
     }
 
     private boolean finish() {
+        if (endIsLost) { // no next open would cut a batch, and its offsets were in use
+            complete.breakBatch();
+        }
         found.end = complete.end(position());
         if (found.end != position()) {
             found.torn(slot.path(), offset, "the batch that begins at position " + found.end + " is not whole");
@@ -362,26 +365,25 @@ final class LogWalk {
         return next.position(geometry) <= position() ? null : next;
     }
 
-    // What is between here and the place is lost. No record goes from one epoch into another, so a hole does not.
+    // What is between here and the place is lost. No record leads from one epoch into another, so a hole does not.
     private void hole(Resync.Place place, Path file, Mismatch what) throws IOException {
-        boolean newEpoch = place.epoch() != epoch;
-        long toId = newEpoch ? place.id() - 1 : place.id();
-        int to = newEpoch ? geometry.segmentSize() : place.offset();
+        if (place.epoch() != epoch) {
+            long begins = resync.beginning(place, offset == geometry.dataStart() ? slot.id() - 1 : slot.id());
+            lose(begins - 1, geometry.segmentSize(), file, what);
+            slot = slots.get(begins);
+            epoch(place.epoch());
+            offset = geometry.dataStart();
+            enter(slot, offset);
+        }
+        lose(place.id(), place.offset(), file, what);
+        probes.pass(position(), numbers);
+    }
+
+    private void lose(long toId, int to, Path file, Mismatch what) throws IOException {
         if (geometry.position(slot.id(), offset) < geometry.position(toId, to)) {
             add(toId, to, file, what);
         }
         moveThrough(toId, to);
-        if (newEpoch) {
-            slot = slots.get(place.id());
-            epoch(place.epoch());
-            offset = geometry.dataStart();
-            enter(slot, offset);
-            if (place.offset() > offset) {
-                add(place.id(), place.offset(), file, what);
-                offset = place.offset();
-            }
-        }
-        probes.pass(position(), numbers);
     }
 
     private void add(long toId, int to, Path file, Mismatch what) throws IOException {

@@ -117,6 +117,16 @@ final class Resync {
         return null;
     }
 
+    /**
+     * The segment in which a place's epoch begins, behind a segment of another epoch: the place's own one; or, when that
+     * says that it begins with the rest of a record, the one before it, which is lost.
+     */
+    long beginning(Place place, long behind) throws IOException {
+        SegmentHeader header = slots.get(place.id()).header();
+        boolean isRest = header != null && header.firstRecord() != geometry.dataStart();
+        return isRest && place.id() - 1 > behind ? place.id() - 1 : place.id();
+    }
+
     /** The epoch of a segment whose header is damaged: the one that makes its first record whole. */
     long epochOf(Slot damaged, long before) throws IOException {
         for (long each : epochs(damaged, before)) {

@@ -22,7 +22,9 @@ final class RandomDamage {
 
     /** What was done. */
     List<String> run() {
-        List<Path> segments = Directories.segments(at).stream().filter(each -> Directories.word(each, 0) != 0).toList();
+        // A kill may leave a file that is being made.
+        List<Path> segments = Directories.segments(at).stream().filter(each -> Directories.read(each).length > 64)
+                .filter(each -> Directories.word(each, 0) != 0).toList();
         Path same = segments.isEmpty() ? null : segments.get(random.nextInt(segments.size()));
         for (int i = random.nextInt(4); i >= 0 && same != null; i--) {
             // Several in one segment are what leaves it open which records were lost.

@@ -7,8 +7,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 
@@ -142,6 +144,29 @@ class RepairedQueueTest {
         assertEquals(1, report.lost().size());
         Files.delete(at.resolve("consumers/named.dat"));
         assertThrows(MmapQueueException.class, () -> Repairer.repair(at, temp.resolve("c"), Progress.NONE));
+    }
+
+    /** The first segment behind a recovery, with all of its records, and the last one goes on in the next segment. */
+    @Test
+    void theSegmentInWhichAnEpochBegins() throws Exception {
+        Path open = temp.resolve("open");
+        Path at = temp.resolve("queue");
+        List<byte[]> payloads = new ArrayList<>();
+        MmapQueue first = MmapQueue.open(Shape.Made.config(open, true));
+        for (int i = 0; i < 25; i++) {
+            if (i == 5) {
+                Directories.copy(open, at);
+                first.close();
+                first = MmapQueue.open(Shape.Made.config(at, true));
+            }
+            payloads.add(Payload.of(i, 700 + i));
+            first.push(payloads.get(i));
+        }
+        first.close();
+        Files.delete(at.resolve("1_segment.dat"));
+        RepairReport report = Repairer.repair(at, temp.resolve("repaired"), Progress.NONE);
+        assertEquals(payloads.size(), report.before().endOffset());
+        check(new Shape.Made(at, payloads, 0, Map.of()), report, temp.resolve("repaired"));
     }
 
     /** Nothing would cut what is behind it: new records must not get the offset of one that is lost. */
