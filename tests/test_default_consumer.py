@@ -83,7 +83,7 @@ def test_what_is_seen_without_it(open_queue: Open) -> None:
     queue.push_many([b"one", b"two"])
     message = queue.peek()
     assert message is not None
-    assert (message.offset, message.data, message.attempts) == (0, b"one", 0)
+    assert (message.offset, message.data, message.attempts) == (0, b"one", 1)
     assert (queue.size(), queue.lag(), queue.unacked(), queue.empty()) == (2, 2, 0, False)
 
 

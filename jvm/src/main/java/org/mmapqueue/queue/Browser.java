@@ -192,11 +192,12 @@ final class Browser implements Closeable {
         return call(() -> new Place(log.next(), log.end()));
     }
 
-    /** The oldest record that is retained; null when none is. */
+    /** The oldest record that is retained, as a new consumer would pop it; null when none is. */
     Message first() {
         for (long offset = firstOffset(); offset < endOffset(); offset = Math.max(offset + 1, firstOffset())) {
             try {
-                return get(offset, 1, Long.MAX_VALUE).get(0);
+                Message oldest = get(offset, 1, Long.MAX_VALUE).get(0);
+                return new Message(oldest.offset(), oldest.timestampMicros(), oldest.data(), 1);
             } catch (OutOfRangeException e) {
                 // A tombstone, or every consumer has acked it by now.
             }

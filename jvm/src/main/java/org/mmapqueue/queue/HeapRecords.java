@@ -39,7 +39,7 @@ final class HeapRecords implements Records {
         int at = from;
         for (int i = 0; i < count; i++) {
             starts[i] = at;
-            if (lengths[i] < 0 || lengths[i] > array.length - at) {
+            if (lengths[i] < 0 || at < 0 || lengths[i] > array.length - at) {
                 throw new IllegalArgumentException("length " + lengths[i] + " of payload " + i
                         + " does not fit the buffer of " + array.length + " bytes at " + at);
             }

@@ -555,7 +555,7 @@ public final class MmapQueue implements AutoCloseable {
 
     /**
      * Looks at the next record of the default consumer and leaves it there. When that consumer does not exist, looks at
-     * the oldest record that is retained, with 0 attempts: the one that a pop would begin with. Makes no consumer.
+     * the oldest record that is retained, which a pop would begin with. Makes no consumer.
      *
      * @return the record, or null when there is none now
      */

@@ -2,7 +2,6 @@ package org.mmapqueue.queue;
 
 import java.nio.ByteBuffer;
 import java.util.List;
-import java.util.Objects;
 
 /**
  * Payloads that are pushed together: all of them become visible, or none.
@@ -52,10 +51,9 @@ public interface Records {
      * @param from index of its first byte
      * @param length number of bytes
      * @return a batch of one
-     * @throws IndexOutOfBoundsException when the array does not hold it
+     * @throws IllegalArgumentException when the array does not hold it
      */
     static Records single(byte[] array, int from, int length) {
-        Objects.checkFromIndexSize(from, length, array.length);
         return HeapRecords.packed(array, from, new int[] {length}, 1);
     }
 

@@ -194,7 +194,6 @@ class ConsumerLagTest {
     void whatIsDroppedWhileItTakesNoteIsPartOfTheGap(int more) {
         open(LAG);
         core.createConsumer("away", StartAt.EARLIEST);
-        core.deleteConsumer("default");
         push(5);
         FaultyStorage storage = new FaultyStorage();
         QueueCore other = QueueCore.open(QueueConfig.builder(directory).readOnly(true).build(), storage);

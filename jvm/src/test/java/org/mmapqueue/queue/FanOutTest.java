@@ -223,29 +223,6 @@ class FanOutTest {
     }
 
     @Test
-    void moreConsumersThanMayBeMappedAreRefused() {
-        ConfigException refused = assertThrows(ConfigException.class, () -> {
-            for (int i = 0; i < 20; i++) {
-                queue.consumer("c" + i, StartAt.EARLIEST);
-            }
-        });
-        assertEquals("max_in_mem_segments", refused.key());
-        // As many as were let in can all work at once.
-        push(0, 50);
-        List<Consumer> all = new ArrayList<>();
-        for (int i = 0; Files.exists(directory.resolve("consumers").resolve("c" + i + ".dat")); i++) {
-            all.add(queue.consumer("c" + i, StartAt.EARLIEST));
-        }
-        assertTrue(all.size() >= 3);
-        for (int i = 0; i < 50; i++) {
-            for (Consumer each : all) {
-                assertEquals(i, each.pop().offset());
-            }
-        }
-        assertTrue(queue.stats().peakMappedSegments() <= 8);
-    }
-
-    @Test
     void threadsOfSeveralConsumersAtDifferentSpeeds() throws Exception {
         int total = 4000;
         Waiting.Running<Boolean> producer = Waiting.start(() -> {

@@ -120,7 +120,8 @@ final class RandomQueue {
 
     private Consumer any() {
         List<String> names = queue.consumers();
-        return queue.consumer(names.get(random.nextInt(names.size())), StartAt.EARLIEST);
+        return names.isEmpty() ? queue.consumer()
+                : queue.consumer(names.get(random.nextInt(names.size())), StartAt.EARLIEST);
     }
 
     private void consume(Consumer consumer) {

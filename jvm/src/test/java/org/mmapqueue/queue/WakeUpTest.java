@@ -172,7 +172,6 @@ class WakeUpTest {
         if (way.equals("delete")) {
             queue.createConsumer("gone", StartAt.EARLIEST);
             queue.createConsumer("quick", StartAt.EARLIEST);
-            queue.deleteConsumer("default");
         }
         fill();
         long end = queue.endOffset();
