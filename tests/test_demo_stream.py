@@ -173,6 +173,7 @@ def test_records_are_unpacked_in_spark_as_in_python(spark: SparkSession, tmp_pat
 def test_lines_that_are_pushed_again_count_once_and_by_their_first_push(spark: SparkSession, tmp_path: Path) -> None:
     lines = [shared.Line("/log", number * 10, number, b"INFO %d\n" % number) for number in range(40)]
     with mmapqueue.Queue(None, tmp_path / "queue", capacity="16m", segment_size="1m") as queue:
+        queue.create_consumer("comparison")
         queue.push_many([shared.pack(line) for line in lines[:30]])
         second = int(time.time())
         while int(time.time()) == second:  # so that the others are in another window

@@ -138,8 +138,8 @@ def test_a_closed_queue(open_queue: Open, timestamps: bool) -> None:
     for payload in PAYLOADS:
         queue.push(payload)
     queue.push_many([b"a", b"", b"c" * 5000], atomic=True)
-    late.ack(late.pop_many(10)[-1])
     queue.pop()
+    late.ack(late.pop_many(10)[-1])
     path = Path(queue.path)
     queue.close()
     found = Directory(path)

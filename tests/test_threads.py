@@ -168,6 +168,7 @@ def test_many_that_wait_do_not_stop_those_that_need_not(open_queue: Open) -> Non
 def test_close_wakes_those_that_wait(open_queue: Open, shared: bool) -> None:
     queue = open_queue(**SMALL)
     other = open_queue() if shared else None
+    queue.create_consumer("slowest")
     fill(queue)
     full = [queue.consumer("other", start="latest")]
     raised: list[str] = []

@@ -278,7 +278,7 @@ class Queue(PushesOnce, ShortCuts):
         offset = self.first_offset()
         while offset < self.end_offset():
             try:
-                return self.get(offset)._replace(attempts=1)
+                return self.get(offset)._replace(attempts=1, origin=self._opened.origin._replace(consumer="default"))
             except OutOfRange:
                 # A record that was lost, or every consumer has acked it by now.
                 offset = max(offset + 1, self.first_offset())

@@ -49,8 +49,8 @@ public final class KnownOptions {
 
     static {
         known(ALL, Options.PATH);
-        known(EnumSet.of(BATCH_READ, STREAM_READ, REAL_TIME_READ), "startingOffsets", "startingTimestamp", "consumer",
-                "failOnDataLoss");
+        known(EnumSet.of(BATCH_READ, STREAM_READ, REAL_TIME_READ), "startingOffsets", "startingTimestamp", "consumer");
+        known(EnumSet.of(BATCH_READ, STREAM_READ, REAL_TIME_READ, STREAM_WRITE), "failOnDataLoss");
         known(READS, "minPartitions", "maxPartitionBytes");
         known(EnumSet.of(BATCH_READ), "endingOffsets", "endingTimestamp");
         known(EnumSet.of(STREAM_READ), "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay",
