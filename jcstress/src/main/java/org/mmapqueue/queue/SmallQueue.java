@@ -155,7 +155,7 @@ final class SmallQueue {
     /** Pops all that is there at once: how many records, which must be whole and numbered from 0 on. */
     int pollBatch(int length) {
         int[] count = {0};
-        consumer.poll(10, Long.MAX_VALUE, (offset, micros, buffer, from, size, attempts) -> {
+        consumer.poll(10, Long.MAX_VALUE, false, (offset, micros, buffer, from, size, attempts) -> {
             byte[] data = Arrays.copyOfRange(buffer, from, from + size);
             if (offset != count[0] || !isWhole(data, count[0], length)) {
                 throw new IllegalStateException("wrong bytes at offset " + offset + " after " + count[0] + " records");
