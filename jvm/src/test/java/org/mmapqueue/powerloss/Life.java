@@ -387,9 +387,10 @@ final class Life implements Closeable {
         queue = StorageQueue.open(Workshop.at(config, root), disk);
         checkCuts();
         sure.removeAll(queue.consumers());
+        // Records before that may still be readable, and are not kept.
+        expected.held = Math.min(expected.heldWithoutConsumers(), queue.endOffset());
         expected.readers.keySet().removeAll(sure);
         expected.endsAt((int) queue.endOffset());
-        expected.held = queue.firstOffset();
         opened.clear();
         countAt.clear();
         countAt.put(queue.stats().writingPosition(), expected.pushed);
