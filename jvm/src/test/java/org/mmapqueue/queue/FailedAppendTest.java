@@ -28,6 +28,8 @@ import org.mmapqueue.segment.RecordDescriptor;
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FailedAppendTest {
     private static final int SEGMENT = 16_384;
+    /** Of overflows of the stack; each meets another depth. */
+    private static final int ROUNDS = Integer.getInteger("overflow.rounds", 7);
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
@@ -338,7 +340,7 @@ class FailedAppendTest {
                 .queueCapacitySegments(4).flushPeriodMillis(600_000).build();
         core = QueueCore.open(config, storage);
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
-        for (int round = 0; round < 60; round++) {
+        for (int round = 0; round < 3 * ROUNDS; round++) {
             assertNull(EndOfStack.reach(() -> pushAtEnd(batched)));
             push(40);
             assertConsumed(consumer);
@@ -357,7 +359,7 @@ class FailedAppendTest {
     @ValueSource(ints = {1, 2})
     void anOverflowBetweenSegmentsLosesNothing(int version) throws Exception {
         open(version);
-        for (int round = 0; round < 40; round++) {
+        for (int round = 0; round < 2 * ROUNDS; round++) {
             Throwable failure = EndOfStack.reach(() -> pushAtEnd(false));
             if (failure == null) {
                 push(40);
