@@ -138,7 +138,8 @@ class Host(Protocol):
     log: logging.Logger
 
     @property
-    def inbox(self) -> Inbox: ...
+    def inbox(self) -> Inbox:
+        """Where its events go."""
 
     def grpc(self, name: str) -> GrpcServer:
         """The gRPC server of that name; pipes share it."""
