@@ -167,6 +167,8 @@ class Pipe(Options):
     @model_validator(mode="after")
     def _check(self) -> Pipe:
         _check_unique("sender", [each.name for each in self.senders])
+        # Those that have a name store positions under it.
+        _check_unique("fetcher", [str(name) for each in self.fetchers if (name := getattr(each, "name", None))])
         if not (self.receivers or self.fetchers or self.senders):
             raise ValueError("a pipe needs a receiver, a fetcher or a sender")
         return self
