@@ -44,29 +44,35 @@ class Follower:
         self._refused: set[Path] = set()
         self._limit = BATCH_BYTES
         self._reader = ThreadPoolExecutor(1, thread_name_prefix="tail")
-        self._notice = Notice(host.log)
 
     async def run(self) -> None:
         """Follows until it is cancelled."""
+        notice = Notice(self._host.log)
+        poll = self._options.poll.total_seconds()
         try:
-            await self._start()
+            await notice.watch(await self.start())
             while True:
-                if not await self._turn():
-                    await self._notice.wait(self._options.poll.total_seconds())
-                if self._notice.take_rescan(self._options.poll.total_seconds()):
-                    await self._scan()
+                if not await self.turn():
+                    await notice.wait(poll)
+                if notice.take_rescan(poll):
+                    await notice.watch(await self.scan())
         finally:
-            await self._notice.stop()
-            self._reader.shutdown()
-            for tail in self.tails.values():
-                tail.close()
+            await notice.stop()
+            self.close()
+
+    def close(self) -> None:
+        """Closes the files."""
+        self._reader.shutdown()
+        for tail in self.tails.values():
+            tail.close()
 
     async def _in_thread(self, function: Callable[..., _R], *arguments: object) -> _R:
         return await asyncio.get_running_loop().run_in_executor(self._reader, function, *arguments)
 
     # ---- finding files
 
-    async def _start(self) -> None:
+    async def start(self) -> frozenset[Path]:
+        """Finds the files for the first time. Returns the directories to watch."""
         producers = await self._inbox.producers()
         self._known = generations(self._prefix, producers)
         for key, numbers in self._known.items():
@@ -75,11 +81,16 @@ class Follower:
             del numbers[:-1]
         # Which paths were followed before, so that "end" skips what is in files once.
         marker = f"{self._prefix}started-{zlib.crc32(chr(0).join(sorted(self._options.absolute())).encode()):08x}"
-        await self._scan(skip=self._options.start == "end" and marker not in producers)
+        places = await self._scan(skip=self._options.start == "end" and marker not in producers)
         if marker not in producers:
             await self._inbox.put_once(marker, 0, [])
+        return places
 
-    async def _scan(self, skip: bool = False) -> None:
+    async def scan(self) -> frozenset[Path]:
+        """Finds files that were made, renamed or removed. Returns the directories to watch."""
+        return await self._scan(skip=False)
+
+    async def _scan(self, skip: bool) -> frozenset[Path]:
         paths = self._options.absolute()
         found = await self._in_thread(matches, paths, self._options.exclude)
         places = await self._in_thread(directories, paths, found.values())
@@ -100,7 +111,7 @@ class Follower:
         for key in self._missing.keys() & found.keys():
             del self._missing[key]
         await self._forget()
-        await self._notice.watch(places)
+        return places
 
     async def _adopt(self, key: Key, path: Path, matched: bool, skip: bool) -> None:
         """Begins to follow a file."""
@@ -146,7 +157,7 @@ class Follower:
 
     # ---- reading them
 
-    async def _turn(self) -> bool:
+    async def turn(self) -> bool:
         """Lets each file that has something new have its turn. Returns whether there was any."""
         idle = self._options.idle.total_seconds()
         progress = False

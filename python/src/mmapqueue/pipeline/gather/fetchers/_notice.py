@@ -46,8 +46,9 @@ class Notice:
         self._changed.clear()
 
     def take_rescan(self, seconds: float) -> bool:
-        """Whether files were made, renamed or removed since the last time, or so many seconds have passed."""
+        """Whether files were made, renamed or removed since it last said so, or `watch` was called that long ago."""
         rescan = self._rescan or time.monotonic() - self._scanned >= seconds
+        # Before the caller looks, so that what happens while it looks counts.
         self._rescan = False
         return rescan
 
