@@ -46,7 +46,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill lint format bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-stream demo-clean lock clean distclean
+.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill lint format bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-stream demo-clean proto lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -232,6 +232,12 @@ demo-stream: $(PACKAGE_READY) $(JAR) ## Run its streaming variant: windowed coun
 
 demo-clean: ## Remove what the demos have left
 	rm -rf build/demo build/demo-stream
+
+# Made with the oldest protobuf that the package supports: newer ones read it, too.
+proto: ## Generate the Python code of event.proto
+	$(PYTHON) -m venv build/proto && build/proto/bin/python -m pip install --quiet grpcio-tools==1.74.0
+	cd python/src && ../../build/proto/bin/python -m grpc_tools.protoc -I. --python_out=. --pyi_out=. \
+	    mmapqueue/pipeline/event.proto
 
 lock: ## Lock the libraries and requirements anew (needs uv)
 	$(GRADLE) lockLibraries

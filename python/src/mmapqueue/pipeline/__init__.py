@@ -1,0 +1,14 @@
+"""Collector: receivers and fetchers → queue → filters → senders, with everything behind the queue on Spark.
+
+    mmapqueue gather pipeline.yaml      # takes events and pushes them; no Spark
+    mmapqueue process pipeline.yaml     # reads the queues in Spark, filters and sends
+    mmapqueue run pipeline.yaml         # both
+    mmapqueue check pipeline.yaml       # validates the file
+
+Needs `pip install mmapqueue[pipeline]`. Plugins are classes of `mmapqueue.pipeline.plugins`.
+"""
+
+from mmapqueue.pipeline._event import encode
+from mmapqueue.pipeline.event_pb2 import Event, EventType
+
+__all__ = ["Event", "EventType", "encode"]

@@ -1,0 +1,1 @@
+"""Gathering: receivers and fetchers, and the way into the queue. No Spark."""

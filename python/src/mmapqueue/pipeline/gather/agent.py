@@ -1,0 +1,152 @@
+"""The agent: opens the queues of a pipeline and runs its servers, receivers and fetchers on one event loop."""
+
+import asyncio
+import logging
+from contextlib import AsyncExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from tenacity import AsyncRetrying, before_sleep_log, retry_if_exception_type, wait_random_exponential
+
+import mmapqueue
+from mmapqueue.pipeline.config import Pipe, Pipeline, Server
+from mmapqueue.pipeline.gather.inbox import QueueInbox
+from mmapqueue.pipeline.plugins import Fetcher
+
+if TYPE_CHECKING:
+    from mmapqueue.pipeline.gather.grpc_server import GrpcServer
+    from mmapqueue.pipeline.gather.http_server import HttpServer
+
+_LOG = logging.getLogger("mmapqueue.pipeline")
+#: Seconds to wait for a queue whose last owner is ending: it may have been killed a moment ago.
+_LOCK_TIMEOUT = 30.0
+
+
+@dataclass
+class PipeHost:
+    """One pipe of a running agent: what its receivers and fetchers run in.
+
+    Attributes:
+        pipe: Name of the pipe.
+        queue: Its queue.
+        inbox: The way into it.
+        log: Its logger.
+    """
+
+    pipe: str
+    queue: mmapqueue.Queue
+    inbox: QueueInbox
+    log: logging.Logger
+    _servers: "dict[str, GrpcServer | HttpServer]"
+
+    def grpc(self, name: str) -> "GrpcServer":
+        """As `mmapqueue.pipeline.plugins.Host.grpc`."""
+        return self._server(name, "grpc")
+
+    def http(self, name: str) -> "HttpServer":
+        """As `mmapqueue.pipeline.plugins.Host.http`."""
+        return self._server(name, "http")
+
+    def _server(self, name: str, protocol: str) -> Any:
+        server = self._servers[name]
+        if server.protocol != protocol:
+            raise ValueError(f"pipe {self.pipe}: server {name!r} speaks {server.protocol}, and {protocol} is needed")
+        return server
+
+
+class Agent:
+    """Gathers the events of one process. Belongs to the event loop that it is entered on.
+
+    Example:
+        async with Agent(pipeline):
+            await stopped.wait()
+
+    Attributes:
+        pipes: The running pipes, by name.
+        servers: The running servers, by name.
+    """
+
+    def __init__(self, pipeline: Pipeline, partition: int = 0, telemetry: Any = None) -> None:
+        self.pipes: dict[str, PipeHost] = {}
+        self.servers: dict[str, GrpcServer | HttpServer] = {}
+        self._pipeline = pipeline
+        self._partition = partition
+        self._telemetry = telemetry
+        self._stack = AsyncExitStack()
+
+    async def __aenter__(self) -> "Agent":
+        """Opens everything; receivers take events when it returns."""
+        try:
+            await self._open()
+        except BaseException:
+            await self._stack.aclose()
+            raise
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        """Stops taking events, answers requests in flight, closes the queues."""
+        await self._stack.aclose()
+
+    async def _open(self) -> None:
+        for server in self._pipeline.servers:
+            self.servers[server.name] = _server(server, shared=self._pipeline.gather.processes > 1)
+        gathering = [pipe for pipe in self._pipeline.pipes if pipe.receivers or pipe.fetchers]
+        for pipe in gathering:
+            await self._open_pipe(pipe)
+        # Stopped in the reverse order: first the servers, so that what they have taken is still pushed.
+        for pipe in gathering:
+            for receiver in pipe.receivers:
+                await receiver.start(self.pipes[pipe.name])
+                self._stack.push_async_callback(receiver.stop)
+        seconds = self._pipeline.gather.stop_within.total_seconds()
+        for running in self.servers.values():
+            await running.start()
+            self._stack.push_async_callback(running.stop, seconds)
+        for pipe in gathering:
+            for fetcher in pipe.fetchers:
+                task = asyncio.create_task(_fetch(fetcher, self.pipes[pipe.name]))
+                self._stack.push_async_callback(_cancel, task)
+
+    async def _open_pipe(self, pipe: Pipe) -> None:
+        directory = partition_directory(pipe.queue.dir, self._partition, self._pipeline.gather.processes)
+        queue = await asyncio.to_thread(
+            mmapqueue.Queue, None, directory, lock_timeout=_LOCK_TIMEOUT, **pipe.queue.keys()
+        )
+        self._stack.push_async_callback(asyncio.to_thread, queue.close)
+        count = self._telemetry.receive_count(pipe.name) if self._telemetry else lambda _status, _records: None
+        inbox = QueueInbox(queue, on_full=pipe.on_full, synced=pipe.ack == "synced", count=count)
+        self._stack.push_async_callback(inbox.close)
+        log = _LOG.getChild(pipe.name)
+        self.pipes[pipe.name] = PipeHost(pipe.name, queue, inbox, log, self.servers)
+
+
+def partition_directory(directory: Path, partition: int, partitions: int) -> Path:
+    """Where a process's partition of a queue lies: the layout of the Spark source."""
+    return directory if partitions == 1 else directory / f"p={partition}"
+
+
+def _server(settings: Server, *, shared: bool) -> Any:
+    # Imported when needed: a pipeline with files alone starts without gRPC.
+    if settings.type == "grpc":
+        from mmapqueue.pipeline.gather.grpc_server import GrpcServer
+
+        return GrpcServer(settings, shared=shared)
+    from mmapqueue.pipeline.gather.http_server import HttpServer
+
+    return HttpServer(settings, shared=shared)
+
+
+async def _fetch(fetcher: Fetcher, host: PipeHost) -> None:
+    async for attempt in AsyncRetrying(
+        retry=retry_if_exception_type(Exception),
+        wait=wait_random_exponential(multiplier=1, max=30),
+        before_sleep=before_sleep_log(host.log, logging.WARNING),
+    ):
+        with attempt:
+            await fetcher.run(host)
+
+
+async def _cancel(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    await asyncio.gather(task, return_exceptions=True)

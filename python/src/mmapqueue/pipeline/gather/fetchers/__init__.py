@@ -1,0 +1,1 @@
+"""Fetchers: they get events by themselves."""

@@ -1,0 +1,187 @@
+"""The way into a pipe's queue: requests of the event loop, pushed in groups by one thread."""
+
+import asyncio
+import threading
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Literal, NamedTuple
+
+import mmapqueue
+
+#: Bytes of requests that wait for the pushing thread. Further requests wait before they are taken.
+_MAX_WAITING = 32 << 20
+#: Seconds that one attempt to push to a full queue lasts, before it is seen whether the inbox was closed.
+_FULL_WAIT = 0.2
+
+OnFull = Literal["reject", "block", "drop"]
+#: Called with a status (success, abandoned, rejected, too_large, failed) and a number of records.
+Counted = Callable[[str, int], None]
+
+
+class Full(mmapqueue.Full):
+    """The queue is full, and the client is to try again.
+
+    Attributes:
+        retry_after: Seconds until it should.
+    """
+
+    retry_after: float = 1.0
+
+
+class _Request(NamedTuple):
+    records: tuple[bytes, ...]
+    size: int
+    done: "asyncio.Future[None]"
+
+
+class QueueInbox:
+    """Pushes what requests bring. Its coroutines belong to one event loop; one thread of its own pushes.
+
+    Requests that wait at the same time are pushed together, and with `ack: synced` share one fsync.
+
+    Attributes:
+        max_event_size: Bytes that an event may have.
+    """
+
+    def __init__(
+        self,
+        queue: mmapqueue.Queue,
+        *,
+        on_full: OnFull = "reject",
+        synced: bool = False,
+        count: Counted = lambda _status, _records: None,
+    ) -> None:
+        self.max_event_size = int(queue.config["max_event_size"])
+        self._queue = queue
+        self._on_full = on_full
+        self._synced = synced
+        self._count = count
+        self._loop = asyncio.get_running_loop()
+        self._waiting: deque[_Request] = deque()
+        self._waiting_bytes = 0
+        self._room = asyncio.Event()
+        self._room.set()
+        self._arrived = threading.Event()
+        self._closed = False
+        self._once = ThreadPoolExecutor(4, thread_name_prefix="push-once")
+        self._pusher = threading.Thread(target=self._push_all, name="pusher", daemon=True)
+        self._pusher.start()
+
+    async def put(self, *records: bytes) -> None:
+        """As `mmapqueue.pipeline.plugins.Inbox.put`."""
+        if not records:
+            return
+        size = 0
+        for record in records:
+            if len(record) > self.max_event_size:
+                self._count("too_large", len(records))
+                raise mmapqueue.TooLarge(
+                    f"an event of {len(record)} bytes is larger than max_event_size = {self.max_event_size}"
+                )
+            size += len(record)
+        while self._waiting_bytes > _MAX_WAITING and not self._closed:
+            self._room.clear()
+            await self._room.wait()
+        if self._closed:
+            raise mmapqueue.Closed("the pipe is stopping")
+        done = self._loop.create_future()
+        self._waiting_bytes += size
+        self._waiting.append(_Request(records, size, done))
+        self._arrived.set()
+        await done
+
+    async def put_once(self, producer: str, sequence: int, records: Sequence[bytes]) -> bool:
+        """As `mmapqueue.pipeline.plugins.Inbox.put_once`."""
+
+        def push() -> int | None:
+            while not self._closed:
+                try:
+                    return self._queue.push_once(producer, sequence, records, timeout=_FULL_WAIT, sync=self._synced)
+                except mmapqueue.Full:
+                    continue
+            raise mmapqueue.Closed("the pipe is stopping")
+
+        stored = await self._loop.run_in_executor(self._once, push) is not None
+        if stored:
+            self._count("success", len(records))
+        return stored
+
+    async def last_sequence(self, producer: str) -> int | None:
+        """As `mmapqueue.pipeline.plugins.Inbox.last_sequence`."""
+        return await self._loop.run_in_executor(self._once, self._queue.last_sequence, producer)
+
+    async def close(self) -> None:
+        """Pushes what waits, then refuses. The queue stays open."""
+        self._closed = True
+        self._room.set()
+        self._arrived.set()
+        await self._loop.run_in_executor(None, self._pusher.join)
+        await self._loop.run_in_executor(None, self._once.shutdown)
+
+    # ---- the pushing thread
+
+    def _push_all(self) -> None:
+        while True:
+            self._arrived.wait()
+            self._arrived.clear()
+            closed = self._closed
+            while self._waiting:
+                taken = [self._waiting.popleft() for _ in range(len(self._waiting))]
+                outcomes = self._push(taken)
+                self._loop.call_soon_threadsafe(self._answer, taken, outcomes)
+            if closed:
+                return
+
+    def _push(self, taken: list[_Request]) -> list[Exception | None]:
+        """Pushes requests in their order, and says of each what came of it."""
+        outcomes: list[Exception | None] = []
+        single = [each.records[0] for each in taken if len(each.records) == 1]
+        try:
+            # The usual case: one record a request, so that one call pushes all.
+            pushed = self._queue.push_many(single, block=False) if len(single) == len(taken) else 0
+        except Exception as error:
+            # The first one that was not pushed is tried again by itself, and meets the same error if it is its own.
+            pushed = getattr(error, "pushed", 0)
+        outcomes += [None] * pushed
+        outcomes += [self._push_request(each) for each in taken[pushed:]]
+        if self._synced and any(each is None for each in outcomes):
+            try:
+                self._queue.flush()
+            except Exception as error:
+                return [error if each is None else each for each in outcomes]
+        return outcomes
+
+    def _push_request(self, request: _Request) -> Exception | None:
+        while True:
+            try:
+                wait = self._on_full == "block"
+                self._queue.push_many(request.records, block=wait, timeout=_FULL_WAIT if wait else None, atomic=True)
+                return None
+            except mmapqueue.Full as error:
+                if self._on_full != "block" or self._closed:
+                    return Full(str(error))
+            except Exception as error:
+                return error
+
+    def _answer(self, taken: list[_Request], outcomes: list[Exception | None]) -> None:
+        for request, outcome in zip(taken, outcomes, strict=True):
+            self._waiting_bytes -= request.size
+            records = len(request.records)
+            if outcome is None:
+                self._count("success", records)
+            elif isinstance(outcome, mmapqueue.Full):
+                if self._on_full == "drop":
+                    self._count("abandoned", records)
+                    outcome = None
+                else:
+                    self._count("rejected", records)
+            else:
+                self._count("failed", records)
+            if request.done.done():  # The client has gone.
+                continue
+            if outcome is None:
+                request.done.set_result(None)
+            else:
+                request.done.set_exception(outcome)
+        self._room.set()

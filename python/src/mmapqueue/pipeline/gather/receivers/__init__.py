@@ -1,0 +1,1 @@
+"""Receivers: they take events from clients."""

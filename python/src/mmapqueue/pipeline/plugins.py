@@ -1,0 +1,259 @@
+"""What a plugin is: one class, with its options as fields and its behaviour as methods.
+
+    class Webhook(Receiver):
+        type: Literal["webhook"] = "webhook"
+        server: str
+        path: str = "/hook"
+
+        async def start(self, host: Host) -> None:
+            async def take(request: HttpRequest) -> HttpReply: ...
+            host.http(self.server).post(self.path, take)
+
+Its distribution names it as an entry point: `[project.entry-points."mmapqueue.receivers"] webhook = "package:Webhook"`.
+The name is what `type:` says in a configuration.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from abc import abstractmethod
+from datetime import timedelta
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from mmapqueue.pipeline.gather.grpc_server import GrpcServer
+    from mmapqueue.pipeline.gather.http_server import HttpServer
+
+_DURATION = re.compile(r"(?:(\d+(?:\.\d+)?)\s*(ms|s|m|h|d))")
+_SECONDS = {"ms": 0.001, "s": 1, "m": 60, "h": 3600, "d": 86_400}
+_SIZE = re.compile(r"(\d+)\s*([kmg]?)", re.IGNORECASE)
+_BYTES = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+
+
+def _duration(value: Any) -> Any:
+    if isinstance(value, str):
+        found = _DURATION.fullmatch(value.strip())
+        if found is None:
+            raise ValueError("a duration is a number with ms, s, m, h or d behind it, as 500ms or 2s")
+        return timedelta(seconds=float(found[1]) * _SECONDS[found[2]])
+    if isinstance(value, timedelta):
+        return value
+    raise ValueError("a duration needs its unit: ms, s, m, h or d, as in 500ms or 2s")
+
+
+def _size(value: Any) -> Any:
+    if isinstance(value, str):
+        found = _SIZE.fullmatch(value.strip())
+        if found is None:
+            raise ValueError("a size is a number of bytes, or a number with k, m or g behind it, as 64k or 4m")
+        return int(found[1]) * _BYTES[found[2].lower()]
+    return value
+
+
+#: A time span: "500ms", "2s", "1m", "1h", "1d".
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(_duration, json_schema_input_type=Annotated[str, Field(pattern=f"^{_DURATION.pattern}$")]),
+    Field(ge=timedelta(0)),
+]
+#: A number of bytes: 4096, "64k", "4m", "2g".
+Size = Annotated[
+    int,
+    BeforeValidator(_size, json_schema_input_type=int | Annotated[str, Field(pattern="^[0-9]+ *[kKmMgG]?$")]),
+    Field(ge=1),
+]
+
+
+class Options(BaseModel):
+    """A part of the configuration. Unknown keys are refused, and nothing changes afterwards."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
+
+
+class Plugin(Options):
+    """One part of a pipe.
+
+    Attributes:
+        type: Its name in a configuration.
+    """
+
+    #: Group of entry points that plugins of this kind are in.
+    group: ClassVar[str]
+    type: str
+
+
+class Inbox(Protocol):
+    """Where a pipe's events go in. Its methods are awaited on the agent's event loop.
+
+    Attributes:
+        max_event_size: Bytes that a serialized event may have.
+    """
+
+    max_event_size: int
+
+    async def put(self, *records: bytes) -> None:
+        """Stores serialized events, all of them or none.
+
+        Returns once the push has returned: they survive kill -9, and a loss of power with `ack: synced`. A full queue:
+        waits with `on_full: block`; counts them as abandoned and returns with `drop`.
+
+        Raises:
+            mmapqueue.Full: The queue is full, with `on_full: reject`. Try again after `retry_after` seconds.
+            mmapqueue.TooLarge: An event has more than `max_event_size` bytes, or all together more than the queue.
+            mmapqueue.Closed: The agent is stopping.
+        """
+
+    async def put_once(self, producer: str, sequence: int, records: Sequence[bytes]) -> bool:
+        """Stores events together with a producer's sequence, once: `mmapqueue.Queue.push_once`. Waits while full.
+
+        Returns:
+            False when the producer had pushed this sequence, or a higher one, before.
+        """
+
+    async def last_sequence(self, producer: str) -> int | None:
+        """The last sequence that a producer has pushed; None when there is none."""
+
+
+class Host(Protocol):
+    """What a receiver or fetcher runs in.
+
+    Attributes:
+        pipe: Name of its pipe.
+        inbox: Where its events go.
+        log: Logger of this pipe.
+    """
+
+    pipe: str
+    log: logging.Logger
+
+    @property
+    def inbox(self) -> Inbox:
+        """Where its events go."""
+
+    def grpc(self, name: str) -> GrpcServer:
+        """The gRPC server of that name; pipes share it."""
+
+    def http(self, name: str) -> HttpServer:
+        """The HTTP server of that name; pipes share it."""
+
+
+class Receiver(Plugin):
+    """Takes events from clients, and answers when they are stored."""
+
+    group = "mmapqueue.receivers"
+
+    @abstractmethod
+    async def start(self, host: Host) -> None:
+        """Registers with a server or opens sockets. Returns when it is ready to take events."""
+
+    async def stop(self) -> None:
+        """Stops taking events. Requests in flight get their answers first. Servers stop by themselves."""
+
+
+class Fetcher(Plugin):
+    """Gets events by itself."""
+
+    group = "mmapqueue.fetchers"
+
+    @abstractmethod
+    async def run(self, host: Host) -> None:
+        """Fetches until it is cancelled. What it raises is logged, and it is run again after a back-off."""
+
+
+class Filter(Plugin):
+    """Makes one streaming DataFrame of another."""
+
+    group = "mmapqueue.filters"
+
+    @abstractmethod
+    def apply(self, events: DataFrame) -> DataFrame:
+        """The filtered rows. Deterministic: a batch that is repeated must give the same rows."""
+
+
+class SenderContext(Protocol):
+    """What a sender is started with.
+
+    Attributes:
+        spark: The session.
+        pipe: Name of its pipe.
+        queue_id: Identity of the pipe's queue, for idempotency keys.
+        checkpoint: Directory of the query's checkpoint.
+        dead_letter: Directory of the pipe's dead-letter queue, None when it has none.
+    """
+
+    spark: SparkSession
+    pipe: str
+    queue_id: str
+    checkpoint: Path
+    dead_letter: Path | None
+
+
+class Batch(Options):
+    """Limits of a sender's micro-batches.
+
+    Attributes:
+        interval: Time between two micro-batches (Satellite's flush_time).
+        max_records: Records of the queue in one, at most (Satellite's max_buffer_size).
+        max_bytes: Bytes of the queue in one, at most. Needs Spark 4.
+        min_records: Wait for so many (Satellite's min_flush_events) …
+        longest_wait: … but not longer than this.
+    """
+
+    interval: Duration = timedelta(seconds=1)
+    max_records: Annotated[int, Field(ge=1)] | None = None
+    max_bytes: Size | None = None
+    min_records: Annotated[int, Field(ge=1)] = 1
+    longest_wait: Duration = timedelta(minutes=1)
+
+
+class Sender(Plugin):
+    """Writes a pipe's rows somewhere, as a streaming query of its own.
+
+    Attributes:
+        name: Its name: that of its query, its consumer and its checkpoint. Unique in its pipe.
+        batch: How much a micro-batch holds, and how often there is one.
+    """
+
+    group = "mmapqueue.senders"
+    name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
+    batch: Batch = Batch()
+
+    @abstractmethod
+    def start(self, events: DataFrame, context: SenderContext) -> StreamingQuery:
+        """Starts the query."""
+
+
+_P = TypeVar("_P", bound=Plugin)
+
+
+@cache
+def entries(group: str) -> dict[str, EntryPoint]:
+    """The installed plugins of a group, by their names in a configuration."""
+    return {each.name: each for each in sorted(entry_points(group=group), key=lambda each: each.name)}
+
+
+def find(kind: type[_P], name: str) -> type[_P]:
+    """The plugin class of that name.
+
+    Raises:
+        KeyError: No plugin of that kind has the name; the message lists those that are installed.
+        TypeError: The entry point is not a class of that kind.
+    """
+    found = entries(kind.group).get(name)
+    if found is None:
+        raise KeyError(f"there is no plugin {name!r} in {kind.group}; installed: {', '.join(entries(kind.group))}")
+    plugin = found.load()
+    if not (isinstance(plugin, type) and issubclass(plugin, kind)):
+        raise TypeError(f"{found.value}, which is installed as {name!r} in {kind.group}, is no {kind.__name__}")
+    return plugin

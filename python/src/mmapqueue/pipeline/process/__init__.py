@@ -1,0 +1,1 @@
+"""Processing: filters and senders, on Spark."""

@@ -1,0 +1,1 @@
+"""Senders: they write rows somewhere, each as a streaming query."""
