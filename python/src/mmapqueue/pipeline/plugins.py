@@ -21,7 +21,7 @@ from abc import abstractmethod
 from datetime import timedelta
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -152,6 +152,9 @@ class Host(Protocol):
 
         They appear in gatherer_receive_count, or in gatherer_fetch_count for a fetcher. The inbox counts its own.
         """
+
+    def protocol(self, server: str) -> Literal["grpc", "http"]:
+        """What a server speaks."""
 
     def grpc(self, name: str) -> GrpcServer:
         """The gRPC server of that name; pipes share it."""
