@@ -18,7 +18,6 @@ from mmapqueue.pipeline.plugins import Duration, Fetcher, Host, Size
 
 #: Bytes of standard error that are logged.
 _MAX_LOGGED = 2000
-_READ = 1 << 16
 
 
 class CommandFailed(Exception):
@@ -68,7 +67,7 @@ class CommandFetcher(Fetcher):
                 host.log.warning("%s: %s", self.command[0], failure)
                 continue
             if error:
-                host.log.warning("%s: %s", self.command[0], error[:_MAX_LOGGED].decode("utf-8", "replace").rstrip())
+                host.log.warning("%s: %s", self.command[0], error.decode("utf-8", "replace").rstrip())
             if status:
                 host.count("fail", 1)
                 host.log.warning("%s: exit status %d", self.command[0], status)
@@ -95,7 +94,8 @@ class CommandFetcher(Fetcher):
         ]
 
     async def _execute(self) -> tuple[int, bytes, bytes]:
-        process = await asyncio.create_subprocess_exec(
+        transport, run = await asyncio.get_running_loop().subprocess_exec(
+            lambda: _Run(self.max_size),
             *self.command,
             stdin=asyncio.subprocess.DEVNULL,
             stdout=asyncio.subprocess.PIPE,
@@ -105,33 +105,49 @@ class CommandFetcher(Fetcher):
             start_new_session=True,
         )
         try:
-            return await asyncio.wait_for(self._collect(process), self.timeout.total_seconds())
+            await asyncio.wait_for(run.ended, self.timeout.total_seconds())
         except asyncio.TimeoutError:
             raise CommandFailed(f"killed after {self.timeout.total_seconds():g} s, its timeout") from None
         finally:
             # The group outlives its leader while one of its processes runs.
             with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            await process.wait()
-
-    async def _collect(self, process: asyncio.subprocess.Process) -> tuple[int, bytes, bytes]:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        output, error = await asyncio.gather(self._read(process.stdout), _read_first(process.stderr, _MAX_LOGGED))
-        return await process.wait(), output, error
-
-    async def _read(self, stream: asyncio.StreamReader) -> bytes:
-        parts = bytearray()
-        while part := await stream.read(_READ):
-            parts += part
-            if len(parts) > self.max_size:
-                raise CommandFailed(f"killed: its output has more than {self.max_size} bytes, max_size")
-        return bytes(parts)
+                os.killpg(transport.get_pid(), signal.SIGKILL)
+            await run.exited
+            transport.close()
+        return transport.get_returncode() or 0, bytes(run.output), bytes(run.error)
 
 
-async def _read_first(stream: asyncio.StreamReader, most: int) -> bytes:
-    """The first bytes of a stream. All are read, so that the process goes on."""
-    first = b""
-    while part := await stream.read(_READ):
-        first += part[: most - len(first)]
-    return first
+class _Run(asyncio.SubprocessProtocol):
+    """What a process writes.
+
+    Attributes:
+        output: Its standard output.
+        error: The first bytes of its standard error.
+        ended: Done when it has ended and its output is closed. Raises CommandFailed when that is too long.
+        exited: Done when it has ended.
+    """
+
+    def __init__(self, max_size: int) -> None:
+        self.output = bytearray()
+        self.error = bytearray()
+        self._max_size = max_size
+        loop = asyncio.get_running_loop()
+        self.ended: asyncio.Future[None] = loop.create_future()
+        self.exited: asyncio.Future[None] = loop.create_future()
+
+    def pipe_data_received(self, fd: int, data: bytes) -> None:
+        if fd != 1:
+            self.error += data[: _MAX_LOGGED - len(self.error)]
+        elif len(self.output) + len(data) <= self._max_size:
+            self.output += data
+        elif not self.ended.done():
+            self.ended.set_exception(
+                CommandFailed(f"killed: its output has more than {self._max_size} bytes, max_size")
+            )
+
+    def process_exited(self) -> None:
+        self.exited.set_result(None)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
+        if not self.ended.done():
+            self.ended.set_result(None)
