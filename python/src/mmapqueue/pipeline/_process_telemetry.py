@@ -55,6 +55,7 @@ class ProcessTelemetry:
         self._counting: set[tuple[str, str]] = set()
         self._lock = threading.Lock()
         self._spark: SparkSession | None = None
+        self._listener: Any = None
         self._server: ThreadingHTTPServer | None = None
         self._pages = Pages(self._health, self._ready)
         registry = self._pages.registry
@@ -91,8 +92,15 @@ class ProcessTelemetry:
 
     def attach(self, spark: SparkSession) -> None:
         """Listens to the queries of a session, those that start later."""
-        self._spark = spark
-        spark.streams.addListener(_listener(self))
+        self.detach()
+        self._spark, self._listener = spark, _listener(self)
+        spark.streams.addListener(self._listener)
+
+    def detach(self) -> None:
+        """Listens no more. Does nothing when it does not."""
+        spark, self._spark = self._spark, None
+        if spark is not None:
+            spark.streams.removeListener(self._listener)
 
     def started(self, event: QueryStartedEvent) -> None:
         """Takes note of a query that has started."""
