@@ -8,9 +8,11 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initialize, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule, run_state_machine_as_test
 
 from pipeline.tailing import Killed, MemoryInbox, Steps, joined
+
+NAMES = st.sampled_from(["a.log", "b.log"])
 
 
 class Files(RuleBasedStateMachine):
@@ -20,7 +22,6 @@ class Files(RuleBasedStateMachine):
     """
 
     pattern = "*.log*"
-    files = Bundle("files")
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,20 +56,15 @@ class Files(RuleBasedStateMachine):
         if rest is not None:
             self.expected.append(rest)
 
-    def create(self, path: Path) -> Path:
+    def file(self, name: str) -> Path:
+        """A file that exists."""
+        path = self.directory / name
         path.touch()
         return path
 
-    @initialize(target=files)
-    def first(self) -> Path:
-        return self.create(self.directory / "a.log")
-
-    @rule(target=files, name=st.sampled_from(["b.log", "c.log"]))
-    def another(self, name: str) -> Path:
-        return self.create(self.directory / name)
-
-    @rule(path=files, sizes=st.lists(st.sampled_from([0, 5, 300, 2000]), max_size=40), ended=st.booleans())
-    def append(self, path: Path, sizes: list[int], ended: bool) -> None:
+    @rule(name=NAMES, sizes=st.lists(st.sampled_from([0, 5, 300, 2000]), max_size=40), ended=st.booleans())
+    def append(self, name: str, sizes: list[int], ended: bool) -> None:
+        path = self.file(name)
         with path.open("ab") as file:
             for i, size in enumerate(sizes):
                 whole = ended or i < len(sizes) - 1
@@ -83,8 +79,9 @@ class Files(RuleBasedStateMachine):
                     self.unfinished[path] = content
                 file.write(written)
 
-    @rule(path=files)
-    def rotate(self, path: Path) -> None:
+    @rule(name=NAMES)
+    def rotate(self, name: str) -> None:
+        path = self.file(name)
         self.before_rotation()
         self.rotations += 1
         rotated = path.with_name(f"{path.name}.{self.rotations}")
@@ -96,21 +93,23 @@ class Files(RuleBasedStateMachine):
     def before_rotation(self) -> None:
         """Rotated files are matched: nothing must have been seen."""
 
-    @rule(path=files, running=st.booleans())
-    def truncate(self, path: Path, running: bool) -> None:
+    @rule(name=NAMES, running=st.booleans())
+    def truncate(self, name: str, running: bool) -> None:
+        path = self.file(name)
         self.drain()
         if not running:
             self.steps.stop()
         os.truncate(path, 0)
         self.finish(path)
 
-    @rule(path=consumes(files), running=st.booleans())
-    def replace(self, path: Path, running: bool) -> None:
-        """Its inode may be that of the next file."""
+    @rule(name=NAMES, running=st.booleans())
+    def remove(self, name: str, running: bool) -> None:
+        """The inode may be that of the next file."""
+        path = self.file(name)
         self.drain()
         if not running:
             self.steps.stop()
-        path.unlink(missing_ok=True)
+        path.unlink()
         self.finish(path)
 
     @rule()
@@ -162,8 +161,6 @@ class UnmatchedFiles(Files):
 
 @pytest.mark.parametrize("machine", [Files, UnmatchedFiles])
 def test_every_line_once(machine: type[Files]) -> None:
-    from hypothesis.stateful import run_state_machine_as_test
-
     run_state_machine_as_test(
-        machine, settings=settings(max_examples=60, stateful_step_count=30, deadline=None, print_blob=True)
+        machine, settings=settings(max_examples=30, stateful_step_count=30, deadline=None, print_blob=True)
     )
