@@ -23,7 +23,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
 ENVELOPE = 64 << 10
 
 
-_ADDRESS = "an address is HOST:PORT with a port of 0 to 65535, as 127.0.0.1:4317 or [::]:4317"
+_ADDRESS = "an address is HOST:PORT with a port of 0 to 65535, as 127.0.0.1:4317, [::1]:4317 or, for all addresses, :4317"
 
 
 def _text(value: Any) -> Any:
@@ -35,7 +35,7 @@ def _text(value: Any) -> Any:
 
 def _address(value: str) -> str:
     host, colon, port = value.rpartition(":")
-    if not (colon and host and port.isascii() and port.isdigit() and int(port) <= 65_535):
+    if not (colon and port.isascii() and port.isdigit() and int(port) <= 65_535):
         raise ValueError(_ADDRESS)
     if host.startswith("["):
         try:
