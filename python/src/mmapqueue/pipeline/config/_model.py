@@ -23,7 +23,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
 ENVELOPE = 64 << 10
 
 
-_ADDRESS = "an address is HOST:PORT with a port of 0 to 65535, as 127.0.0.1:4317, [::1]:4317 or, for all addresses, :4317"
+_ADDRESS = "an address is HOST:PORT with a port of 0 to 65535, as 127.0.0.1:4317 or [::1]:4317; :4317 is all addresses"
 
 
 def _text(value: Any) -> Any:
