@@ -14,6 +14,9 @@ from pydantic import AfterValidator, Field, model_validator
 
 from mmapqueue.pipeline.plugins import Duration, Fetcher, Filter, Options, Receiver, Sender, Size
 
+#: Name of the query, consumer and checkpoint that write a pipe's undecodable records to its dead-letter queue.
+DEAD_LETTER = "dead_letter"
+
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
 
 
@@ -167,6 +170,12 @@ class Pipe(Options):
     @model_validator(mode="after")
     def _check(self) -> Pipe:
         _check_unique("sender", [each.name for each in self.senders])
+        for sender in self.senders:
+            retry = getattr(sender, "retry", None)
+            if getattr(retry, "then", None) == "dead_letter" and self.dead_letter is None:
+                raise ValueError(f"sender {sender.name}: then: dead_letter needs the pipe's dead_letter.dir")
+            if sender.name == DEAD_LETTER and self.dead_letter is not None:
+                raise ValueError(f"sender {sender.name}: the pipe's dead-letter query has this name; use another one")
         if not (self.receivers or self.fetchers or self.senders):
             raise ValueError("a pipe needs a receiver, a fetcher or a sender")
         return self
