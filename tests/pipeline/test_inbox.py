@@ -1,0 +1,191 @@
+"""The way into a pipe's queue: what a request is answered, and when."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+import mmapqueue
+from conftest import SMALL, Open, fill
+from mmapqueue.pipeline.gather.inbox import Full, QueueInbox
+
+
+def run(queue: mmapqueue.Queue, use: Callable[[QueueInbox], Awaitable[Any]], **options: Any) -> Counter[str]:
+    counted: Counter[str] = Counter()
+
+    def count(status: str, records: int) -> None:
+        counted[status] += records
+
+    async def whole() -> None:
+        inbox = QueueInbox(queue, count=count, **options)
+        try:
+            await use(inbox)
+        finally:
+            await inbox.close()
+
+    asyncio.run(whole())
+    return counted
+
+
+def records(queue: mmapqueue.Queue) -> list[bytes]:
+    return [each.data for each in queue.get_many(queue.first_offset(), 1_000_000)]
+
+
+def test_requests_are_stored_when_they_are_answered(open_queue: Open) -> None:
+    queue = open_queue()
+
+    async def use(inbox: QueueInbox) -> None:
+        async def one(client: int) -> None:
+            for number in range(50):
+                mine = f"{client}-{number}".encode()
+                await inbox.put(mine)
+                assert mine in records(queue)
+
+        await asyncio.gather(*map(one, range(8)))
+
+    assert run(queue, use) == {"success": 400}
+    stored = records(queue)
+    for client in range(8):
+        own = [each for each in stored if each.startswith(f"{client}-".encode())]
+        assert own == [f"{client}-{number}".encode() for number in range(50)]
+
+
+def test_records_of_a_request_are_stored_together_or_not_at_all(open_queue: Open) -> None:
+    queue = open_queue(**SMALL)
+    fill(queue, b"x" * 1000)
+    before = queue.end_offset()
+    some = [b"s" * 10, b"l" * 5000, b"m" * 5000]
+
+    async def use(inbox: QueueInbox) -> None:
+        with pytest.raises(Full) as refused:
+            await inbox.put(*some)
+        assert refused.value.retry_after > 0
+        assert queue.end_offset() == before
+        consumer = await asyncio.to_thread(queue.consumer, "free")
+        for _ in range(before):
+            consumer.ack(consumer.pop())
+        await inbox.put(*some)
+
+    assert run(queue, use) == {"rejected": 3, "success": 3}
+    assert [each.data for each in queue.get_many(before, 3)] == some
+
+
+def test_a_full_queue_rejects_only_what_does_not_fit(open_queue: Open) -> None:
+    queue = open_queue(**SMALL)
+
+    async def use(inbox: QueueInbox) -> None:
+        outcomes = await asyncio.gather(*(inbox.put(b"%05d" % n * 100) for n in range(400)), return_exceptions=True)
+        accepted = [n for n, outcome in enumerate(outcomes) if outcome is None]
+        assert all(isinstance(each, Full) for each in outcomes if each is not None)
+        assert records(queue) == [b"%05d" % n * 100 for n in accepted]
+        assert 0 < len(accepted) < 400
+
+    counted = run(queue, use)
+    assert counted["success"] + counted["rejected"] == 400
+
+
+def test_drop_counts_what_it_abandons(open_queue: Open) -> None:
+    queue = open_queue(**SMALL)
+    fill(queue, b"x" * 1000)
+
+    async def use(inbox: QueueInbox) -> None:
+        await asyncio.gather(inbox.put(b"x" * 5000), inbox.put(b"y" * 5000, b"z" * 1000))
+
+    assert run(queue, use, on_full="drop") == {"abandoned": 3}
+
+
+def test_block_waits_for_room(open_queue: Open) -> None:
+    queue = open_queue(**SMALL)
+    fill(queue, b"x" * 1000)
+    consumer = queue.consumer("reader")
+
+    async def use(inbox: QueueInbox) -> None:
+        waiting = asyncio.create_task(inbox.put(b"y" * 5000))
+        await asyncio.sleep(0.5)
+        assert not waiting.done()
+        while not waiting.done():
+            message = await asyncio.to_thread(consumer.pop)
+            consumer.ack(message)
+            await asyncio.sleep(0)
+        await waiting
+
+    assert run(queue, use, on_full="block") == {"success": 1}
+
+
+@pytest.mark.parametrize("on_full", ["reject", "block", "drop"])
+def test_an_event_that_is_too_large_is_refused_by_itself(open_queue: Open, on_full: str) -> None:
+    queue = open_queue(**SMALL)
+
+    async def use(inbox: QueueInbox) -> None:
+        small, large = await asyncio.gather(inbox.put(b"a"), inbox.put(b"b" * 8001), return_exceptions=True)
+        assert small is None
+        assert isinstance(large, mmapqueue.TooLarge)
+        assert "8000" in str(large)
+
+    assert run(queue, use, on_full=on_full) == {"success": 1, "too_large": 1}
+
+
+def test_what_waits_is_pushed_before_it_closes_and_then_nothing_is_taken(open_queue: Open) -> None:
+    queue = open_queue()
+
+    async def use(inbox: QueueInbox) -> None:
+        waiting = [asyncio.create_task(inbox.put(b"%d" % n)) for n in range(100)]
+        await asyncio.sleep(0)
+        await inbox.close()
+        await asyncio.gather(*waiting)
+        with pytest.raises(mmapqueue.Closed):
+            await inbox.put(b"late")
+
+    assert run(queue, use) == {"success": 100}
+    assert queue.end_offset() == 100
+
+
+def test_a_request_whose_client_has_gone_disturbs_no_other(open_queue: Open) -> None:
+    queue = open_queue()
+
+    async def use(inbox: QueueInbox) -> None:
+        gone = asyncio.create_task(inbox.put(b"gone"))
+        stays = asyncio.create_task(inbox.put(b"stays"))
+        await asyncio.sleep(0)
+        gone.cancel()
+        await stays
+
+    run(queue, use)
+    assert b"stays" in records(queue)
+
+
+def test_a_closed_queue_fails_every_request(open_queue: Open) -> None:
+    queue = open_queue()
+
+    async def use(inbox: QueueInbox) -> None:
+        queue.close()
+        outcomes = await asyncio.gather(inbox.put(b"a"), inbox.put(b"b", b"c"), return_exceptions=True)
+        assert [type(each) for each in outcomes] == [mmapqueue.Closed] * 2
+
+    assert run(queue, use) == {"failed": 3}
+
+
+def test_synced_requests_are_flushed(open_queue: Open) -> None:
+    queue = open_queue(flush_period=3_600_000, flush_ceiling_num=1_000_000)
+
+    async def use(inbox: QueueInbox) -> None:
+        await asyncio.gather(*(inbox.put(b"x") for _ in range(100)))
+        stats = queue.stats()
+        assert stats.watermark_position == stats.writing_position
+
+    run(queue, use, synced=True)
+
+
+def test_a_sequence_is_stored_once(open_queue: Open) -> None:
+    queue = open_queue()
+
+    async def use(inbox: QueueInbox) -> None:
+        assert await inbox.last_sequence("file.1") is None
+        assert await inbox.put_once("file.1", 10, [b"a", b"b"])
+        assert not await inbox.put_once("file.1", 10, [b"a", b"b"])
+        assert await inbox.last_sequence("file.1") == 10
+
+    assert run(queue, use) == {"success": 2}
+    assert records(queue) == [b"a", b"b"]
