@@ -182,6 +182,10 @@ class Filter(Plugin):
         """The filtered rows. Deterministic: a batch that is repeated must give the same rows."""
 
 
+class Stopping(Exception):
+    """A query is to stop, and its micro-batch is left to be repeated."""
+
+
 class SenderContext(Protocol):
     """What a sender is started with.
 
@@ -209,6 +213,9 @@ class SenderContext(Protocol):
 
     def write_dead_letters(self, events: DataFrame) -> None:
         """Pushes serialized events, a column `value`, to the dead-letter queue: all of them, or none. At least once."""
+
+    def sleep(self, seconds: float) -> None:
+        """Waits inside a `foreachBatch` function. Raises `Stopping` as soon as the query is to stop."""
 
     def count(self, status: str, records: int) -> None:
         """Counts rows that were sent: success, dead_letter, dropped or rejected."""

@@ -20,7 +20,8 @@ DEAD_LETTER = "dead_letter"
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
 
 
-def _address(value: str) -> str:
+def check_address(value: str) -> str:
+    """The value, when it is an address; raises ValueError otherwise."""
     host, colon, port = value.rpartition(":")
     if not colon or not port.isdigit() or int(port) > 65_535:
         raise ValueError("an address is HOST:PORT with a port of 0 to 65535, as 127.0.0.1:4317 or [::]:4317")
@@ -30,7 +31,7 @@ def _address(value: str) -> str:
 
 
 #: "HOST:PORT"; port 0 takes a free one.
-Address = Annotated[str, AfterValidator(_address)]
+Address = Annotated[str, AfterValidator(check_address)]
 
 
 class Tls(Options):

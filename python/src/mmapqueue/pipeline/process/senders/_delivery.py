@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import random
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 from pydantic import Field, model_validator
 from tenacity import (
@@ -14,16 +15,20 @@ from tenacity import (
     RetryCallState,
     retry_if_exception,
     stop_after_attempt,
+    stop_any,
+    stop_before_delay,
     stop_never,
-    wait_exponential_jitter,
 )
-from tenacity.stop import stop_base
 from tenacity.wait import wait_base
 
 from mmapqueue.pipeline.plugins import Duration, Options
 
 _LOG = logging.getLogger("mmapqueue.pipeline.senders")
 _DEFAULT_ATTEMPTS = 5
+#: 2 to this power times any pause exceeds any longest pause.
+_EXPONENTS = 60
+#: Seconds for which a task keeps a core while it waits between attempts. Longer pauses are spent in the driver.
+HOLD = 5.0
 
 
 class Backoff(Options):
@@ -86,52 +91,100 @@ class Undelivered(Exception):
         self.partial = partial
 
 
+class Delivered(NamedTuple):
+    """A request was delivered."""
+
+
+class GivenUp(NamedTuple):
+    """No further attempt is made.
+
+    Attributes:
+        error: The last one.
+    """
+
+    error: Undelivered
+
+
+class Waiting(NamedTuple):
+    """The next attempt is due after a pause that is too long to hold a task for.
+
+    Attributes:
+        error: The last one.
+        attempts: Attempts made so far.
+        pause: Seconds until the next attempt.
+    """
+
+    error: Undelivered
+    attempts: int
+    pause: float
+
+
+Outcome = Delivered | GivenUp | Waiting
+
+
 class _Pause(wait_base):
     """Exponential; not shorter than the receiver asks for; the longest one after an error that is not retryable."""
 
-    def __init__(self, backoff: Backoff) -> None:
-        first, most = backoff.first.total_seconds(), backoff.most.total_seconds()
-        self._exponential = wait_exponential_jitter(initial=first, max=most, jitter=first)
-        self._most = most
+    def __init__(self, backoff: Backoff, earlier: int) -> None:
+        self._first, self._most = backoff.first.total_seconds(), backoff.most.total_seconds()
+        self._earlier = earlier
 
     def __call__(self, retry_state: RetryCallState) -> float:
         error = retry_state.outcome.exception() if retry_state.outcome else None
-        if isinstance(error, Undelivered):
-            if not error.retryable:
-                return self._most
-            return max(float(self._exponential(retry_state)), error.retry_after)
-        return float(self._exponential(retry_state))
+        if not isinstance(error, Undelivered) or not error.retryable:
+            return self._most
+        attempt = min(self._earlier + retry_state.attempt_number, _EXPONENTS)
+        doubled = self._first * 2.0 ** (attempt - 1)
+        return max(min(doubled + random.uniform(0, self._first), self._most), error.retry_after)
 
 
-async def deliver(send: Callable[[], Awaitable[None]], retry: Retry, key: str) -> Undelivered | None:
-    """Sends a request until it is delivered or given up.
+async def deliver(
+    send: Callable[[], Awaitable[None]], retry: Retry, key: str, *, earlier: int = 0, hold: float = HOLD
+) -> Outcome:
+    """Attempts to deliver a request.
 
     Args:
         send: One attempt. Raises `Undelivered`. Cancelled when it takes longer than `retry.timeout`.
         retry: How often, and with which pauses.
         key: Idempotency key of the request, for the log.
+        earlier: Attempts made before this call.
+        hold: Seconds that this call may last, apart from its last attempt.
 
     Returns:
-        None when the request was delivered, else why it was given up. With `then: block` the only reason is `partial`.
+        `GivenUp` after the last attempt, after an error that no attempt can mend, and after one that forbids another.
+        With `then: block` only the last of these is a reason to give up.
     """
     blocks = retry.then == "block"
-    stop: stop_base = stop_never if blocks else stop_after_attempt(retry.max_attempts or _DEFAULT_ATTEMPTS)
+    most = None if blocks else retry.max_attempts or _DEFAULT_ATTEMPTS
+    pause = _Pause(retry.backoff, earlier)
+    attempts = earlier
+
+    def mendable(error: BaseException) -> bool:
+        return isinstance(error, Undelivered) and not error.partial and (blocks or error.retryable)
+
+    def log(state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome else None
+        _LOG.warning(
+            "request %s: attempt %d: %s; next attempt in %.1f s", key, attempts, error, state.upcoming_sleep
+        )
+
     retrying = AsyncRetrying(
-        stop=stop,
-        wait=_Pause(retry.backoff),
-        retry=retry_if_exception(
-            lambda error: isinstance(error, Undelivered) and not error.partial and (blocks or error.retryable)
-        ),
-        before_sleep=lambda state: _log(state, key),
+        stop=stop_any(stop_before_delay(hold), stop_never if most is None else stop_after_attempt(most - earlier)),
+        wait=pause,
+        retry=retry_if_exception(mendable),
+        before_sleep=log,
         reraise=True,
     )
     try:
         async for attempt in retrying:
+            attempts += 1
             with attempt:
                 await _attempt(send, retry.timeout)
     except Undelivered as error:
-        return error
-    return None
+        if not mendable(error) or (most is not None and attempts >= most):
+            return GivenUp(error)
+        return Waiting(error, attempts, attempt.retry_state.upcoming_sleep)
+    return Delivered()
 
 
 async def _attempt(send: Callable[[], Awaitable[None]], timeout: timedelta) -> None:
@@ -139,10 +192,8 @@ async def _attempt(send: Callable[[], Awaitable[None]], timeout: timedelta) -> N
         await asyncio.wait_for(send(), timeout.total_seconds())
     except (TimeoutError, asyncio.TimeoutError):
         raise Undelivered(f"no answer within {timeout.total_seconds():g} s", retryable=True) from None
-
-
-def _log(state: RetryCallState, key: str) -> None:
-    error = state.outcome.exception() if state.outcome else None
-    _LOG.warning(
-        "request %s: attempt %d failed: %s; next attempt in %.1f s", key, state.attempt_number, error, state.upcoming_sleep
-    )
+    except Undelivered:
+        raise
+    except Exception as error:
+        # The payload cannot be made into a request: the same rows would fail again.
+        raise Undelivered(f"{type(error).__name__}: {error}", retryable=False) from error

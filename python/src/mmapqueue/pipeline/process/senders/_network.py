@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
+_LOG = logging.getLogger("mmapqueue.pipeline.senders")
 _PLACE = ("partition", "offset")
 
 
@@ -136,19 +139,39 @@ class NetworkSender(Sender):
         return events.select(*selected)
 
     def _send(self, batch: DataFrame, context: SenderContext) -> None:
+        """Sends the rows of a micro-batch; returns when each request is finished.
+
+        Pauses between attempts that are longer than a moment are spent here, so that a receiver that is away takes no
+        core from the other senders.
+        """
         from mmapqueue.pipeline.process.senders._worker import OUTCOME_DDL, Task
 
         queues = dict(context.queue_ids())
         # One task has all rows of a partition, so that requests are cut alike however Spark cuts its tasks.
         tasks = min(len(queues), batch.sparkSession.sparkContext.defaultParallelism)
         rows = batch.repartition(tasks, "partition").sortWithinPartitions(*_PLACE)
-        outcomes = rows.mapInArrow(Task(self, context.pipe, queues), OUTCOME_DDL).persist()
-        try:
-            counts = outcomes.where("status is not null").groupBy("status").sum("records").collect()
-            found = {str(row[0]): int(row[1]) for row in counts}
-            if found.get("dead_letter"):
-                context.write_dead_letters(outcomes.where("value is not null").select("value"))
-        finally:
-            outcomes.unpersist()
-        for status, records in found.items():
-            context.count(status, records)
+        done: dict[int, int] = {}
+        attempts: dict[int, int] = {}
+        while True:
+            outcomes = rows.mapInArrow(Task(self, context.pipe, queues, done, attempts), OUTCOME_DDL).persist()
+            try:
+                found = outcomes.where("kind != 'letter'").collect()
+                counts: Counter[str] = Counter()
+                for row in found:
+                    if row.kind == "count":
+                        counts[row.status] += row.number
+                if counts["dead_letter"]:
+                    context.write_dead_letters(outcomes.where("kind = 'letter'").select("value"))
+            finally:
+                outcomes.unpersist()
+            for status, records in counts.items():
+                context.count(status, records)
+            done |= {row.partition: row.number for row in found if row.kind == "done"}
+            waiting = [row for row in found if row.kind == "waiting"]
+            if not waiting:
+                return
+            attempts = {row.partition: row.number for row in waiting}
+            pause = min(row.pause for row in waiting)
+            for row in waiting:
+                _LOG.warning("%s: %s; attempt %d in %.1f s", context.query, row.status, row.number + 1, pause)
+            context.sleep(pause)

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Literal
 
 from mmapqueue.pipeline._event import SKYWALKING_METERS
-from mmapqueue.pipeline._wire import entries
 from mmapqueue.pipeline.config import Address
+from mmapqueue.pipeline.event_pb2 import LogList
 from mmapqueue.pipeline.process.records import LOGS, SEGMENT
 from mmapqueue.pipeline.process.senders._delivery import Undelivered
 from mmapqueue.pipeline.process.senders._grpc import GrpcClient
@@ -61,5 +61,5 @@ class _Client:
             )
         payloads = [bytes(row["data"]) for row in rows]
         if route == _ROUTES[LOGS]:
-            payloads = [log for logs in payloads for log in entries(logs)]
+            payloads = [log for logs in payloads for log in LogList.FromString(logs).logs]
         await self._grpc.stream(route, payloads, key)
