@@ -30,6 +30,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 public final class EventFunctions implements FunctionCatalog {
     private static final Map<String, Supplier<RowFunction<?>>> FUNCTIONS = new TreeMap<>(Map.of(
             "event", EventFunction::new,
+            "event_rows", EventRowsFunction::new,
             "logs", LogsFunction::new,
             "spans", SpansFunction::new,
             "points", PointsFunction::new));

@@ -23,6 +23,7 @@ final class LogRow {
             .add("endpoint", DataTypes.StringType)
             .add("trace_id", DataTypes.StringType)
             .add("span_id", DataTypes.StringType)
+            .add("index", DataTypes.IntegerType)
             .add("error", DataTypes.StringType);
 
     static final int TIME = 0;
@@ -38,7 +39,7 @@ final class LogRow {
     static final int ENDPOINT = 10;
     static final int TRACE_ID = 11;
     static final int SPAN_ID = 12;
-    static final int COLUMNS = 14;
+    static final int COLUMNS = 15;
 
     /** OpenTelemetry's numbers of the names that loggers use. */
     private static final Map<String, Integer> NUMBERS = Map.ofEntries(Map.entry("TRACE", 1), Map.entry("DEBUG", 5),

@@ -4,8 +4,8 @@ import java.util.ArrayList;
 import java.util.List;
 
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** A payload as an array of rows: all of them, or one row with an error. */
@@ -30,7 +30,7 @@ final class Payload {
      *
      * @param time of the event in µs, 0 for none: of rows that have no time of their own
      * @param error of the event; when it is not null the only row has it
-     * @param columns of a row, of which the last is the error
+     * @param columns of a row, of which the last two are its number in the payload and the error
      * @param timeColumn the column that the event's time fills
      */
     static ArrayData rows(UTF8String contentType, byte[] data, long time, UTF8String error, Decoder decoder, String kind,
@@ -52,6 +52,7 @@ final class Payload {
             if (row[timeColumn] == null && time != 0) {
                 row[timeColumn] = time;
             }
+            row[columns - 2] = i;
             structs[i] = new GenericInternalRow(row);
         }
         return new GenericArrayData(structs);
@@ -59,6 +60,7 @@ final class Payload {
 
     private static ArrayData failed(UTF8String error, int columns) {
         Object[] row = new Object[columns];
+        row[columns - 2] = 0;
         row[columns - 1] = error;
         return new GenericArrayData(new Object[] {new GenericInternalRow(row)});
     }

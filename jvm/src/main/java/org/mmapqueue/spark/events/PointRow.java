@@ -24,6 +24,7 @@ final class PointRow {
             .add("scope", DataTypes.StringType)
             .add("service", DataTypes.StringType)
             .add("instance", DataTypes.StringType)
+            .add("index", DataTypes.IntegerType)
             .add("error", DataTypes.StringType);
 
     static final int NAME = 0;
@@ -43,7 +44,7 @@ final class PointRow {
     static final int SCOPE = 14;
     static final int SERVICE = 15;
     static final int INSTANCE = 16;
-    static final int COLUMNS = 18;
+    static final int COLUMNS = 19;
 
     static final UTF8String GAUGE = UTF8String.fromString("gauge");
     static final UTF8String SUM_KIND = UTF8String.fromString("sum");
