@@ -187,23 +187,31 @@ class Stopping(Exception):
 
 
 class SenderContext(Protocol):
-    """What a sender is started with.
+    """What a sender is started with."""
 
-    Attributes:
-        spark: The session.
-        pipe: Name of its pipe.
-        query: Name of its query, `<pipe>.<sender>`.
-        queue_id: Identity of the pipe's queue; of several partitions, of the first one.
-        checkpoint: Directory of the query's checkpoint.
-        dead_letter: Directory of the pipe's dead-letter queue, None when it has none.
-    """
+    @property
+    def spark(self) -> SparkSession:
+        """The session."""
 
-    spark: SparkSession
-    pipe: str
-    query: str
-    queue_id: str
-    checkpoint: Path
-    dead_letter: Path | None
+    @property
+    def pipe(self) -> str:
+        """Name of its pipe."""
+
+    @property
+    def query(self) -> str:
+        """Name of its query, `<pipe>.<sender>`."""
+
+    @property
+    def queue_id(self) -> str:
+        """Identity of the pipe's queue; of several partitions, of the first one."""
+
+    @property
+    def checkpoint(self) -> Path:
+        """Directory of the query's checkpoint."""
+
+    @property
+    def dead_letter(self) -> Path | None:
+        """Directory of the pipe's dead-letter queue, None when it has none."""
 
     def writer(self, rows: DataFrame) -> DataStreamWriter:
         """A writer with the query's name, checkpoint and trigger. The sender adds the sink and starts it."""
@@ -270,7 +278,7 @@ class Sender(Plugin):
 
     @abstractmethod
     def start(self, events: DataFrame, context: SenderContext) -> StreamingQuery:
-        """Starts the query: `context.writer(events).format(…).start()`. Called again after each failure of the query."""
+        """Starts the query: `context.writer(events).format(…).start()`. Called again when the query has failed."""
 
 
 _P = TypeVar("_P", bound=Plugin)

@@ -1,6 +1,7 @@
 """Configuration: models, and loading of files."""
 
 from mmapqueue.pipeline.config._model import (
+    DEAD_LETTER,
     Address,
     DeadLetter,
     Gather,
@@ -14,6 +15,7 @@ from mmapqueue.pipeline.config._model import (
 )
 
 __all__ = [
+    "DEAD_LETTER",
     "Address",
     "DeadLetter",
     "Gather",

@@ -69,7 +69,9 @@ class Retry(Options):
     @model_validator(mode="after")
     def _check(self) -> Retry:
         if self.then == "block" and self.max_attempts is not None:
-            raise ValueError("max_attempts has no effect with then: block; set then: dead_letter or drop, or leave it out")
+            raise ValueError(
+                "max_attempts has no effect with then: block; set then: dead_letter or drop, or leave it out"
+            )
         return self
 
 
@@ -164,9 +166,7 @@ async def deliver(
 
     def log(state: RetryCallState) -> None:
         error = state.outcome.exception() if state.outcome else None
-        _LOG.warning(
-            "request %s: attempt %d: %s; next attempt in %.1f s", key, attempts, error, state.upcoming_sleep
-        )
+        _LOG.warning("request %s: attempt %d: %s; next attempt in %.1f s", key, attempts, error, state.upcoming_sleep)
 
     retrying = AsyncRetrying(
         stop=stop_any(stop_before_delay(hold), stop_never if most is None else stop_after_attempt(most - earlier)),

@@ -85,9 +85,7 @@ class GrpcClient:
 def undelivered(error: grpc.aio.AioRpcError) -> Undelivered:
     """What a failed call means for its request."""
     code = error.code()
-    return Undelivered(
-        f"{code.name}: {error.details()}", retryable=code in RETRYABLE, retry_after=_retry_after(error)
-    )
+    return Undelivered(f"{code.name}: {error.details()}", retryable=code in RETRYABLE, retry_after=_retry_after(error))
 
 
 def _retry_after(error: grpc.aio.AioRpcError) -> float:

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 _LOG = logging.getLogger("mmapqueue.pipeline.senders")
 _PLACE = ("partition", "offset")
+#: Number of an exploded row in its event.
+_INDEX = "index"
 
 
 class Client(Protocol):
@@ -128,12 +130,12 @@ class NetworkSender(Sender):
         present = events.columns
         whole_event = {"data", "content_type"} <= set(present)
         as_json = "json" in self.columns() or (self.retry.then == "dead_letter" and not whole_event)
-        wanted = set(self.columns()) | set(_PLACE)
+        wanted = set(self.columns()) | {*_PLACE, _INDEX}
         if whole_event:
             wanted |= set(COLUMNS)
         selected = [sf.col(name) for name in present if name in wanted and name not in ("json", "time")]
         if "time" in present and dict(events.dtypes)["time"] == "timestamp":
-            selected.append((sf.unix_micros("time") / 1000).cast("long").alias("time_ms"))
+            selected.append(sf.unix_millis("time").alias("time_ms"))
         if as_json:
             selected.append(sf.to_json(sf.struct(*present)).alias("json"))
         return events.select(*selected)
@@ -149,7 +151,8 @@ class NetworkSender(Sender):
         queues = dict(context.queue_ids())
         # One task has all rows of a partition, so that requests are cut alike however Spark cuts its tasks.
         tasks = min(len(queues), batch.sparkSession.sparkContext.defaultParallelism)
-        rows = batch.repartition(tasks, "partition").sortWithinPartitions(*_PLACE)
+        order = [name for name in (*_PLACE, _INDEX) if name in batch.columns]
+        rows = batch.repartition(tasks, "partition").sortWithinPartitions(*order)
         done: dict[int, int] = {}
         attempts: dict[int, int] = {}
         while True:

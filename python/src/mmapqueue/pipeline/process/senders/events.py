@@ -44,6 +44,7 @@ class _Client:
     async def send(self, route: str, rows: Sequence[Row], key: str) -> None:  # noqa: ARG002
         queue = key.split("/", 1)[0]
         events = [
-            event_of(row if row.get("id") else {**row, "id": f"{queue}/{row['partition']}/{row['offset']}"}) for row in rows
+            event_of(row if row.get("id") else {**row, "id": f"{queue}/{row['partition']}/{row['offset']}"})
+            for row in rows
         ]
         await self._grpc.unary(_PUSH, Batch(events=events, key=key).SerializeToString(), key)
