@@ -2,6 +2,7 @@
 
 from mmapqueue.pipeline.config._load import Loaded, load, load_all
 from mmapqueue.pipeline.config._model import (
+    DEAD_LETTER,
     Address,
     Gather,
     Pipe,
@@ -15,6 +16,7 @@ from mmapqueue.pipeline.config._problems import ConfigFileError
 from mmapqueue.pipeline.config._queue import DeadLetter, QueueSettings
 
 __all__ = [
+    "DEAD_LETTER",
     "Address",
     "ConfigFileError",
     "DeadLetter",

@@ -16,6 +16,9 @@ from mmapqueue.pipeline.config._queue import DeadLetter, QueueSettings
 from mmapqueue.pipeline.config._refused import Refused
 from mmapqueue.pipeline.plugins import Duration, Fetcher, Filter, Options, Receiver, Sender, Size
 
+#: Name of the query, consumer and checkpoint that write a pipe's undecodable records to its dead-letter queue.
+DEAD_LETTER = "dead_letter"
+
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
 
 
@@ -33,7 +36,8 @@ def _text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) else value
 
 
-def _address(value: str) -> str:
+def check_address(value: str) -> str:
+    """The value, when it is an address; raises ValueError otherwise."""
     host, colon, port = value.rpartition(":")
     if not (colon and port.isascii() and port.isdigit() and int(port) <= 65_535):
         raise ValueError(_ADDRESS)
@@ -48,7 +52,7 @@ def _address(value: str) -> str:
 
 
 #: "HOST:PORT"; port 0 takes a free one.
-Address = Annotated[str, AfterValidator(_address)]
+Address = Annotated[str, AfterValidator(check_address)]
 
 
 class Tls(Options):
@@ -158,6 +162,15 @@ class Pipe(Options):
     @model_validator(mode="after")
     def _check(self) -> Pipe:
         _check_unique("sender", [each.name for each in self.senders], "senders", "name")
+        for index, sender in enumerate(self.senders):
+            retry = getattr(sender, "retry", None)
+            if getattr(retry, "then", None) == "dead_letter" and self.dead_letter is None:
+                raise Refused("needs `dead_letter: {dir: …}` of the pipe", "senders", index, "retry", "then")
+            if sender.name == DEAD_LETTER and self.dead_letter is not None:
+                raise Refused(
+                    f"{sender.name!r} is refused; allowed: another name, as the query of dead letters has this one",
+                    *("senders", index, "name"),
+                )
         if not (self.receivers or self.fetchers or self.senders):
             raise Refused("a pipe needs a receiver, a fetcher or a sender")
         self._fit_dead_letters()
