@@ -133,10 +133,12 @@ class Host(Protocol):
         pipe: Name of its pipe.
         inbox: Where its events go.
         log: Logger of this pipe.
+        shared: Whether other processes of the pipeline listen on the same ports (SO_REUSEPORT).
     """
 
     pipe: str
     log: logging.Logger
+    shared: bool
 
     @property
     def inbox(self) -> Inbox:

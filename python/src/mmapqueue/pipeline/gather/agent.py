@@ -32,12 +32,14 @@ class PipeHost:
         queue: Its queue.
         inbox: The way into it.
         log: Its logger.
+        shared: Whether other processes of the pipeline listen on the same ports.
     """
 
     pipe: str
     queue: mmapqueue.Queue
     inbox: QueueInbox
     log: logging.Logger
+    shared: bool
     _servers: "dict[str, GrpcServer | HttpServer]"
 
     def protocol(self, server: str) -> Literal["grpc", "http"]:
@@ -124,7 +126,8 @@ class Agent:
         inbox = QueueInbox(queue, on_full=pipe.on_full, synced=pipe.ack == "synced", count=count)
         self._stack.push_async_callback(inbox.close)
         log = _LOG.getChild(pipe.name)
-        self.pipes[pipe.name] = PipeHost(pipe.name, queue, inbox, log, self.servers)
+        shared = self._pipeline.gather.processes > 1
+        self.pipes[pipe.name] = PipeHost(pipe.name, queue, inbox, log, shared, self.servers)
 
 
 def partition_directory(directory: Path, partition: int, partitions: int) -> Path:
