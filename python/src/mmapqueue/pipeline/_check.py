@@ -75,10 +75,7 @@ def _pipe(pipe: Pipe, processes: int) -> Iterator[tuple[str, str]]:
 
 
 def _capacity(pipe: Pipe) -> str:
-    queue = pipe.queue
-    segments = queue.queue_capacity_segments
-    total = queue.capacity if segments is None else segments * queue.segment_size
-    return f"{_size(total or 0)} in segments of {_size(queue.segment_size)}"
+    return f"{_size(pipe.queue.total)} in segments of {_size(pipe.queue.segment_size)}"
 
 
 def _plugin(plugin: Plugin) -> str:

@@ -107,9 +107,7 @@ def _print_schema() -> int:
 
 def _loaded(options: argparse.Namespace) -> Loaded | int:
     """The configuration, or the exit status when it is refused."""
-    logging.basicConfig(
-        stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     # Libraries keep their levels: at debug, py4j would log what authenticates with the JVM.
     logging.getLogger("mmapqueue").setLevel(getattr(options, "log_level", "warning").upper())
     logging.getLogger("py4j").setLevel(logging.WARNING)

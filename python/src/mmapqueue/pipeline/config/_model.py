@@ -173,22 +173,14 @@ class Pipe(Options):
                 )
         if not (self.receivers or self.fetchers or self.senders):
             raise Refused("a pipe needs a receiver, a fetcher or a sender")
-        self._fit_dead_letters()
-        return self
-
-    def _fit_dead_letters(self) -> None:
-        if self.dead_letter is None:
-            return
         needed = self.queue.max_event_size + ENVELOPE
-        given = self.dead_letter.max_event_size
-        if given is None:
-            fitted = self.dead_letter.model_copy(update={"max_event_size": needed})
-            object.__setattr__(self, "dead_letter", fitted)
-        elif given < needed:
+        given = self.dead_letter.max_event_size if self.dead_letter is not None else None
+        if given is not None and given < needed:
             raise Refused(
                 f"{given} is refused; allowed: at least {needed}, which is queue.max_event_size and {ENVELOPE} more",
                 *("dead_letter", "max_event_size"),
             )
+        return self
 
 
 class Pipeline(Options):

@@ -116,6 +116,13 @@ class QueueSettings(QueueKeys):
         max_event_size: Bytes of an event, at most.
     """
 
+    @property
+    def total(self) -> int:
+        """Bytes that it may hold."""
+        if self.capacity is not None:
+            return self.capacity
+        return (self.queue_capacity_segments or 0) * self.segment_size
+
     segment_size: Annotated[Size, Field(ge=4096, le=1 << 30)] = 16 << 20
     max_event_size: Annotated[Size, Field(ge=1, le=(1 << 27) - 1)] = 5 << 20
 

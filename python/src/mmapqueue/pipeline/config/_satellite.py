@@ -1,8 +1,6 @@
 """Configurations of Apache SkyWalking Satellite, as those of this package.
 
-What exists here is taken over; all else becomes a warning with its line. Pipes for SkyWalking's own protocols that
-share a server and a client become one pipe: here one receiver takes all of these protocols, and one queue and one query
-carry them.
+What exists here is taken over, pipe by pipe; all else becomes a warning with its line.
 """
 
 from __future__ import annotations
@@ -45,8 +43,8 @@ class Translated:
 
 
 @dataclass
-class _Group:
-    """Pipes that become one."""
+class _Pipe:
+    """A pipe that runs here."""
 
     name: str
     line: int
@@ -55,10 +53,9 @@ class _Group:
     senders: list[dict[str, Any]]
     queue: dict[str, Any]
     batch: dict[str, Any]
-    retry: dict[str, Any]
     lines: dict[str, int]
-    dead_letters: bool = False
-    pipes: list[str] = field(default_factory=list)
+    request: dict[str, Any]
+    retry: dict[str, Any] = field(default_factory=dict)
 
 
 def translate(document: Document) -> Translated:
@@ -72,7 +69,7 @@ class _Translation:
         self.result = Translated(Document(texts={}))
         self.servers: dict[str, Part] = {}
         self.clients: dict[str, dict[str, Any]] = {}
-        self.groups: dict[tuple[str, ...], _Group] = {}
+        self.pipes: list[_Pipe] = []
         self.telemetry: tuple[str, int] | None = None
 
     def run(self) -> Translated:
@@ -85,7 +82,7 @@ class _Translation:
         self._sharing(_mapping(data.get("sharing")), ("sharing",))
         for number, pipe in enumerate(_list(data.get("pipes"))):
             self._pipe(_mapping(pipe), ("pipes", number))
-        if not self.groups:
+        if not self.pipes:
             nothing = Problem((), "a configuration of Satellite of which nothing runs here", 1)
             self.result.problems += [nothing, *self.result.warnings]
         self._finish()
@@ -150,11 +147,13 @@ class _Translation:
         if _list(_mapping(pipe.get("processor")).get("filters")):
             self.warn((*at, "processor", "filters"), "filters of Satellite do not exist here; they are left out")
         receiver = self._receiver(name, gatherer, (*at, "gatherer"))
+        if receiver is None:
+            return
         forwarders = self._forwarders(name, sender, (*at, "sender"))
-        if receiver is None or not forwarders:
+        if not forwarders:
             return
         server = self.servers[str(gatherer["server_name"])]
-        group = _Group(
+        group = _Pipe(
             name=name,
             line=line_of(at, self.source.lines),
             server=server,
@@ -162,39 +161,15 @@ class _Translation:
             senders=forwarders,
             queue=self._queue(name, gatherer, server, (*at, "gatherer", "queue")),
             batch=self._batch(sender, (*at, "sender")),
-            retry={},
+            request={"request": {"max_records": _number(sender.get("max_buffer_size"), 200)}},
             lines={
                 "receivers": line_of((*at, "gatherer", "receiver"), self.source.lines),
                 "queue": line_of((*at, "gatherer", "queue"), self.source.lines),
                 "senders": line_of((*at, "sender"), self.source.lines),
             },
-            pipes=[name],
         )
-        self._fallbacker(group, _mapping(sender.get("fallbacker")), (*at, "sender", "fallbacker"))
-        self._add(group, at)
-
-    def _add(self, group: _Group, at: Location) -> None:
-        kinds = [str(each["type"]) for each in (*group.receivers, *group.senders)]
-        key = (str(group.receivers[0].get("server")), *kinds, str(group.senders[0]))
-        other = self.groups.get(key)
-        if other is None:
-            taken = [each for each in self.groups.values() if each.receivers[0] == group.receivers[0]]
-            if taken:
-                self.warn(
-                    at,
-                    f"the pipe {group.name} is left out: its receiver is that of {taken[0].name}, which takes all of "
-                    "its protocols; give that pipe another sender",
-                )
-                return
-            self.groups[key] = group
-            return
-        other.pipes.append(group.name)
-        other.batch["interval"] = min(other.batch["interval"], group.batch["interval"])
-        other.dead_letters |= group.dead_letters
-        other.retry = other.retry or group.retry
-        for option in ("max_event_size", "segment_size", "queue_capacity_segments"):
-            if option in group.queue:
-                other.queue[option] = max(group.queue[option], other.queue.get(option, 0))
+        group.retry = self._fallbacker(_mapping(sender.get("fallbacker")), (*at, "sender", "fallbacker"))
+        self.pipes.append(group)
 
     def _receiver(self, pipe: str, gatherer: dict[str, Any], at: Location) -> dict[str, Any] | None:
         if "fetcher" in gatherer:
@@ -215,22 +190,25 @@ class _Translation:
     def _forwarders(self, pipe: str, sender: dict[str, Any], at: Location) -> list[dict[str, Any]]:
         client = self.clients.get(str(sender.get("client_name", "")))
         senders: list[dict[str, Any]] = []
+        missing: list[tuple[Location, str]] = []
         for index, each in enumerate(_list(sender.get("forwarders"))):
             here = (*at, "forwarders", index)
             plugin = str(_mapping(each).get("plugin_name", ""))
             made = forwarder_of(plugin, client or {})
             if made is None:
-                self.warn(here, f"there is no forwarder {plugin!r}; it is left out")
+                missing.append((here, f"there is no forwarder {plugin!r}"))
             elif client is None:
                 name = sender.get("client_name")
-                self.warn(here, f"the forwarder {plugin!r} is left out: there is no client {name!r}")
+                missing.append((here, f"the forwarder {plugin!r} needs a client, and there is no client {name!r}"))
             else:
                 for key, words in made.warnings:
                     self.warn((*client["@"], key), words)
                 if made.options not in senders:
                     senders.append(made.options)
-        if not senders:
-            self.warn((*at, "forwarders"), f"the pipe {pipe} is left out: it has no sender")
+        for here, words in missing:
+            self.warn(here, f"{words}; it is left out" if senders else f"the pipe {pipe} is left out: {words}")
+        if not (senders or missing):
+            self.warn((*at, "forwarders"), f"the pipe {pipe} is left out: it has no forwarder")
         return senders
 
     def _queue(self, pipe: str, gatherer: dict[str, Any], server: Part, at: Location) -> dict[str, Any]:
@@ -274,12 +252,9 @@ class _Translation:
         if least > 1:
             batch["min_records"] = least
             self.warn((*at, "min_flush_events"), "fewer records wait for 1 minute at most, and not for ever")
-        if "max_buffer_size" in sender:
-            words = "is left out: a micro-batch takes what waits; `batch: {max_records: …}` would limit the rate"
-            self.warn((*at, "max_buffer_size"), words)
         return batch
 
-    def _fallbacker(self, group: _Group, options: dict[str, Any], at: Location) -> None:
+    def _fallbacker(self, options: dict[str, Any], at: Location) -> dict[str, Any]:
         plugin = str(options.get("plugin_name", "none-fallbacker"))
         if plugin not in FALLBACKERS:
             self.warn(at, f"there is no fallbacker {plugin!r}; what cannot be sent is tried again without end")
@@ -287,8 +262,8 @@ class _Translation:
             if options:
                 self.warn(at, "what cannot be sent is not dropped, but tried again without end (`then: block`)")
         else:
-            group.dead_letters = True
-            group.retry = {
+            self.warn(at, "what cannot be sent goes to a dead-letter queue, and is not dropped")
+            return {
                 "max_attempts": _number(options.get("max_attempts"), 3),
                 "backoff": {
                     "first": f"{_number(options.get('exponential_backoff'), 2000)}ms",
@@ -296,12 +271,12 @@ class _Translation:
                 },
                 "then": "dead_letter",
             }
-            self.warn(at, "what cannot be sent goes to a dead-letter queue, and is not dropped")
+        return {}
 
     # ---- the result
 
     def _finish(self) -> None:
-        used = {each.server.name for each in self.groups.values()}
+        used = {each.server.name for each in self.pipes}
         document = self.result.document
         lines = document.lines
         servers = [each for each in self.servers.values() if each.name in used]
@@ -314,24 +289,24 @@ class _Translation:
         if self.telemetry is not None:
             document.data["telemetry"] = {"listen": self.telemetry[0]}
             lines["telemetry",] = self.telemetry[1]
-        for number, group in enumerate(self.groups.values()):
+        for number, group in enumerate(self.pipes):
             lines["pipes", number] = group.line
             lines.update({("pipes", number, key): line for key, line in group.lines.items()})
             document.data["pipes"].append(self._made(group))
 
-    def _made(self, group: _Group) -> dict[str, Any]:
-        if len(group.pipes) > 1:
-            words = f"the pipes {', '.join(group.pipes)} become one, in {group.queue['dir']}"
-            self.result.warnings.append(Problem(("pipes",), words, group.line))
+    def _made(self, group: _Pipe) -> dict[str, Any]:
         retry = {"retry": group.retry} if group.retry else {}
         batch = {**group.batch, "interval": f"{group.batch['interval']}ms"}
         pipe: dict[str, Any] = {
             "name": re.sub(r"[^A-Za-z0-9_.-]", "-", group.name).lstrip(".-") or "pipe",
             "queue": group.queue,
             "receivers": group.receivers,
-            "senders": [{**each, **retry, "batch": batch} for each in group.senders],
+            "senders": [
+                {**each, **retry, **(group.request if each["type"] == "skywalking" else {}), "batch": batch}
+                for each in group.senders
+            ],
         }
-        if group.dead_letters:
+        if group.retry:
             pipe["dead_letter"] = {"dir": f"{group.queue['dir']}.dead"}
         return pipe
 

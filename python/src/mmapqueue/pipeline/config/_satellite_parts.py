@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from typing import Any
 
-#: Receivers of SkyWalking's own protocols: one receiver here takes all of them.
-_NATIVE = (
-    "log",
-    "tracing",
-    "meter",
-    "jvm",
-    "management",
-    "profile",
-    "event",
-    "clr",
-    "process",
-    "cds",
-    "async-profiler",
-    "pprof",
-    "ebpf-profiling",
-    "ebpf-accesslog",
-)
-_NATIVE_RECEIVERS = {f"grpc-native-{each}-receiver" for each in _NATIVE} | {
-    # Names of earlier versions.
-    f"grpc-native{each.replace('-', '')}-receiver"
-    for each in _NATIVE
+#: Protocols of SkyWalking that are received here, with their names as signals.
+_SIGNALS = {
+    "log": "logs",
+    "tracing": "traces",
+    "meter": "meters",
+    "jvm": "jvm",
+    "clr": "clr",
+    "event": "events",
+    "management": "management",
+    "profile": "profile",
 }
-_NATIVE_FORWARDERS = {f"native-{each}-grpc-forwarder" for each in _NATIVE} | {
-    f"native{each.replace('-', '')}-grpc-forwarder" for each in _NATIVE
-}
+#: Those that are sent here, too.
+_SENT = ("log", "tracing", "meter")
+# Earlier versions wrote nativelog for native-log.
+_RECEIVER = re.compile(rf"grpc-native-?({'|'.join(_SIGNALS)})-receiver")
+_FORWARDER = re.compile(rf"native-?({'|'.join(_SENT)})-grpc-forwarder")
 #: Queues without a file.
 MEMORY_QUEUES = ("memory-queue", "none-queue")
 #: Options of mmap-queue that have the same meaning here.
@@ -95,8 +87,9 @@ def server_of(name: str, options: dict[str, Any]) -> Part | None:
 
 def receiver_of(plugin: str, options: dict[str, Any]) -> dict[str, Any] | None:
     """The receiver for one of Satellite's, without its server; None when there is none."""
-    if plugin in _NATIVE_RECEIVERS:
-        return {"type": "skywalking"}
+    native = _RECEIVER.fullmatch(plugin)
+    if native is not None:
+        return {"type": "skywalking", "signals": [_SIGNALS[native[1]]]}
     if plugin == "grpc-otlp-metrics-v1-receiver":
         return {"type": "otlp", "signals": ["metrics"]}
     if plugin in ("http-native-log-receiver", "http-log-receiver"):
@@ -111,10 +104,17 @@ def forwarder_of(plugin: str, client: dict[str, Any]) -> Part | None:
     if "," in address:
         warnings.append(("server_addr", "several addresses: the first one is used; a load balancer has one address"))
         address = address.split(",")[0].strip()
-    if plugin in _NATIVE_FORWARDERS:
+    if _FORWARDER.fullmatch(plugin):
         options: dict[str, Any] = {"type": "skywalking", "name": "skywalking", "endpoint": address}
     elif plugin == "otlp-metrics-v1-grpc-forwarder":
         options = {"type": "otlp", "name": "otlp", "endpoint": address}
     else:
         return None
+    if client.get("enable_tls") is True:
+        names = {"ca": "ca_pem_path", "certificate": "client_pem_path", "key": "client_key_path"}
+        options["tls"] = {key: str(client[name]) for key, name in names.items() if client.get(name)}
+        if client.get("insecure_skip_verify", True):
+            warnings.append(("enable_tls", "certificates of servers are always verified"))
+    if client.get("authentication"):
+        options["headers"] = {"authentication": str(client["authentication"])}
     return Part(plugin, options, warnings)

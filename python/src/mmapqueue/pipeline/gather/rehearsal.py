@@ -51,6 +51,7 @@ class _NoInbox:
 class _Host:
     def __init__(self, pipe: Pipe, servers: dict[str, Any]) -> None:
         self.pipe = pipe.name
+        self.shared = False
         self.log = logging.getLogger("mmapqueue.pipeline").getChild(pipe.name)
         inbox: Any = _NoInbox(pipe.queue.max_event_size)
         self.inbox: Inbox = inbox
