@@ -70,7 +70,7 @@ def explain(error: ValidationError, model: type[BaseModel], data: Any, at: Locat
 def wants_text(error: ValidationError, data: Any) -> Iterator[Location]:
     """Where a text is wanted, and something else was given."""
     for each in error.errors(include_url=False, include_context=False):
-        if each["type"] in ("string_type", "path_type"):
+        if each["type"] in ("string_type", "path_type", "literal_error"):
             yield _location(each["loc"], data, missing=False)
 
 

@@ -100,6 +100,7 @@ class _Loading:
         except Refused as error:
             self.problems.append(_of_refused(error))
         self._check_use(pipeline)
+        self._check_certificates(pipeline)
         self._raise()
         return Loaded(pipeline, tuple(warnings))
 
@@ -195,6 +196,18 @@ class _Loading:
         except Exception as error:
             self.problems.append(Problem(at, f"{type(error).__name__}: {error}"))
             return None
+
+    def _check_certificates(self, pipeline: Pipeline) -> None:
+        for index, server in enumerate(pipeline.servers):
+            for key, file in server.tls or ():
+                if file is None:
+                    continue
+                try:
+                    with Path(file).open("rb"):
+                        pass
+                except OSError as error:
+                    words = f"{str(file)!r} cannot be read: {error.strerror}"
+                    self.problems.append(Problem(("servers", index, "tls", key), words))
 
     def _check_use(self, pipeline: Pipeline) -> None:
         """Refuses servers that nothing uses."""
