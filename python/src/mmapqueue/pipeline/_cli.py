@@ -61,8 +61,12 @@ def _process(options: argparse.Namespace) -> int:
 def _run_process(pipeline: Pipeline, *, once: bool) -> int:
     from mmapqueue.pipeline.process import runner
 
-    status: int = runner.main(pipeline, once=True) if once else runner.main(pipeline)
-    return status
+    if pipeline.telemetry is None:
+        return runner.main(pipeline, once=once)
+    from mmapqueue.pipeline.telemetry import ProcessTelemetry
+
+    with ProcessTelemetry(pipeline) as telemetry:
+        return runner.main(pipeline, once=once, telemetry=telemetry)
 
 
 def _run(options: argparse.Namespace) -> int:

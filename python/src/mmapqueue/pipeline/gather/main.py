@@ -75,16 +75,18 @@ async def _serve(pipeline: Pipeline, partition: int, stop: asyncio.Event) -> Non
         if telemetry is not None:
             telemetry.watch(agent)
         if not stop.is_set():
-            print(_ready(pipeline, agent), flush=True)
+            print(_ready(pipeline, agent, telemetry), flush=True)
         await stop.wait()
 
 
-def _ready(pipeline: Pipeline, agent: Agent) -> str:
+def _ready(pipeline: Pipeline, agent: Agent, telemetry: Any) -> str:
     """The line that says where events are taken, with the ports that were chosen for 0."""
     words = ["ready:"]
     for server in pipeline.servers:
         host = server.listen.rpartition(":")[0]
         words += [server.name, f"{host}:{agent.servers[server.name].port}"]
+    if pipeline.telemetry is not None:
+        words += ["telemetry", f"{pipeline.telemetry.listen.rpartition(':')[0]}:{telemetry.port}"]
     return " ".join(words)
 
 
