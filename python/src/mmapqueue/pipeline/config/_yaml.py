@@ -109,26 +109,26 @@ class _Builder:
     def _mapping(self, node: yaml.MappingNode, at: Location) -> dict[str, Any]:
         if id(node) not in self._flat:
             self._flat.add(id(node))
-            self._refuse_duplicates(node, at)
+            self._check_keys(node, at)
             self._loader.flatten_mapping(node)
         result: dict[str, Any] = {}
         for key, value in node.value:
-            if not isinstance(key, yaml.ScalarNode):
-                raise yaml.constructor.ConstructorError(None, None, "a key must be text", key.start_mark)
             # Only the spelling counts: `on` and `8080` are good names of Spark's options.
             here = (*at, key.value)
             self._document.lines[here] = key.start_mark.line + 1
             result[key.value] = self.build(value, here)
         return result
 
-    def _refuse_duplicates(self, node: yaml.MappingNode, at: Location) -> None:
+    def _check_keys(self, node: yaml.MappingNode, at: Location) -> None:
         first: dict[str, int] = {}
         for key, _ in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(None, None, "a key must be text", key.start_mark)
             line = key.start_mark.line + 1
-            if key.value in first and isinstance(key, yaml.ScalarNode):
+            if key.value in first:
                 words = f"the key is there twice; first in line {first[key.value]}"
                 self._document.problems.append(Problem((*at, key.value), words, line))
-            elif isinstance(key, yaml.ScalarNode):
+            else:
                 first[key.value] = line
 
     def _scalar(self, node: yaml.ScalarNode, at: Location) -> Any:
