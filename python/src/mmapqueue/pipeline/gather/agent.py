@@ -32,12 +32,14 @@ class PipeHost:
         queue: Its queue.
         inbox: The way into it.
         log: Its logger.
+        shared: Whether other processes of the pipeline listen on the same ports.
     """
 
     pipe: str
     queue: mmapqueue.Queue
     inbox: QueueInbox | CountedInbox
     log: logging.Logger
+    shared: bool
     _servers: "dict[str, GrpcServer | HttpServer]"
     _counted: Counted
 
@@ -102,7 +104,7 @@ class Agent:
 
     async def _open(self) -> None:
         for server in self._pipeline.servers:
-            self.servers[server.name] = _server(server, shared=self._pipeline.gather.processes > 1)
+            self.servers[server.name] = server_of(server, shared=self._pipeline.gather.processes > 1)
         gathering = [pipe for pipe in self._pipeline.pipes if pipe.receivers or pipe.fetchers]
         for pipe in gathering:
             await self._open_pipe(pipe)
@@ -131,7 +133,8 @@ class Agent:
         inbox = QueueInbox(queue, on_full=pipe.on_full, synced=pipe.ack == "synced", count=count)
         self._stack.push_async_callback(inbox.close)
         log = _LOG.getChild(pipe.name)
-        host = PipeHost(pipe.name, queue, inbox, log, self.servers, count)
+        shared = self._pipeline.gather.processes > 1
+        host = PipeHost(pipe.name, queue, inbox, log, shared, self.servers, count)
         self.pipes[pipe.name] = host
         count = self._telemetry.fetch_count(pipe.name) if self._telemetry else _uncounted
         self._fetcher_hosts[pipe.name] = replace(host, inbox=CountedInbox(inbox, count), _counted=count)
@@ -146,7 +149,8 @@ def partition_directory(directory: Path, partition: int, partitions: int) -> Pat
     return directory if partitions == 1 else directory / f"p={partition}"
 
 
-def _server(settings: Server, *, shared: bool) -> Any:
+def server_of(settings: Server, *, shared: bool) -> Any:
+    """A server that is not started."""
     # Imported when needed: a pipeline with files alone starts without gRPC.
     if settings.type == "grpc":
         from mmapqueue.pipeline.gather.grpc_server import GrpcServer
