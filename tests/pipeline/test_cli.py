@@ -76,7 +76,7 @@ def a_request(text: str) -> bytes:
 
 def stored(directory: Path) -> list[bytes]:
     with mmapqueue.Queue(None, directory, lock_timeout=_SECONDS) as queue:
-        return [Event.FromString(message.payload).data for message in queue.pop_many(1000, block=False)]
+        return [Event.FromString(message.data).data for message in queue.pop_many(1000)]
 
 
 def config(tmp_path: Path, processes: int = 1) -> str:

@@ -12,7 +12,7 @@ FILE = """\
 logger: {level: info}
 telemetry:
   export_type: ${EXPORT:prometheus,pprof}
-  prometheus: {address: "${METRICS::1234}", endpoint: ${ENDPOINT:/metrics}}
+  prometheus: {address: "${METRICS::1234}", endpoint: "${ENDPOINT:/metrics}"}
 sharing:
   clients:
     - plugin_name: grpc-client
@@ -26,7 +26,7 @@ sharing:
     - plugin_name: grpc-server
       address: ${ADDRESS:":11800"}
       max_recv_msg_size: ${MESSAGE:8388608}
-      accept_limit: {cpu_utilization: 75, connection_count: ${CONNECTIONS:100}}
+      accept_limit: {cpu_utilization: 75, connection_count: "${CONNECTIONS:100}"}
     - plugin_name: http-server
 pipes:
   - common_config: {pipe_name: logpipe}
@@ -187,7 +187,7 @@ def test_nothing_that_runs_is_an_error(tmp_path: Path, capsys: pytest.CaptureFix
     ("variable", "value", "line"),
     [
         ("CONNECTIONS", "no", "15: servers[0].max_connections: 'no' is refused; allowed: a whole number, 1 to 1000000"),
-        ("BACKEND", "oap", "34: pipes[0].senders[0].endpoint: 'oap' is refused: an address is HOST:PORT"),
+        ("BACKEND", "oap", "33: pipes[0].senders[0].endpoint: 'oap' is refused: an address is HOST:PORT"),
     ],
 )
 def test_refused_values_have_the_lines_of_the_file(variable: str, value: str, line: str, tmp_path: Path) -> None:
