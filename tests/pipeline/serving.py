@@ -4,7 +4,7 @@ import asyncio
 import logging
 import subprocess
 import threading
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -158,6 +158,15 @@ class Serving:
     @property
     def events(self) -> list[Event]:
         return [Event.FromString(each) for each in self.inbox.records]
+
+
+def wait_for(condition: Callable[[], Any]) -> None:
+    tick = threading.Event()
+    for _ in range(1200):
+        if condition():
+            return
+        tick.wait(0.05)
+    raise AssertionError("the condition did not come true in a minute")
 
 
 def certificates(directory: Path) -> dict[str, Path]:
