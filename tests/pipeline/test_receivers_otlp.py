@@ -281,5 +281,5 @@ def test_two_pipes_cannot_take_one_signal_from_one_server() -> None:
         serving.host.pipe = "second"
         await OtlpReceiver(server="grpc", signals=("logs",)).start(serving.host)
 
-    with pytest.raises(ValueError, match="pipe second: receiver otlp takes .*, which pipe pipe: receiver otlp takes"):
+    with pytest.raises(ValueError, match=r"pipe second: receiver otlp takes .*, which pipe pipe: receiver otlp takes"):
         asyncio.run(start())
