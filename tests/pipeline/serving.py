@@ -93,12 +93,18 @@ class Serving:
         inbox: FakeInbox | None = None,
         grpc: dict[str, Any] | None = None,
         http: dict[str, Any] | None = None,
+        shared: bool = False,
     ) -> None:
         self.inbox = inbox or FakeInbox()
         self.receivers = receivers
-        self.grpc = GrpcServer(Server(name="grpc", type="grpc", **{"listen": "127.0.0.1:0"} | (grpc or {})))
-        self.http = HttpServer(Server(name="http", type="http", **{"listen": "127.0.0.1:0"} | (http or {})))
+        self.grpc = GrpcServer(
+            Server(name="grpc", type="grpc", **{"listen": "127.0.0.1:0"} | (grpc or {})), shared=shared
+        )
+        self.http = HttpServer(
+            Server(name="http", type="http", **{"listen": "127.0.0.1:0"} | (http or {})), shared=shared
+        )
         self.host = FakeHost("pipe", self.inbox, {"grpc": self.grpc, "http": self.http})
+        self.host.shared = shared
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever)
         self._stopped = False

@@ -213,6 +213,19 @@ def test_udp_datagrams_wait_in_the_system_during_a_push_and_are_lost_when_the_qu
         assert serving.inbox.refused == 1
 
 
+@pytest.mark.parametrize("listen", [TCP, UDP])
+def test_processes_share_a_port(listen: str) -> None:
+    with Serving(SyslogReceiver(listen=listen), shared=True) as first:
+        again = listen.removesuffix("0") + str(port(first))
+        with Serving(SyslogReceiver(listen=again), shared=True):
+            pass
+        with (
+            pytest.raises(OSError, match=f"receiver syslog: cannot listen on {again}"),
+            Serving(SyslogReceiver(listen=again)),
+        ):
+            pass
+
+
 # ---- real clients
 
 

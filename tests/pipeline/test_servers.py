@@ -224,6 +224,26 @@ def test_an_address_in_use_is_an_error_that_names_the_server() -> None:
                 pass
 
 
+def test_processes_share_ports() -> None:
+    with Echoing(shared=True) as first:
+        grpc_port, http_port = {"listen": first.grpc_address}, {"listen": f"127.0.0.1:{first.http.port}"}
+        with Echoing(shared=True, grpc=grpc_port, http=http_port) as second:
+            for number in range(40):
+                options = [("grpc.primary_user_agent", str(number))]
+                with grpc.insecure_channel(first.grpc_address, options=options) as channel:
+                    assert channel.unary_unary(ECHO)(b"x", timeout=30) == b"x"
+                assert first.post()[0] == 200
+            assert len(first.calls) + len(second.calls) == len(first.requests) + len(second.requests) == 40
+            # The system chooses by a hash of the client's port.
+            assert first.calls
+            assert second.calls
+            assert first.requests
+            assert second.requests
+            first.stop()
+            assert second.call() == b"x"
+            assert second.post()[0] == 200
+
+
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
 def test_requests_in_flight_are_answered_at_the_stop(protocol: str) -> None:
     with Echoing() as serving:

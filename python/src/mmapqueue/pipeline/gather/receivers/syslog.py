@@ -153,7 +153,7 @@ class SyslogReceiver(Receiver):
             except mmapqueue.MmapQueueError as error:
                 problem = error
                 host.log.warning("syslog: %s", error)
-            if not waits or self._stopping.is_set() or isinstance(problem, mmapqueue.Closed):
+            if not waits or self._stopping.is_set() or isinstance(problem, mmapqueue.Closed | mmapqueue.TooLarge):
                 host.log.log(
                     logging.DEBUG if isinstance(problem, mmapqueue.Full) and not waits else logging.WARNING,
                     "syslog: %d messages are lost: %s",
