@@ -27,6 +27,7 @@ from mmapqueue.pipeline.process.events import explode as explode_rows
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
+_PLACE = "__place"
 _GROUP = re.compile(r"\(\?<([A-Za-z][A-Za-z0-9]*)>")
 _PYTHON_GROUP = re.compile(r"\(\?P<")
 _REFERENCE = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*:[A-Za-z_]\w*")
@@ -56,9 +57,7 @@ def sample(frame: DataFrame, fraction: float) -> DataFrame:
     return frame.where(sql.pmod(sql.xxhash64(*place), sql.lit(buckets)) < int(fraction * buckets))
 
 
-def parse_json(
-    frame: DataFrame, column: str, schema: str | Mapping[str, str], *, into: str | None = None
-) -> DataFrame:
+def parse_json(frame: DataFrame, column: str, schema: str | Mapping[str, str], *, into: str | None = None) -> DataFrame:
     """Parses a column of JSON text, or of binary that is JSON text.
 
     A text that is not JSON, and a member that is missing or of another type, gives null.
@@ -112,17 +111,16 @@ def regex(frame: DataFrame, column: str, pattern: str, *, keep_others: bool = Tr
     text = sql.col(_quoted(column)).cast("string")
     matches = sql.rlike(text, sql.lit(pattern))
     rows = frame if keep_others else frame.where(matches)
-    made = {
-        name: sql.when(matches, sql.regexp_extract(text, pattern, number)) for name, number in groups.items()
-    }
+    made = {name: sql.when(matches, sql.regexp_extract(text, pattern, number)) for name, number in groups.items()}
     return _replaced(rows, made)
 
 
 def dedupe(frame: DataFrame, keys: Sequence[str], *, time: str = "time", within: timedelta) -> DataFrame:
     """Keeps the first of the rows that have the same keys, as long as they come within a delay of each other.
 
-    In a stream Spark keeps the keys for that long in its state, so memory is bounded. Rows that come later than that
-    behind the newest one are dropped.
+    In a stream Spark keeps the keys for that long in its state, so memory is bounded. A row whose time is older than the
+    newest one's by more than the delay is dropped. Rows whose keys are all null equal no other row; this needs the
+    columns partition and offset, without which Spark counts nulls as equal.
 
     Args:
         frame: Rows with these columns.
@@ -140,10 +138,24 @@ def dedupe(frame: DataFrame, keys: Sequence[str], *, time: str = "time", within:
         raise ValueError("keys is empty; allowed: names of columns")
     if within <= timedelta(0):
         raise ValueError(f"within = {within}; allowed: more than 0")
-    if not frame.isStreaming:
-        return frame.dropDuplicates(list(keys))
-    delay = f"{within // timedelta(milliseconds=1)} milliseconds"
-    return frame.withWatermark(time, delay).dropDuplicatesWithinWatermark(list(keys))
+    rows, columns = _distinct_nulls(frame, keys)
+    if frame.isStreaming:
+        delay = f"{within // timedelta(milliseconds=1)} milliseconds"
+        kept = rows.withWatermark(time, delay).dropDuplicatesWithinWatermark(columns)
+    else:
+        kept = rows.dropDuplicates(columns)
+    return kept.drop(_PLACE)
+
+
+def _distinct_nulls(frame: DataFrame, keys: Sequence[str]) -> tuple[DataFrame, list[str]]:
+    """The rows, and the columns that make them equal: where all keys are null, the row's place is one, too."""
+    from pyspark.sql import functions as sql
+
+    place = [name for name in ("partition", "offset", "index") if name in frame.columns]
+    if "offset" not in place:
+        return frame, list(keys)
+    missing = sql.coalesce(*(sql.col(_quoted(key)).cast("string") for key in keys)).isNull()
+    return frame.withColumn(_PLACE, sql.when(missing, sql.concat_ws("/", *place))), [*keys, _PLACE]
 
 
 def python(frame: DataFrame, function: str, arguments: Mapping[str, Any] | None = None) -> DataFrame:
