@@ -1,12 +1,12 @@
 """Events decoded in Spark, beside Spark's own from_protobuf where its jar is given.
 
-python python/benchmarks/bench_events.py [--events 2000000] [--rounds 5] [--protobuf JARS] [--descriptor FILE] [--json FILE]
+python python/benchmarks/bench_events.py [--events 2000000] [--logs 500000] [--protobuf JARS --descriptor FILE]
 
-The records lie in a queue; what is decoded goes to Spark's noop sink. The workloads take turns, as the speed of a shared
-machine changes from minute to minute; the figures are medians, and those of one run compare. CPU seconds are those of
-the whole JVM: on a machine that others use, too, they say more. `read` is the floor: the
-same records, not decoded. `from_protobuf` decodes the same bytes with the same columns; it needs the jars of spark-protobuf
-and protobuf-java, and a descriptor file that grpcio-tools' protoc makes of event.proto.
+The records lie in a queue; what is decoded goes to Spark's noop sink. The workloads take turns, as the speed of a
+shared machine changes from minute to minute; the figures are medians, and those of one run compare. CPU seconds are
+those of the whole JVM: on a machine that others use, too, they say more. `read` is the floor: the same records, not
+decoded. `from_protobuf` decodes the same bytes to the same columns; it needs the jars of spark-protobuf and
+protobuf-java, and a descriptor file that grpcio-tools' protoc makes of event.proto.
 """
 
 import argparse
@@ -106,11 +106,12 @@ def from_protobuf(records: DataFrame, descriptor: str) -> DataFrame:
 
 
 def noop(frame: DataFrame) -> Callable[[], None]:
+    """Reads all rows and drops them."""
     return lambda: frame.write.format("noop").mode("overwrite").save()
 
 
 def measure(named: dict[str, Callable[[], None]], rounds: int, jvm: Any) -> dict[str, tuple[float, float]]:
-    """Median seconds and CPU seconds of each; they take turns, and the first two rounds, which compile, do not count."""
+    """Median seconds and CPU seconds of each; they take turns, and two rounds, which compile, do not count."""
     cpu = jvm.java.lang.management.ManagementFactory.getOperatingSystemMXBean()
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in named}
     for turn in range(-2, rounds):
@@ -127,6 +128,7 @@ def measure(named: dict[str, Callable[[], None]], rounds: int, jvm: Any) -> dict
 
 
 def main() -> int:
+    """Measures, prints and writes the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--events", type=int, default=2_000_000, help="envelopes to decode (2000000)")
     parser.add_argument("--logs", type=int, default=500_000, help="log records to explode, of each size (500000)")
