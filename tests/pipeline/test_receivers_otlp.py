@@ -25,7 +25,6 @@ from .serving import FakeInbox, Serving
 pytest.importorskip("opentelemetry.sdk")
 
 from opentelemetry._logs import SeverityNumber
-from opentelemetry.exporter.otlp.proto.grpc import Compression
 from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter as GrpcLogs
 from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter as GrpcMetrics
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcSpans
@@ -56,7 +55,7 @@ def exporting(request: pytest.FixtureRequest) -> Iterator[tuple[Serving, dict[st
         if protocol == "grpc":
             options = {
                 "endpoint": f"http://{serving.grpc_address}",
-                "compression": Compression.Gzip if compression else Compression.NoCompression,
+                "compression": grpc.Compression.Gzip if compression else grpc.Compression.NoCompression,
             }
             yield (
                 serving,

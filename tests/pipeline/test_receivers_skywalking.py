@@ -59,8 +59,6 @@ def test_the_python_agent(script: Any) -> None:
             return every and operations <= names and types <= {each.type for each in serving.events}
 
         wait_for(complete)
-        process.stdin.close()
-        process.wait(30)
 
 
 def stream(serving: Serving, path: str, messages: Iterator[bytes] | list[bytes]) -> bytes:
