@@ -98,7 +98,7 @@ def _retry_after(error: grpc.aio.AioRpcError) -> float:
             for each in details:
                 info = RetryInfo()
                 if each.Unpack(info):
-                    return max(0.0, info.retry_delay.ToTimedelta().total_seconds())
+                    return max(0.0, float(info.retry_delay.seconds + info.retry_delay.nanos / 1e9))
         except DecodeError:
             return 0.0
     return 0.0

@@ -64,7 +64,7 @@ class NetworkSender(Sender):
     time. A micro-batch is done when each of its requests was delivered, stored in the dead-letter queue or dropped, as
     `retry` says.
 
-    A class of its own: the columns that it needs, `client()`, and `route`, `size` and `limits` if need be. Instances are
+    A subclass has the columns that it needs and `client()`, and `route`, `size` and `limits` if need be. Instances are
     pickled to the workers.
 
     Attributes:
@@ -156,7 +156,7 @@ class NetworkSender(Sender):
         done: dict[int, int] = {}
         attempts: dict[int, int] = {}
         while True:
-            outcomes = rows.mapInArrow(Task(self, context.pipe, queues, done, attempts), OUTCOME_DDL).persist()
+            outcomes = rows.mapInArrow(Task(self, context.pipe, queues, done, attempts).run, OUTCOME_DDL).persist()
             try:
                 found = outcomes.where("kind != 'letter'").collect()
                 counts: Counter[str] = Counter()

@@ -57,7 +57,7 @@ class Task(NamedTuple):
     done: Mapping[int, int]
     attempts: Mapping[int, int]
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Sends rows that are sorted by partition and offset, at most `sender.parallel` requests at a time.
 
         Stops at the first request that has to wait longer than a task may.

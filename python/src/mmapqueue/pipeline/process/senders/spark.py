@@ -24,8 +24,8 @@ _OWN_OPTIONS = frozenset({"checkpointlocation", "queryname"})
 class SparkSender(Sender):
     """Writes rows by one of Spark's data sources.
 
-    With a streaming sink the guarantee is the sink's: exactly once for files, Delta and queues, at least once for Kafka.
-    With `batch_writes` each micro-batch is an ordinary write, which comes twice when the driver dies between the write
+    With a streaming sink the guarantee is the sink's: exactly once for files, Delta and queues; at least once for
+    Kafka. With `batch_writes` each micro-batch is an ordinary write, which comes twice when the driver dies between the write
     and Spark's note of it: at least once.
 
     `format: mmapqueue` writes events to a queue on this machine, as Events, or what `select` makes of them.
