@@ -53,11 +53,15 @@ def row(offset: int, data: bytes = b"one", content_type: str = "text/plain", **m
     return {"partition": 0, "offset": offset, "data": data, "content_type": content_type, **more}
 
 
-def sent(sender: Any, *rows: Row, route: str | None = None, key: str = "queue/0/0-1") -> None:
+def sent(sender: Any, *rows: Row, key: str = "queue/0/0-1") -> None:
     """One attempt; raises Undelivered."""
 
     async def send() -> None:
-        await sender.client().send(sender.route(rows[0]) if route is None else route, rows, key)
+        client = sender.client()
+        try:
+            await client.send(sender.route(rows[0]), rows, key)
+        finally:
+            await client.close()
 
     asyncio.run(send())
 
@@ -224,6 +228,9 @@ class _Failing:
     def __init__(self) -> None:
         self.keys: list[str] = []
         self.fail: Callable[[str], Undelivered | None] = lambda _key: None
+
+    async def close(self) -> None:
+        pass
 
     async def send(self, route: str, rows: list[Row], key: str) -> None:  # noqa: ARG002
         self.keys.append(key)

@@ -23,7 +23,7 @@ Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
 def check_address(value: str) -> str:
     """The value, when it is an address; raises ValueError otherwise."""
     host, colon, port = value.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65_535:
+    if not colon or "/" in host or not port.isdigit() or int(port) > 65_535:
         raise ValueError("an address is HOST:PORT with a port of 0 to 65535, as 127.0.0.1:4317 or [::]:4317")
     if host.startswith("["):
         ipaddress.IPv6Address(host.strip("[]"))

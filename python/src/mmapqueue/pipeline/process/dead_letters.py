@@ -70,7 +70,7 @@ def letters(failed: DataFrame, pipe: str) -> DataFrame:
     """
     from pyspark.sql import functions as sf
 
-    letter = sf.udf(functools.partial(_letter, pipe), "binary")
+    letter = sf.udf(functools.partial(_letter, pipe), "binary", useArrow=False)
     columns = ("content_type", "data", "type", "meta", "id", "source", "partition", "offset", "error")
     # The time of the push, as an undecodable event has no time of its own.
     return failed.select(letter(sf.struct(*columns, sf.unix_millis("pushed").alias("time_ms"))).alias("value"))

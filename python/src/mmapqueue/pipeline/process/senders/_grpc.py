@@ -57,6 +57,10 @@ class GrpcClient:
             self._channel = grpc.aio.secure_channel(endpoint, credentials, options=_OPTIONS, compression=gzip)
         self._headers = [(name.lower(), value) for name, value in headers.items()]
 
+    async def close(self) -> None:
+        """Closes the channel; calls in flight fail."""
+        await self._channel.close(None)
+
     async def unary(self, path: str, request: bytes, key: str) -> bytes:
         """Calls a method with one message; raises `Undelivered`."""
         try:

@@ -42,6 +42,9 @@ class Client(Protocol):
             Undelivered: It was not delivered, or nobody knows.
         """
 
+    async def close(self) -> None:
+        """Closes the connection."""
+
 
 class ClientTls(Options):
     """TLS of a client.

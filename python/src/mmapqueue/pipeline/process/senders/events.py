@@ -41,6 +41,9 @@ class _Client:
     def __init__(self, grpc: GrpcClient) -> None:
         self._grpc = grpc
 
+    async def close(self) -> None:
+        await self._grpc.close()
+
     async def send(self, route: str, rows: Sequence[Row], key: str) -> None:  # noqa: ARG002
         queue = key.split("/", 1)[0]
 

@@ -99,6 +99,9 @@ class _Grpc:
     def __init__(self, grpc: GrpcClient) -> None:
         self._grpc = grpc
 
+    async def close(self) -> None:
+        await self._grpc.close()
+
     async def send(self, route: str, rows: Sequence[Row], key: str) -> None:
         signal, is_json = _signal(route)
         body = protobuf_of(signal, rows[0]["data"]) if is_json else _body(rows)
@@ -109,6 +112,9 @@ class _Http:
     def __init__(self, http: HttpConnection, url: str) -> None:
         self._http = http
         self._url = url
+
+    async def close(self) -> None:
+        await self._http.close()
 
     async def send(self, route: str, rows: Sequence[Row], key: str) -> None:
         signal, is_json = _signal(route)

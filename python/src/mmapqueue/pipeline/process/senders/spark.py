@@ -101,7 +101,7 @@ def _serialized(events: DataFrame) -> DataFrame:
     columns = [sf.col(name) for name in COLUMNS if name in events.columns and name != "time"]
     if "time" in events.columns:
         columns.append(sf.unix_millis("time").alias("time_ms"))
-    event = sf.udf(_event, "binary")
+    event = sf.udf(_event, "binary", useArrow=False)
     return events.select(event(sf.struct(*columns)).alias("value"))
 
 
