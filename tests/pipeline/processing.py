@@ -1,6 +1,5 @@
 """Pipelines for tests of the processor."""
 
-import os
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -111,5 +110,5 @@ def forget_last_commit(configured: Pipeline, sender: str) -> None:
     """As a driver leaves a checkpoint that is killed before it has noted that its last batch is done."""
     commits = configured.pipes[0].checkpoint(sender) / "commits"
     last = max(int(file.name) for file in commits.iterdir() if file.name.isdigit())
-    os.unlink(commits / str(last))
+    (commits / str(last)).unlink()
     (commits / f".{last}.crc").unlink(missing_ok=True)
