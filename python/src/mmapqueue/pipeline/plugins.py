@@ -21,7 +21,7 @@ from abc import abstractmethod
 from datetime import timedelta
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
@@ -133,14 +133,19 @@ class Host(Protocol):
         pipe: Name of its pipe.
         inbox: Where its events go.
         log: Logger of this pipe.
+        shared: Whether other processes of the pipeline listen on the same ports (SO_REUSEPORT).
     """
 
     pipe: str
     log: logging.Logger
+    shared: bool
 
     @property
     def inbox(self) -> Inbox:
         """Where its events go."""
+
+    def protocol(self, server: str) -> Literal["grpc", "http"]:
+        """What a server speaks."""
 
     def grpc(self, name: str) -> GrpcServer:
         """The gRPC server of that name; pipes share it."""

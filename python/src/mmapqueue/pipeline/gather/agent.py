@@ -5,7 +5,7 @@ import logging
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tenacity import AsyncRetrying, before_sleep_log, retry_if_exception_type, wait_random_exponential
 
@@ -32,21 +32,29 @@ class PipeHost:
         queue: Its queue.
         inbox: The way into it.
         log: Its logger.
+        shared: Whether other processes of the pipeline listen on the same ports.
     """
 
     pipe: str
     queue: mmapqueue.Queue
     inbox: QueueInbox
     log: logging.Logger
+    shared: bool
     _servers: "dict[str, GrpcServer | HttpServer]"
+
+    def protocol(self, server: str) -> Literal["grpc", "http"]:
+        """As `mmapqueue.pipeline.plugins.Host.protocol`."""
+        return self._servers[server].protocol
 
     def grpc(self, name: str) -> "GrpcServer":
         """As `mmapqueue.pipeline.plugins.Host.grpc`."""
-        return self._server(name, "grpc")
+        server: GrpcServer = self._server(name, "grpc")
+        return server
 
     def http(self, name: str) -> "HttpServer":
         """As `mmapqueue.pipeline.plugins.Host.http`."""
-        return self._server(name, "http")
+        server: HttpServer = self._server(name, "http")
+        return server
 
     def _server(self, name: str, protocol: str) -> Any:
         server = self._servers[name]
@@ -90,7 +98,7 @@ class Agent:
 
     async def _open(self) -> None:
         for server in self._pipeline.servers:
-            self.servers[server.name] = _server(server, shared=self._pipeline.gather.processes > 1)
+            self.servers[server.name] = server_of(server, shared=self._pipeline.gather.processes > 1)
         gathering = [pipe for pipe in self._pipeline.pipes if pipe.receivers or pipe.fetchers]
         for pipe in gathering:
             await self._open_pipe(pipe)
@@ -118,7 +126,8 @@ class Agent:
         inbox = QueueInbox(queue, on_full=pipe.on_full, synced=pipe.ack == "synced", count=count)
         self._stack.push_async_callback(inbox.close)
         log = _LOG.getChild(pipe.name)
-        self.pipes[pipe.name] = PipeHost(pipe.name, queue, inbox, log, self.servers)
+        shared = self._pipeline.gather.processes > 1
+        self.pipes[pipe.name] = PipeHost(pipe.name, queue, inbox, log, shared, self.servers)
 
 
 def partition_directory(directory: Path, partition: int, partitions: int) -> Path:
@@ -126,7 +135,8 @@ def partition_directory(directory: Path, partition: int, partitions: int) -> Pat
     return directory if partitions == 1 else directory / f"p={partition}"
 
 
-def _server(settings: Server, *, shared: bool) -> Any:
+def server_of(settings: Server, *, shared: bool) -> Any:
+    """A server that is not started."""
     # Imported when needed: a pipeline with files alone starts without gRPC.
     if settings.type == "grpc":
         from mmapqueue.pipeline.gather.grpc_server import GrpcServer

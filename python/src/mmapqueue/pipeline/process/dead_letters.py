@@ -39,18 +39,18 @@ class DeadLetters:
         if pipe.dead_letter is None:
             raise ValueError(f"pipe {pipe.name} has no dead_letter")
         self.directory: Path = pipe.dead_letter.dir
-        keys: dict[str, Any] = {key: value for key, value in pipe.dead_letter if key != "dir"}
+        keys: dict[str, Any] = pipe.dead_letter.keys()
         keys.setdefault("segment_size", pipe.queue.segment_size)
         segment = _BYTES.validate_python(keys["segment_size"])
         if "queue_capacity_segments" in keys:
             capacity = int(keys["queue_capacity_segments"]) * segment
         else:
-            capacity = _BYTES.validate_python(keys.setdefault("capacity", pipe.queue.capacity))
+            capacity = _BYTES.validate_python(keys.setdefault("capacity", pipe.queue.total))
         # A row as JSON has its bytes in base64.
         largest = 2 * pipe.queue.max_event_size + _ENVELOPE
         keys.setdefault("max_event_size", min(largest, capacity // 2, _LARGEST_EVENT))
         self._keys = keys
-        self.batch_bytes = max(1, min(capacity, pipe.queue.capacity) // 8)
+        self.batch_bytes = max(1, min(capacity, pipe.queue.total) // 8)
 
     def write(self, events: DataFrame) -> None:
         """Pushes a column `value` of serialized events: all of them, or none."""
