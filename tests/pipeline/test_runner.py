@@ -13,7 +13,9 @@ from typing import Any, ClassVar, Literal
 import pytest
 
 from mmapqueue.pipeline import EventType, encode
-from mmapqueue.pipeline.plugins import Sender, SenderContext
+from mmapqueue.pipeline._event import OTLP_LOGS
+from mmapqueue.pipeline.plugins import Filter, Sender, SenderContext
+from mmapqueue.pipeline.process.filters import Explode, Where
 from mmapqueue.pipeline.process.queues import queue_ids
 from mmapqueue.pipeline.process.runner import Processor, StartError
 from mmapqueue.pipeline.process.senders.http import HttpSender
@@ -92,6 +94,26 @@ def test_a_batch_that_comes_again_is_there_once_and_has_the_same_keys(spark: Any
     assert [each.data for each in letters] == garbage
     assert [each.meta["offset"] for each in letters] == [str(RECORDS - 2), str(RECORDS - 1)]
     assert all(each.meta["reason"] and each.meta["pipe"] == "p" and each.type == EventType.OTHER for each in letters)
+
+
+@pytest.mark.parametrize("before", [(), (Where(condition="offset != 1"),)], ids=["first", "after another filter"])
+def test_payloads_that_cannot_be_exploded_are_dead_letters(
+    spark: Any, tmp_path: Path, before: tuple[Filter, ...]
+) -> None:
+    broken = encode(type=EventType.LOGGING, data=b"\xff\xff", content_type=OTLP_LOGS, time_ms=1)
+    several = encode(type=EventType.LOGGING, data=b"a\nb\nc\n", content_type="text/plain", time_ms=1)
+    push(tmp_path / "queue", [several, *lines(1), broken, b"\xff"])
+    with http_receiver() as receiver:
+        filters = (*before, Explode(rows="logs"), Where(condition="body != 'b'"))
+        process(spark, pipeline(tmp_path, backend(receiver.url), filters=filters))
+        sent = [json.loads(each) for request in receiver.taken for each in request.body.splitlines()]
+    expected = [(0, 0, "a"), (0, 2, "c")] + ([] if before else [(1, 0, "line 0")])
+    assert [(each["offset"], each["index"], each["body"]) for each in sent] == expected
+    letters = sorted(dead_letters(tmp_path), key=lambda each: each.meta["offset"])
+    assert [(each.meta["offset"], each.data, each.content_type) for each in letters] == [
+        ("2", b"\xff\xff", OTLP_LOGS),
+        ("3", b"\xff", "application/octet-stream"),
+    ]
 
 
 def test_a_sender_that_blocks_does_not_hold_up_the_other_one(spark: Any, tmp_path: Path) -> None:

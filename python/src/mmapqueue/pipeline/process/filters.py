@@ -56,9 +56,7 @@ def sample(frame: DataFrame, fraction: float) -> DataFrame:
     return frame.where(sql.pmod(sql.xxhash64(*place), sql.lit(buckets)) < int(fraction * buckets))
 
 
-def parse_json(
-    frame: DataFrame, column: str, schema: str | Mapping[str, str], *, into: str | None = None
-) -> DataFrame:
+def parse_json(frame: DataFrame, column: str, schema: str | Mapping[str, str], *, into: str | None = None) -> DataFrame:
     """Parses a column of JSON text, or of binary that is JSON text.
 
     A text that is not JSON, and a member that is missing or of another type, gives null.
@@ -112,9 +110,7 @@ def regex(frame: DataFrame, column: str, pattern: str, *, keep_others: bool = Tr
     text = sql.col(_quoted(column)).cast("string")
     matches = sql.rlike(text, sql.lit(pattern))
     rows = frame if keep_others else frame.where(matches)
-    made = {
-        name: sql.when(matches, sql.regexp_extract(text, pattern, number)) for name, number in groups.items()
-    }
+    made = {name: sql.when(matches, sql.regexp_extract(text, pattern, number)) for name, number in groups.items()}
     return _replaced(rows, made)
 
 
