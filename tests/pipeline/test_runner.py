@@ -38,6 +38,8 @@ from pipeline.processing import (
 from pipeline.receiving import Answer, HttpReceiver, Request, http_receiver, until
 
 RECORDS = 300
+#: For a driver to start and work, on a machine that is busy.
+DRIVER_SECONDS = 300.0
 
 
 def archive(directory: Path, **options: Any) -> SparkSender:
@@ -255,7 +257,7 @@ def start_driver(directory: Path, receiver: HttpReceiver) -> "subprocess.Popen[b
         env={**os.environ, "PYTHONPATH": path},
         start_new_session=True,
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
+        stderr=(directory / "driver.log").open("ab"),
     )
 
 
@@ -269,7 +271,7 @@ def test_a_driver_that_is_killed_goes_on_with_the_same_keys(spark: Any, tmp_path
     with http_receiver(answer) as receiver:
         driver = start_driver(tmp_path, receiver)
         try:
-            until(lambda: len(receiver.requests) > 20, "no requests")
+            until(lambda: len(receiver.requests) > 20, "no requests", DRIVER_SECONDS)
         finally:
             os.killpg(driver.pid, signal.SIGKILL)
             driver.wait()
@@ -278,8 +280,8 @@ def test_a_driver_that_is_killed_goes_on_with_the_same_keys(spark: Any, tmp_path
         receiver.release.set()
         driver = start_driver(tmp_path, receiver)
         try:
-            until(lambda: set(offsets(receiver.taken)) == set(range(RECORDS)), "not everything is sent")
-            until(lambda: len(parquet(spark, tmp_path / "out")) >= RECORDS, "not everything is written")
+            until(lambda: set(offsets(receiver.taken)) == set(range(RECORDS)), "not everything is sent", DRIVER_SECONDS)
+            until(lambda: len(parquet(spark, tmp_path / "out")) >= RECORDS, "not everything is written", DRIVER_SECONDS)
             driver.send_signal(signal.SIGTERM)
             assert driver.wait(90) == 0
         finally:
