@@ -252,13 +252,14 @@ def start_driver(directory: Path, receiver: HttpReceiver) -> "subprocess.Popen[b
     script.write_text(textwrap.dedent(CHILD))
     tests = str(Path(__file__).parents[1])
     path = os.pathsep.join([tests, *filter(None, [os.environ.get("PYTHONPATH")])])
-    return subprocess.Popen(
-        [sys.executable, str(script), str(directory), receiver.url],
-        env={**os.environ, "PYTHONPATH": path},
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        stderr=(directory / "driver.log").open("ab"),
-    )
+    with (directory / "driver.log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, str(script), str(directory), receiver.url],
+            env={**os.environ, "PYTHONPATH": path},
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+        )
 
 
 def test_a_driver_that_is_killed_goes_on_with_the_same_keys(spark: Any, tmp_path: Path) -> None:
