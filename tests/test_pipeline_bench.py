@@ -210,7 +210,9 @@ def test_gather_and_collector_are_set_up_alike(tmp_path: Path) -> None:
 
 
 def test_courses_that_are_compared_stand_side_by_side(capsys: pytest.CaptureFixture[str]) -> None:
-    bench.main(["--list", "--only", "^(mmapqueue gather|bare grpc.aio|bare aiohttp):", "--batches", "1,10"])
+    bench.main(
+        ["--list", "--parts", "rates", "--only", "^(mmapqueue gather|bare grpc.aio|bare aiohttp):", "--batches", "1,10"]
+    )
     assert capsys.readouterr().out.splitlines() == [
         f"{subject}: {load}, batch {batch}"
         for subjects in (["mmapqueue gather", "bare grpc.aio"], ["bare aiohttp"])

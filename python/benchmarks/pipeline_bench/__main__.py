@@ -11,13 +11,14 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pipeline_bench import article, kills, report, rounds
 from pipeline_bench.subjects import Gather, Persistent, Subject, subjects
 from pipeline_bench.tools import MissingError, Tools
 
 PARTS = ("rates", "kills", "article")
+_S = TypeVar("_S", bound=Subject)
 
 
 def _numbers(text: str) -> list[int]:
@@ -59,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--seconds", type=_positive, default=6.0, help="of each course in a round (%(default)s)")
     found.add_argument("--warm", type=_positive, default=3.0, help="seconds of load before it (%(default)s)")
     found.add_argument("--minutes", type=_positive, default=20.0, help="no round is begun later (%(default)s)")
-    found.add_argument("--only", type=_regex, default="", help="courses whose 'subject: load, batch N' matches (all)")
+    found.add_argument("--only", type=_regex, default="", help="courses that match, as --list prints them (all)")
     found.add_argument("--parts", type=_some(PARTS), default=list(PARTS), help=f"some of {','.join(PARTS)} (all)")
     found.add_argument("--loads", type=_some(rounds.LOADS), default=list(rounds.LOADS), help="generators (all)")
     found.add_argument("--batches", type=_numbers, default="100,1000", help="logs in a request (%(default)s)")
@@ -98,7 +99,11 @@ def main(words: list[str] | None = None) -> None:
     options = parser().parse_args(words)
     tools = Tools(options.peers)
     if options.list:
-        print("\n".join(course.title for course in _chosen(subjects(tools), options)))
+        known = subjects(tools)
+        titles = [course.title for course in _chosen(known, options)] if "rates" in options.parts else []
+        for part, some in (("kills", _persistent(known)), ("article", known)):
+            titles += [f"{each.name}: {part}" for each in _wanted(some, part, options)]
+        print("\n".join(titles))
         return
     end = time.monotonic() + options.minutes * 60
     try:
@@ -135,20 +140,28 @@ def _chosen(known: Sequence[Subject], options: argparse.Namespace) -> list[round
     return [course for course in every if options.only.search(course.title)]
 
 
+def _persistent(known: Sequence[Subject]) -> list[Persistent]:
+    return [each for each in known if isinstance(each, Persistent) and each.protocol == "grpc"]
+
+
+def _wanted(known: Sequence[_S], part: str, options: argparse.Namespace) -> list[_S]:
+    """The subjects that take part in kills, or in the article's load."""
+    return [each for each in known if part in options.parts and options.only.search(f"{each.name}: {part}")]
+
+
 def _measured(
     known: Sequence[Subject], options: argparse.Namespace, tools: Tools, scratch: Path, end: float
 ) -> dict[str, Any]:
     chosen = _chosen(known, options) if "rates" in options.parts else []
     setting = rounds.Setting(tools, scratch, options.warm, options.seconds)
     number = rounds.go(chosen, setting, options.rounds, end, _tell) if chosen else 0
-    persistent = [each for each in known if isinstance(each, Persistent) and each.protocol == "grpc"]
     return {
         "rounds": number,
         "seconds": options.seconds,
         "warm_seconds": options.warm,
         "results": [report.course_result(course) for course in chosen],
-        "kills": _kills(persistent, options, tools, scratch) if "kills" in options.parts else [],
-        "article": _article(known, options, tools, scratch) if "article" in options.parts else [],
+        "kills": _kills(_wanted(_persistent(known), "kills", options), options, tools, scratch),
+        "article": _article(_wanted(known, "article", options), options, tools, scratch),
     }
 
 

@@ -21,7 +21,7 @@ from pipeline_bench.processes import Server, free_port
 from pipeline_bench.tools import COLLECTOR_VERSION, MissingError, Tools
 
 #: Bytes of a request that every subject accepts.
-_MAX_MESSAGE_MIB = 16
+_MAX_MESSAGE_MIB = 4
 
 
 class Subject(ABC):
@@ -112,7 +112,7 @@ class Gather(Persistent):
         }
 
     def _queue(self) -> dict[str, Any]:
-        return {"capacity": self.capacity // self.processes, "segment_size": 16 << 20, "max_event_size": 8 << 20}
+        return {"capacity": self.capacity // self.processes, "segment_size": 16 << 20, "max_event_size": 5 << 20}
 
     def _go_round(self, directory: Path) -> None:
         """Fills the ring, and empties it. Only for one process."""
