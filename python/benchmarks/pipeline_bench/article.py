@@ -100,7 +100,7 @@ class _Reader:
         self._log = place / "reader.log"
         with self._log.open("wb") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "pipeline_bench.reader", str(queue), str(self._out)],
+                [sys.executable, str(Path(__file__).with_name("reader.py")), str(queue), str(self._out)],
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 text=True,

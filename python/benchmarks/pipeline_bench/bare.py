@@ -1,4 +1,4 @@
-"""Servers that answer OTLP logs at once and keep nothing: python -m pipeline_bench.bare KIND PORT [--ids FILE].
+"""Servers that answer OTLP logs at once and keep nothing: bare.py KIND PORT [--ids FILE].
 
 They are the most that grpcio and aiohttp give to any receiver in Python. With --ids, the ids of all logs are written to
 a file, so that what reaches a destination can be counted.
@@ -84,7 +84,7 @@ async def _aiohttp(port: int, take: Take) -> None:
 
 def main() -> None:
     """Serves until it is killed."""
-    parser = argparse.ArgumentParser(prog="pipeline_bench.bare", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="bare.py", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("kind", choices=["grpc-aio", "grpc-threads", "aiohttp"])
     parser.add_argument("port", type=int)
     parser.add_argument("--ids", type=Path, help="file for the ids of logs, one a line")

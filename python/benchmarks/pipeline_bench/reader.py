@@ -1,4 +1,4 @@
-"""The Spark job of the article's course: python -m pipeline_bench.reader QUEUE OUT.
+"""The Spark job of the article's course: reader.py QUEUE OUT.
 
 A streaming query reads the queue while it is written, and writes Parquet: partition, offset, bytes and the request's id
 of each record. When OUT/stop exists, it reads what is left, and prints what it has read as a line of JSON.
@@ -17,7 +17,7 @@ _HEAD = 2000
 
 def main() -> None:
     """Reads until OUT/stop exists."""
-    parser = argparse.ArgumentParser(prog="pipeline_bench.reader", description=(__doc__ or "").splitlines()[0])
+    parser = argparse.ArgumentParser(prog="reader.py", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("queue", type=Path)
     parser.add_argument("out", type=Path)
     options = parser.parse_args()

@@ -179,7 +179,7 @@ class Bare(Subject):
 def bare(kind: str, port: int, log: Path, ids: Path | None = None) -> Server:
     """Starts a bare server, which writes the ids of logs to a file when one is named."""
     more: list[str | Path] = ["--ids", ids] if ids else []
-    return Server([sys.executable, "-m", "pipeline_bench.bare", kind, str(port), *more], port, log)
+    return Server([sys.executable, Path(__file__).with_name("bare.py"), kind, str(port), *more], port, log)
 
 
 @dataclass(frozen=True)
