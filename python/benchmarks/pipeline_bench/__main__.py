@@ -6,6 +6,7 @@ import argparse
 import json
 import random
 import re
+import signal
 import sys
 import tempfile
 import time
@@ -106,6 +107,8 @@ def main(words: list[str] | None = None) -> None:
         print("\n".join(titles))
         return
     end = time.monotonic() + options.minutes * 60
+    # Servers have sessions of their own: they are ended by the `finally` of what has started them.
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
     try:
         tools.load()
     except MissingError as error:
