@@ -101,7 +101,8 @@ def dead_letters(directory: Path) -> list[Event]:
 
 def parquet(spark: Any, path: Path) -> list[bytes]:
     """Column `data` of what a sender has written, sorted."""
-    if not any(path.glob("*.parquet")):
+    # Files are there before the micro-batch that wrote them counts.
+    if not any(path.glob("_spark_metadata/[0-9]*")):
         return []
     return sorted(bytes(row.data) for row in spark.read.parquet(str(path)).select("data").collect())
 
