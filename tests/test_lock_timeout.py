@@ -133,3 +133,23 @@ def test_children_are_found(in_thread: Any) -> None:
     finally:
         process.kill()
         process.wait()
+
+
+DRIVER = """
+    import sys, time
+    import mmapqueue
+    from pyspark.sql import SparkSession
+    spark = mmapqueue.configure(SparkSession.builder.master("local[1]")).getOrCreate()
+    queue = mmapqueue.Queue(spark, sys.argv[1])
+    queue.push(b"one")
+    print(spark._jvm.java.lang.ProcessHandle.current().pid(), flush=True)
+    time.sleep(600)
+"""
+
+
+def test_opening_waits_for_the_driver_of_a_python_that_was_killed(script: Script, open_queue: Open) -> None:
+    jvm = killed(script.start(DRIVER, script.directory / "queue"))
+    timer = let_end(jvm)
+    queue = open_queue(lock_timeout=60)
+    timer.join()
+    assert [message.data for message in queue] == [b"one"]

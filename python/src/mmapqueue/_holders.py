@@ -1,5 +1,6 @@
 """Waiting for a process that holds a lock and is ending."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from time import monotonic, sleep
@@ -7,8 +8,12 @@ from typing import TypeVar
 
 from mmapqueue._errors import Locked
 
-#: Names, on the command line of a JVM of our own, the process that it works for and ends with.
+#: On the command line of a JVM of our own: the process that it ends with.
 OWNER = "-Dmmapqueue.owner="
+#: The same on the command line of a Spark driver that Python has started: a property of its session.
+SPARK_OWNER = "spark.mmapqueue.owner"
+
+_OWNED = re.compile(rb"(?:%s|%s=)(\d+)" % (OWNER.encode(), re.escape(SPARK_OWNER).encode()))
 
 _PROC = Path("/proc")
 #: Among a process's flags: the kernel is taking it down.
@@ -48,9 +53,8 @@ def _is_ending(pid: int | None) -> bool:
         return False
     if not line:  # It was taken down in this moment.
         return True
-    words = line.split(b"\0")
-    owner = next((word for word in words if word.startswith(OWNER.encode())), None)
-    return owner is not None and _is_dead(int(owner[len(OWNER) :]))
+    owners = filter(None, map(_OWNED.fullmatch, line.split(b"\0")))
+    return any(_is_dead(int(owner[1])) for owner in owners)
 
 
 def _is_dead(pid: int) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol, TypeVar
 
 from mmapqueue._errors import JarNotFound
+from mmapqueue._holders import SPARK_OWNER
 from mmapqueue._version import __version__
 
 _JARS = Path(__file__).parent / "jars"
@@ -41,7 +42,8 @@ def standalone_class_path() -> list[Path]:
 def configure(builder: _AnyBuilder) -> _AnyBuilder:
     """Puts the jar on the class path of the session that a builder will make.
 
-    Adds it to `spark.jars`, behind what the builder and spark-defaults.conf say there. It must come before the first
+    Adds it to `spark.jars`, after what the builder and spark-defaults.conf say there, and notes this process's id in
+    `spark.mmapqueue.owner`. It must come before the first
     `getOrCreate()` of the process. A script that spark-submit runs finds its JVM running already, and nothing in the
     script can add to the class path then: in that case this leaves the builder alone, and the jar is for the command
     line, `spark-submit --jars $(mmapqueue jar) …`.
@@ -68,6 +70,8 @@ def configure(builder: _AnyBuilder) -> _AnyBuilder:
     if jar not in jars:
         jars.append(jar)
     builder.config(_SPARK_JARS, ",".join(jars))
+    # The session starts the JVM with it, so that others can see when the JVM is ending.
+    builder.config(SPARK_OWNER, str(os.getpid()))
     return builder
 
 

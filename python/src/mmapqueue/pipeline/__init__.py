@@ -5,10 +5,13 @@
     mmapqueue run pipeline.yaml         # both
     mmapqueue check pipeline.yaml       # validates the file
 
+A Spark job of one's own reads events with `events(spark, directory)` and takes payloads apart with `explode`.
+
 Needs `pip install mmapqueue[pipeline]`. Plugins are classes of `mmapqueue.pipeline.plugins`.
 """
 
 from mmapqueue.pipeline._event import encode
 from mmapqueue.pipeline.event_pb2 import Event, EventType
+from mmapqueue.pipeline.process.events import events, events_batch, explode
 
-__all__ = ["Event", "EventType", "encode"]
+__all__ = ["Event", "EventType", "encode", "events", "events_batch", "explode"]

@@ -21,7 +21,7 @@ from abc import abstractmethod
 from datetime import timedelta
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
@@ -140,6 +140,9 @@ class Host(Protocol):
     @property
     def inbox(self) -> Inbox:
         """Where its events go."""
+
+    def protocol(self, server: str) -> Literal["grpc", "http"]:
+        """What a server speaks."""
 
     def grpc(self, name: str) -> GrpcServer:
         """The gRPC server of that name; pipes share it."""

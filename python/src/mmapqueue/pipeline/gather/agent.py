@@ -5,7 +5,7 @@ import logging
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from tenacity import AsyncRetrying, before_sleep_log, retry_if_exception_type, wait_random_exponential
 
@@ -40,13 +40,19 @@ class PipeHost:
     log: logging.Logger
     _servers: "dict[str, GrpcServer | HttpServer]"
 
+    def protocol(self, server: str) -> Literal["grpc", "http"]:
+        """As `mmapqueue.pipeline.plugins.Host.protocol`."""
+        return self._servers[server].protocol
+
     def grpc(self, name: str) -> "GrpcServer":
         """As `mmapqueue.pipeline.plugins.Host.grpc`."""
-        return self._server(name, "grpc")
+        server: GrpcServer = self._server(name, "grpc")
+        return server
 
     def http(self, name: str) -> "HttpServer":
         """As `mmapqueue.pipeline.plugins.Host.http`."""
-        return self._server(name, "http")
+        server: HttpServer = self._server(name, "http")
+        return server
 
     def _server(self, name: str, protocol: str) -> Any:
         server = self._servers[name]

@@ -1,0 +1,154 @@
+package org.mmapqueue.spark.events;
+
+import java.util.Arrays;
+
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * Decodes the envelope of an event. A record of any revision of SkyWalking Satellite is one, too.
+ *
+ * <p>A payload that the envelope holds as a field of Satellite's SniffData gets a content type of its own. Any thread.
+ */
+final class EventDecoder {
+    /** The columns of an event. Absent texts, bytes and times are null; `meta` is never null in a decoded event. */
+    static final StructType SCHEMA = new StructType()
+            .add("time", DataTypes.TimestampType)
+            .add("name", DataTypes.StringType)
+            .add("type", DataTypes.StringType)
+            .add("remote", DataTypes.BooleanType)
+            .add("meta", DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType, false))
+            .add("content_type", DataTypes.StringType)
+            .add("data", DataTypes.BinaryType)
+            .add("fields", DataTypes.StringType)
+            .add("id", DataTypes.StringType)
+            .add("source", DataTypes.StringType)
+            .add("error", DataTypes.StringType);
+
+    static final int TIME = 0;
+    static final int NAME = 1;
+    static final int TYPE = 2;
+    static final int REMOTE = 3;
+    static final int META = 4;
+    static final int CONTENT_TYPE = 5;
+    static final int DATA = 6;
+    static final int FIELDS = 7;
+    static final int ID = 8;
+    static final int SOURCE = 9;
+    static final int ERROR = 10;
+    static final int COLUMNS = 11;
+
+    private static final int SEGMENT = 9;
+    private static final int LOGS = 10;
+    private static final int FIRST_OF_ONEOF = 6;
+    private static final int LAST_OF_ONEOF = 37;
+    private static final long MOST_MILLIS = Long.MAX_VALUE / 1000;
+
+    private EventDecoder() {
+    }
+
+    /**
+     * Decodes a record.
+     *
+     * @param record its bytes, which the row refers to
+     * @return the event, or a row of which only `data`, the record, and `error` are set
+     */
+    static InternalRow decode(byte[] record) {
+        try {
+            return new GenericInternalRow(columns(record));
+        } catch (MalformedException e) {
+            Object[] gob = GobEvent.looksLikeOne(record) ? GobEvent.columns(record) : null;
+            return new GenericInternalRow(gob != null ? gob : undecoded(record, e.getMessage()));
+        }
+    }
+
+    static Object[] undecoded(byte[] record, String error) {
+        Object[] row = new Object[COLUMNS];
+        row[DATA] = record;
+        row[ERROR] = UTF8String.fromString(error);
+        return row;
+    }
+
+    private static Object[] columns(byte[] record) throws MalformedException {
+        WireReader in = new WireReader(record);
+        Object[] row = new Object[COLUMNS];
+        long type = 0;
+        boolean remote = false;
+        boolean known = false;
+        MetaMap meta = null;
+        int oneof = 0;
+        int oneofAt = 0;
+        int oneofLength = 0;
+        byte[] data = null;
+        for (int field = in.nextField(); field != 0; field = in.nextField()) {
+            switch (field) {
+                case 1 -> row[TIME] = time(in.varint(1));
+                case 2 -> row[NAME] = in.text(2);
+                case 3 -> type = in.varint(3);
+                case 4 -> remote = in.varint(4) != 0;
+                case 5 -> {
+                    meta = meta == null ? new MetaMap() : meta;
+                    meta.read(in, 5);
+                }
+                case 1000 -> row[CONTENT_TYPE] = in.text(1000);
+                case 1001 -> data = in.copy(1001);
+                case 1002 -> row[FIELDS] = struct(in);
+                case 1003 -> row[ID] = in.text(1003);
+                case 1004 -> row[SOURCE] = in.text(1004);
+                default -> {
+                    if (field < FIRST_OF_ONEOF || field > LAST_OF_ONEOF) {
+                        in.skip();
+                        continue;
+                    }
+                    oneof = field;
+                    oneofLength = in.length(field);
+                    oneofAt = in.position();
+                    in.rewind(oneofAt + oneofLength);
+                }
+            }
+            known = true;
+        }
+        if (!known) {
+            throw new MalformedException(record.length == 0 ? "empty record" : "no field of an event", 0);
+        }
+        row[TYPE] = EventTypes.name(type);
+        row[REMOTE] = remote;
+        row[META] = meta == null ? MetaMap.NONE : meta.toMap();
+        if (data != null || oneof == 0) {
+            row[DATA] = data;
+            return row;
+        }
+        if (oneof == LOGS) {
+            row[DATA] = SkyWalkingLogs.list(record, oneofAt, oneofLength);
+        } else {
+            row[DATA] = Arrays.copyOfRange(record, oneofAt, oneofAt + oneofLength);
+        }
+        if (row[CONTENT_TYPE] == null) {
+            row[CONTENT_TYPE] = switch (oneof) {
+                case SEGMENT -> ContentTypes.SKYWALKING_SEGMENT;
+                case LOGS -> ContentTypes.SKYWALKING_LOGS;
+                default -> ContentTypes.sniffData(oneof);
+            };
+        }
+        return row;
+    }
+
+    // Microseconds, as Spark has them; 0 is an absent field.
+    private static Object time(long millis) throws MalformedException {
+        if (millis > MOST_MILLIS || millis < -MOST_MILLIS) {
+            throw new MalformedException("timestamp " + millis + " ms is out of range", 0);
+        }
+        return millis == 0 ? null : millis * 1000;
+    }
+
+    private static UTF8String struct(WireReader in) throws MalformedException {
+        JsonBuffer json = Scratch.get().attributes;
+        int outer = in.enter(1002);
+        StructJson.object(in, json);
+        in.leave(outer);
+        return json.take();
+    }
+}

@@ -1,0 +1,36 @@
+package org.mmapqueue.spark.events;
+
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.types.DataTypes;
+
+/**
+ * {@code event_rows(value)}: a record as an array of one event, for {@code inline}. Any thread.
+ *
+ * <p>Spark pushes a filter of a column through a projection, and would decode an event once for the filter and once
+ * more for the columns. It does not push filters through what a generator makes.
+ */
+public final class EventRowsFunction extends RowFunction<ArrayData> {
+    private static final long serialVersionUID = 1;
+
+    /** Made by the catalog. */
+    public EventRowsFunction() {
+        super("event_rows", DataTypes.createArrayType(EventDecoder.SCHEMA, false), DataTypes.BinaryType);
+    }
+
+    /**
+     * Decodes a record; Spark calls it.
+     *
+     * @param value the record
+     * @return the event, with {@code error} when it cannot be decoded; null for null
+     */
+    public static ArrayData invoke(byte[] value) {
+        return value == null ? null : new GenericArrayData(new Object[] {EventDecoder.decode(value)});
+    }
+
+    @Override
+    public ArrayData produceResult(InternalRow input) {
+        return invoke(input.isNullAt(0) ? null : input.getBinary(0));
+    }
+}

@@ -1,0 +1,25 @@
+package org.mmapqueue.spark.events;
+
+import java.util.List;
+
+/** Which formats hold log records. */
+final class LogPayload {
+    private LogPayload() {
+    }
+
+    static boolean decode(String format, byte[] data, long time, List<Object[]> rows) throws MalformedException {
+        switch (format) {
+            case "otlp.logs" -> new OtlpLogs(rows).read(data);
+            case "otlp.logs+json" -> new OtlpLogs(rows).read(OtlpJson.LOGS.toProtobuf(data));
+            case "skywalking.logs" -> new SkyWalkingLogs(rows).read(data);
+            case "text/plain" -> LineLogs.lines(data, rows);
+            case "application/x-ndjson" -> LineLogs.documents(data, rows);
+            case "text/x-syslog" -> Syslog.message(data, time, rows);
+            case "application/json", "application/cloudevents+json" -> LineLogs.whole(data, rows);
+            default -> {
+                return false;
+            }
+        }
+        return true;
+    }
+}

@@ -1,0 +1,42 @@
+package org.mmapqueue.spark.events;
+
+import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
+import org.apache.spark.sql.types.DataType;
+
+/**
+ * A function of the catalog. Spark calls the static method {@code invoke} that each one has, from generated code and
+ * without conversions.
+ */
+abstract class RowFunction<R> implements ScalarFunction<R> {
+    private static final long serialVersionUID = 1;
+
+    private final String name;
+    private final DataType[] inputs;
+    private final DataType result;
+
+    RowFunction(String name, DataType result, DataType... inputs) {
+        this.name = name;
+        this.inputs = inputs;
+        this.result = result;
+    }
+
+    @Override
+    public final DataType[] inputTypes() {
+        return inputs.clone();
+    }
+
+    @Override
+    public final DataType resultType() {
+        return result;
+    }
+
+    @Override
+    public final String name() {
+        return name;
+    }
+
+    @Override
+    public final String canonicalName() {
+        return "org.mmapqueue." + name;
+    }
+}

@@ -1,0 +1,24 @@
+package org.mmapqueue.spark.events;
+
+/** Buffers of a thread for what is written side by side: the functions have no state of their own. */
+final class Scratch {
+    private static final ThreadLocal<Scratch> OF_THREAD = ThreadLocal.withInitial(Scratch::new);
+
+    final JsonBuffer attributes = new JsonBuffer();
+    final JsonBuffer second = new JsonBuffer();
+    final JsonBuffer third = new JsonBuffer();
+    final JsonBuffer fourth = new JsonBuffer();
+
+    private Scratch() {
+    }
+
+    /** The thread's buffers, empty. What was begun and not taken is forgotten. */
+    static Scratch get() {
+        Scratch scratch = OF_THREAD.get();
+        scratch.attributes.clear();
+        scratch.second.clear();
+        scratch.third.clear();
+        scratch.fourth.clear();
+        return scratch;
+    }
+}

@@ -1,0 +1,258 @@
+"""The gRPC server that receivers share: raw bytes in, raw bytes out, nothing is decoded."""
+
+import hmac
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, Literal, NoReturn
+from urllib.parse import unquote
+
+import grpc
+import grpc.aio
+from google.protobuf.any_pb2 import Any as AnyMessage
+from google.protobuf.duration_pb2 import Duration
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
+
+import mmapqueue
+from mmapqueue.pipeline.config import Server, Tls
+from mmapqueue.pipeline.gather.sockets import bind_address, established
+from mmapqueue.pipeline.gather.wire import Malformed
+
+_LOG = logging.getLogger("mmapqueue.pipeline.grpc")
+#: Streams of one connection at a time. More of them wait in the client.
+_MAX_STREAMS = 128
+#: Connections without traffic are pinged after this time, in ms, and closed without an answer in the next 20 s.
+_KEEPALIVE_MS = 60_000
+_KEEPALIVE_TIMEOUT_MS = 20_000
+#: Clients may ping every 10 s. gRPC's default of 5 minutes disconnects agents that ping more often.
+_PING_INTERVAL_MS = 10_000
+
+
+class Call:
+    """Facts of one request.
+
+    Attributes:
+        path: The method, as `/package.Service/Method`.
+    """
+
+    __slots__ = ("_context", "path")
+
+    def __init__(self, path: str, context: Any) -> None:
+        self.path = path
+        self._context = context
+
+    @property
+    def peer(self) -> str:
+        """Address of the client, as `192.0.2.1:50312` or `[2001:db8::1]:50312`."""
+        kind, _, address = self._context.peer().partition(":")
+        return unquote(address) if kind == "ipv6" else str(address)
+
+    @property
+    def metadata(self) -> dict[str, str]:
+        """Text metadata of the request. The last of equal keys counts; binary entries are left out."""
+        return {key: value for key, value in self._context.invocation_metadata() if isinstance(value, str)}
+
+
+#: Takes a request's bytes and returns those of the reply.
+Unary = Callable[[bytes, Call], Awaitable[bytes]]
+#: Takes the messages of a stream and returns the bytes of the reply.
+Stream = Callable[[AsyncIterator[bytes], Call], Awaitable[bytes]]
+
+
+class GrpcServer:
+    """A gRPC server of handlers that take and return bytes. Belongs to the event loop that it is started on.
+
+    gRPC decompresses gzip and deflate, and answers RESOURCE_EXHAUSTED to messages above `max_message_size`, compressed
+    or not. Connections above `max_connections` are closed as soon as they are accepted: their clients see UNAVAILABLE.
+    Unknown methods are answered with UNIMPLEMENTED, requests without the token with UNAUTHENTICATED.
+
+    What a handler raises becomes a status: `mmapqueue.Full` RESOURCE_EXHAUSTED with a RetryInfo; `mmapqueue.TooLarge`
+    and `Malformed` INVALID_ARGUMENT; `mmapqueue.Closed` and other errors of the queue UNAVAILABLE; anything else
+    INTERNAL.
+
+    Example:
+        server = GrpcServer(Server(name="grpc", type="grpc", listen="127.0.0.1:4317"))
+
+        async def export(request: bytes, call: Call) -> bytes: ...
+
+        server.unary("/opentelemetry.proto.collector.logs.v1.LogsService/Export", export)
+        await server.start()
+    """
+
+    protocol: Literal["grpc"] = "grpc"
+
+    def __init__(self, settings: Server, *, shared: bool = False) -> None:
+        """Opens no socket.
+
+        Args:
+            settings: Address, limits, certificates and token.
+            shared: Whether other processes listen on the same port (SO_REUSEPORT).
+        """
+        self._settings = settings
+        self._shared = shared
+        self._methods: dict[str, tuple[Any, str]] = {}
+        self._answers: dict[str, Any] = {}
+        self._port: int | None = None
+        self._server: Any = None
+
+    def unary(self, path: str, handler: Unary, *, owner: str = "a receiver") -> None:
+        """Registers a method with one request message.
+
+        Args:
+            path: The method, as `/package.Service/Method`.
+            handler: Called for each request. Its client is answered when it returns.
+            owner: Names the pipe and the receiver in errors.
+
+        Raises:
+            ValueError: The method is registered already.
+        """
+
+        async def take(request: bytes, context: Any) -> bytes:
+            try:
+                return await handler(request, Call(path, context))
+            except Exception as error:
+                await _abort(context, path, error)
+
+        self._register(path, grpc.unary_unary_rpc_method_handler(take), owner)
+
+    def stream(self, path: str, handler: Stream, *, owner: str = "a receiver") -> None:
+        """Registers a method with a stream of request messages and one reply. Otherwise as `unary`."""
+
+        async def take(requests: AsyncIterator[bytes], context: Any) -> bytes:
+            try:
+                return await handler(requests, Call(path, context))
+            except Exception as error:
+                await _abort(context, path, error)
+
+        self._register(path, grpc.stream_unary_rpc_method_handler(take), owner)
+
+    def answer(self, path: str, reply: bytes = b"") -> None:
+        """Answers requests to a method with these bytes, unless a handler is registered for it.
+
+        Several receivers may do so for one method. Messages of the requests are discarded.
+        """
+
+        async def take(requests: AsyncIterator[bytes], _: Any) -> bytes:
+            async for _message in requests:
+                pass
+            return reply
+
+        self._answers[path] = grpc.stream_unary_rpc_method_handler(take)
+
+    def _register(self, path: str, method: Any, owner: str) -> None:
+        if path in self._methods:
+            raise ValueError(
+                f"server {self._settings.name}: {owner} takes {path}, which {self._methods[path][1]} takes already; "
+                "one of them needs another server"
+            )
+        self._methods[path] = (method, owner)
+
+    async def start(self) -> None:
+        """Listens.
+
+        Raises:
+            OSError: The address cannot be bound, or a certificate cannot be read.
+            ValueError: A certificate or key is not one.
+        """
+        settings = self._settings
+        credentials = None if settings.tls is None else _credentials(settings.tls)
+        self._server = grpc.aio.server(
+            options=[
+                ("grpc.so_reuseport", int(self._shared)),
+                ("grpc.max_receive_message_length", settings.max_message_size),
+                ("grpc.max_allowed_incoming_connections", settings.max_connections),
+                ("grpc.max_concurrent_streams", _MAX_STREAMS),
+                ("grpc.keepalive_time_ms", _KEEPALIVE_MS),
+                ("grpc.keepalive_timeout_ms", _KEEPALIVE_TIMEOUT_MS),
+                ("grpc.keepalive_permit_without_calls", 1),
+                ("grpc.http2.min_ping_interval_without_data_ms", _PING_INTERVAL_MS),
+            ]
+        )
+        self._server.add_generic_rpc_handlers((_Router(self._methods, self._answers, settings.bearer_token),))
+        host, port = bind_address(settings.listen)
+        address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        try:
+            if credentials is None:
+                self._port = self._server.add_insecure_port(address)
+            else:
+                self._port = self._server.add_secure_port(address, credentials)
+        except RuntimeError as error:
+            raise OSError(f"server {settings.name}: cannot listen on {settings.listen}: {error}") from error
+        await self._server.start()
+
+    async def stop(self, seconds: float) -> None:
+        """Refuses new requests; those in flight have this time for their answers."""
+        if self._server is not None:
+            await self._server.stop(seconds)
+
+    @property
+    def port(self) -> int:
+        """The port that the server listens on.
+
+        Raises:
+            RuntimeError: It was not started.
+        """
+        if self._port is None:
+            raise RuntimeError(f"server {self._settings.name} was not started")
+        return self._port
+
+    @property
+    def connections(self) -> int:
+        """Open connections of this process. Reads /proc, which takes milliseconds with thousands of them."""
+        return 0 if self._port is None else established(self._port, own=self._shared)
+
+
+class _Router(grpc.GenericRpcHandler):  # type: ignore[misc]
+    """Finds the handler of a request, after its token."""
+
+    def __init__(self, methods: dict[str, tuple[Any, str]], answers: dict[str, Any], token: str | None) -> None:
+        self._methods = methods
+        self._answers = answers
+        self._expected = None if token is None else f"Bearer {token}".encode()
+        self._refuse = grpc.stream_unary_rpc_method_handler(_unauthenticated)
+
+    def service(self, details: Any) -> Any:
+        if self._expected is not None:
+            sent = next((value for key, value in details.invocation_metadata if key == "authorization"), "")
+            if not hmac.compare_digest(sent.encode(), self._expected):
+                return self._refuse
+        found = self._methods.get(details.method)
+        return self._answers.get(details.method) if found is None else found[0]
+
+
+async def _unauthenticated(_: Any, context: Any) -> None:
+    await context.abort(grpc.StatusCode.UNAUTHENTICATED, "the request needs the metadata authorization: Bearer <token>")
+
+
+def _credentials(tls: Tls) -> Any:
+    return grpc.ssl_server_credentials(
+        [(tls.key.read_bytes(), tls.certificate.read_bytes())],
+        root_certificates=None if tls.client_ca is None else tls.client_ca.read_bytes(),
+        require_client_auth=tls.client_ca is not None,
+    )
+
+
+async def _abort(context: Any, path: str, error: Exception) -> NoReturn:
+    """Answers with the status of an error. Raises what ends the request in grpc."""
+    if isinstance(error, grpc.aio.AbortError):
+        raise error
+    if isinstance(error, mmapqueue.Full):
+        code, message = grpc.StatusCode.RESOURCE_EXHAUSTED, f"the queue is full: {error}"
+        details = _retry_info(message, getattr(error, "retry_after", 1.0))
+        await context.abort(code, message, (("grpc-status-details-bin", details),))
+    if isinstance(error, mmapqueue.TooLarge | Malformed):
+        await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
+    if isinstance(error, mmapqueue.MmapQueueError):
+        await context.abort(grpc.StatusCode.UNAVAILABLE, str(error))
+    _LOG.error("%s failed", path, exc_info=error)
+    await context.abort(grpc.StatusCode.INTERNAL, f"{type(error).__name__}: {error}")
+    raise error
+
+
+def _retry_info(message: str, seconds: float) -> bytes:
+    delay = Duration()
+    delay.FromNanoseconds(round(seconds * 1e9))
+    detail = AnyMessage()
+    detail.Pack(RetryInfo(retry_delay=delay))
+    status = Status(code=grpc.StatusCode.RESOURCE_EXHAUSTED.value[0], message=message, details=[detail])
+    return bytes(status.SerializeToString())

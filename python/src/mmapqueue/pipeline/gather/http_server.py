@@ -1,0 +1,385 @@
+"""The HTTP server that receivers share."""
+
+import asyncio
+import hmac
+import logging
+import re
+import ssl
+import zlib
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Literal
+
+from aiohttp import web
+
+import mmapqueue
+from mmapqueue.pipeline.config import Server, Tls
+from mmapqueue.pipeline.gather.sockets import bind_address
+from mmapqueue.pipeline.gather.wire import Malformed
+
+_LOG = logging.getLogger("mmapqueue.pipeline.http")
+#: Argument of zlib for each encoding of a body.
+_WINDOW_BITS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
+_PATH = re.compile(r"/[A-Za-z0-9_.~:@!$&'()*+,;=%/-]*")
+#: A connection without a request for so many seconds is closed.
+_KEEPALIVE = 75.0
+#: Seconds that a connection above max_connections has to send a request, which is answered with 503.
+_REFUSE_WITHIN = 5.0
+_REFUSAL = (
+    b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
+    b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 21\r\n\r\ntoo many connections\n"
+)
+
+
+@dataclass(frozen=True)
+class HttpRequest:
+    """One request.
+
+    Attributes:
+        path: Its path, without query.
+        headers: Its headers; keys are compared without regard to case.
+        body: Its body, decompressed.
+        peer: Address of the client, as `192.0.2.1:50312` or `[2001:db8::1]:50312`.
+    """
+
+    path: str
+    headers: Mapping[str, str]
+    body: bytes
+    peer: str
+
+    @property
+    def content_type(self) -> str:
+        """The Content-Type, empty when there is none."""
+        return self.headers.get("Content-Type", "")
+
+    @property
+    def media_type(self) -> str:
+        """The Content-Type without parameters, in lower case."""
+        return self.content_type.partition(";")[0].strip().lower()
+
+
+@dataclass(frozen=True)
+class HttpReply:
+    """An answer.
+
+    Attributes:
+        status: Its status.
+        body: Its body.
+        content_type: Media type of the body.
+        headers: Further headers.
+    """
+
+    status: int = 200
+    body: bytes = b""
+    content_type: str = "text/plain; charset=utf-8"
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+class HttpError(Exception):
+    """A request is answered with an error.
+
+    Attributes:
+        status: Status of the answer.
+        headers: Further headers of the answer.
+    """
+
+    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        self.headers = dict(headers or {})
+
+
+#: Takes a request and returns its answer.
+Handler = Callable[[HttpRequest], Awaitable[HttpReply]]
+#: Makes the answer of an error: of its status, its message and the request's media type.
+ErrorReply = Callable[[int, str, str], HttpReply]
+
+
+def text_error(status: int, message: str, _media_type: str) -> HttpReply:
+    """An error as a line of text."""
+    return HttpReply(status, f"{message}\n".encode())
+
+
+class HttpServer:
+    """An HTTP/1.1 server of POST handlers. Belongs to the event loop that it is started on.
+
+    Bodies are identity, gzip or deflate. One of more than `max_message_size` bytes, compressed or not, is answered with
+    413; at most that many bytes are ever decompressed. Connections above `max_connections` are answered with 503 and
+    closed, requests without the token with 401, unknown paths with 404.
+
+    What a handler raises becomes a status: `mmapqueue.Full` 429 with Retry-After; `mmapqueue.TooLarge` 413; `Malformed`
+    400; `mmapqueue.Closed` and other errors of the queue 503 with Retry-After; `HttpError` its own; anything else 500.
+
+    Example:
+        server = HttpServer(Server(name="http", type="http", listen="127.0.0.1:4318"))
+
+        async def take(request: HttpRequest) -> HttpReply: ...
+
+        server.post("/v1/logs", take)
+        await server.start()
+    """
+
+    protocol: Literal["http"] = "http"
+
+    def __init__(self, settings: Server, *, shared: bool = False) -> None:
+        """Opens no socket.
+
+        Args:
+            settings: Address, limits, certificates and token.
+            shared: Whether other processes listen on the same port (SO_REUSEPORT).
+        """
+        self._settings = settings
+        self._shared = shared
+        self._expected = None if settings.bearer_token is None else f"Bearer {settings.bearer_token}".encode()
+        self._owners: dict[str, str] = {}
+        self._app = web.Application()
+        self._runner: web.AppRunner | None = None
+        self._listener: asyncio.Server | None = None
+        self._refusing: set[_Refusing] = set()
+        self._stopping = False
+
+    def post(
+        self, path: str, handler: Handler, *, owner: str = "a receiver", error_reply: ErrorReply = text_error
+    ) -> None:
+        """Registers a path.
+
+        Args:
+            path: The path, as `/v1/logs`.
+            handler: Called for each POST request. Its client is answered when it returns.
+            owner: Names the pipe and the receiver in errors.
+            error_reply: Makes the bodies of errors.
+
+        Raises:
+            ValueError: The path is registered already, or is none.
+        """
+        if _PATH.fullmatch(path) is None:
+            raise ValueError(f"server {self._settings.name}: {owner}: {path!r} is no path; one is /v1/logs")
+        if path in self._owners:
+            raise ValueError(
+                f"server {self._settings.name}: {owner} takes {path}, which {self._owners[path]} takes already; "
+                "one of them needs another path or server"
+            )
+        self._owners[path] = owner
+
+        async def take(request: web.Request) -> web.Response:
+            try:
+                return _response(await self._take(request, handler))
+            except Exception as error:
+                return _response(_failure(request, error, error_reply))
+
+        self._app.router.add_post(path, take, expect_handler=self._expect)
+
+    async def _expect(self, request: web.Request) -> None:
+        """Asks for a body that the client has not sent yet, unless its request is refused without."""
+        if self._refused(request) is None and request.headers.get("Expect", "").lower() == "100-continue":
+            await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
+            # Bytes of the answer start here.
+            request.writer.output_size = 0
+
+    def _refused(self, request: web.Request) -> HttpError | None:
+        """The error of a request that is refused without reading its body."""
+        if self._stopping:
+            return HttpError(503, "the server is stopping", {"Retry-After": "1"})
+        sent = request.headers.get("Authorization", "")
+        if self._expected is not None and not hmac.compare_digest(sent.encode(), self._expected):
+            message = "the request needs the header Authorization: Bearer <token>"
+            return HttpError(401, message, {"WWW-Authenticate": "Bearer"})
+        encoding = _encoding(request)
+        if encoding and encoding not in _WINDOW_BITS:
+            return HttpError(
+                415, f"content encoding {encoding!r} is none of identity, gzip, deflate", {"Accept-Encoding": "gzip"}
+            )
+        if (request.content_length or 0) > self._settings.max_message_size:
+            return _too_large(self._settings.max_message_size)
+        return None
+
+    async def _take(self, request: web.Request, handler: Handler) -> HttpReply:
+        refused = self._refused(request)
+        if refused is not None:
+            raise refused
+        body = await _body(request, self._settings.max_message_size)
+        host, port = (request.transport.get_extra_info("peername") if request.transport else None) or ("", 0)
+        peer = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+        return await handler(HttpRequest(request.path, request.headers, body, peer))
+
+    async def start(self) -> None:
+        """Listens.
+
+        Raises:
+            OSError: The address cannot be bound, or a certificate cannot be read.
+            ValueError: A certificate or key is not one.
+        """
+        settings = self._settings
+        runner = web.AppRunner(
+            self._app, access_log=None, auto_decompress=False, keepalive_timeout=_KEEPALIVE, handler_cancellation=False
+        )
+        await runner.setup()
+        self._runner = runner
+        requests = runner.server
+        assert requests is not None
+
+        def connect() -> asyncio.Protocol:
+            if len(requests.connections) < settings.max_connections:
+                return requests()
+            return _Refusing(self._refusing)
+
+        host, port = bind_address(settings.listen)
+        try:
+            self._listener = await asyncio.get_running_loop().create_server(
+                connect,
+                None if host == "::" else host,
+                port,
+                backlog=1024,
+                reuse_port=self._shared or None,
+                ssl=None if settings.tls is None else server_context(settings.tls),
+            )
+        except OSError as error:
+            raise OSError(
+                error.errno, f"server {settings.name}: cannot listen on {settings.listen}: {error}"
+            ) from error
+
+    async def stop(self, seconds: float) -> None:
+        """Refuses new requests; those in flight have this time for their answers."""
+        self._stopping = True
+        if self._listener is not None:
+            self._listener.close()
+        for each in list(self._refusing):
+            each.close()
+        if self._runner is not None:
+            if self._runner.server is not None:
+                await asyncio.sleep(0)  # Requests that have arrived start.
+                self._runner.server.pre_shutdown()
+                await self._runner.server.shutdown(seconds)
+            await self._runner.cleanup()
+
+    @property
+    def port(self) -> int:
+        """The port that the server listens on.
+
+        Raises:
+            RuntimeError: It was not started.
+        """
+        if self._listener is None or not self._listener.sockets:
+            raise RuntimeError(f"server {self._settings.name} does not listen")
+        return int(self._listener.sockets[0].getsockname()[1])
+
+    @property
+    def connections(self) -> int:
+        """Open connections."""
+        server = None if self._runner is None else self._runner.server
+        return 0 if server is None else len(server.connections)
+
+
+class _Refusing(asyncio.Protocol):
+    """A connection above the limit: its first request is answered with 503."""
+
+    def __init__(self, others: "set[_Refusing]") -> None:
+        self._others = others
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+        self._others.add(self)
+        self._timeout = asyncio.get_running_loop().call_later(_REFUSE_WITHIN, self.close)
+
+    def data_received(self, _: bytes) -> None:
+        if not self._transport.is_closing():
+            self._transport.write(_REFUSAL)
+            self._transport.close()
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self._timeout.cancel()
+        self._others.discard(self)
+
+    def close(self) -> None:
+        self._transport.close()
+
+
+def server_context(tls: Tls) -> ssl.SSLContext:
+    """The TLS settings of a listening socket.
+
+    Raises:
+        OSError: A file cannot be read.
+        ValueError: A file holds no certificate or key.
+    """
+    try:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=tls.client_ca)
+        context.load_cert_chain(tls.certificate, tls.key)
+    except ssl.SSLError as error:
+        raise ValueError(f"tls: {tls.certificate}, {tls.key} or client_ca is not a PEM file: {error}") from error
+    if tls.client_ca is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+def _encoding(request: web.Request) -> str:
+    encoding = request.headers.get("Content-Encoding", "").strip().lower()
+    return "" if encoding == "identity" else encoding
+
+
+async def _body(request: web.Request, limit: int) -> bytes:
+    """Reads a body of at most `limit` bytes, before and after decompression."""
+    encoding = _encoding(request)
+    if not encoding:
+        body = bytearray()
+        async for chunk in request.content.iter_any():
+            body += chunk
+            if len(body) > limit:
+                raise _too_large(limit)
+        return bytes(body)
+    body, bits = bytearray(), _WINDOW_BITS[encoding]
+    inflate, read = zlib.decompressobj(bits), 0
+    try:
+        async for chunk in request.content.iter_any():
+            if encoding == "deflate" and not read and chunk and chunk[0] & 0x0F != 8:
+                inflate = zlib.decompressobj(-zlib.MAX_WBITS)  # Some clients send deflate without zlib's header.
+            read += len(chunk)
+            while chunk:
+                body += inflate.decompress(chunk, limit + 1 - len(body))
+                if len(body) > limit or read > limit:
+                    raise _too_large(limit)
+                chunk = inflate.unconsumed_tail
+                if inflate.eof:
+                    # A gzip file may have several members.
+                    chunk = inflate.unused_data
+                    if chunk:
+                        inflate = zlib.decompressobj(bits)
+    except zlib.error as error:
+        raise HttpError(400, f"the body is not {encoding}: {error}") from error
+    if not inflate.eof:
+        raise HttpError(400, f"the body is cut off: its {encoding} data has no end")
+    return bytes(body)
+
+
+def _too_large(limit: int) -> HttpError:
+    return HttpError(413, f"the body has more than max_message_size = {limit} bytes")
+
+
+def _failure(request: web.Request, error: Exception, error_reply: ErrorReply) -> HttpReply:
+    """The answer of an error."""
+    headers: dict[str, str] = {}
+    if isinstance(error, HttpError):
+        status, message, headers = error.status, str(error), error.headers
+    elif isinstance(error, mmapqueue.Full):
+        status, message = 429, f"the queue is full: {error}"
+        # Whole seconds, at least one.
+        headers = {"Retry-After": str(max(1, round(getattr(error, "retry_after", 1.0))))}
+    elif isinstance(error, mmapqueue.TooLarge):
+        status, message = 413, str(error)
+    elif isinstance(error, Malformed):
+        status, message = 400, str(error)
+    elif isinstance(error, mmapqueue.MmapQueueError):
+        status, message, headers = 503, str(error), {"Retry-After": "1"}
+    else:
+        _LOG.error("%s failed", request.path, exc_info=error)
+        status, message = 500, f"{type(error).__name__}: {error}"
+    reply = error_reply(status, message, request.headers.get("Content-Type", "").partition(";")[0].strip().lower())
+    return HttpReply(status, reply.body, reply.content_type, {**reply.headers, **headers})
+
+
+def _response(reply: HttpReply) -> web.Response:
+    response = web.Response(status=reply.status, reason=HTTPStatus(reply.status).phrase, headers=reply.headers)
+    if reply.body or reply.status not in (204, 304):
+        response.headers["Content-Type"] = reply.content_type
+        response.body = reply.body
+    return response

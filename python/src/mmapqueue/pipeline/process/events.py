@@ -1,0 +1,174 @@
+"""Events of a queue as rows of Spark: the envelope, and the log records, spans and data points in it.
+
+    from mmapqueue.pipeline import events, explode
+
+    rows = explode(events(spark, "/data/logs"), rows="logs").where("error IS NULL AND severity_number >= 17")
+
+Decoding runs in Spark's JVM, in generated code. Nothing here needs a JVM in this process, so all of it works over Spark
+Connect, too.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import mmapqueue
+from mmapqueue._hints import DataFrame, SparkSession
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+Rows: TypeAlias = Literal["logs", "spans", "points"]
+"""What a payload is made of: log records, spans, data points of metrics."""
+
+Fields: TypeAlias = Literal["json", "variant"]
+"""Type of the column `fields`: JSON text, or VARIANT (Spark 4)."""
+
+_CATALOG = "mmapqueue_events"
+_CATALOG_CLASS = "org.mmapqueue.spark.events.EventFunctions"
+_ROWS = ("logs", "spans", "points")
+#: Columns of an event that each of its rows keeps, where its own have other names.
+_KEPT = ("type", "remote", "meta", "id", "source", "partition", "offset", "pushed", "content_type")
+
+
+def events(
+    spark: SparkSession,
+    path: str | os.PathLike[str],
+    *,
+    consumer: str | None = None,
+    fields: Fields = "json",
+    **source: Any,
+) -> DataFrame:
+    """The events of a queue, and those that are pushed later, as a streaming DataFrame.
+
+    A record that cannot be decoded is a row, too: `error` says why, `data` is the record, and all other columns of the
+    event are null. `where("error IS NULL")` leaves these out.
+
+    Args:
+        spark: A session, classic or Connect.
+        path: The queue's directory, as Spark's driver and executors see it.
+        consumer: The consumer's name; by default one that is made of the checkpoint's location.
+        fields: Type of the column `fields`.
+        **source: Other arguments of `mmapqueue.read_stream`.
+
+    Returns:
+        Columns: time timestamp, name string, type string, remote boolean, meta map<string,string>, content_type string,
+        data binary, fields string, id string, source string, partition int, offset bigint, pushed timestamp, error
+        string. What an event does not have is null; `meta` is empty then.
+
+    Raises:
+        JarNotFound: Spark does not have the jar. Over Connect Spark's own error says so, later.
+        ValueError: `fields` is "variant", and Spark is older than 4.
+
+    Example:
+        >>> query = events(spark, "/data/logs").where("type = 'Logging'").writeStream.format("console").start()
+    """
+    return decode(mmapqueue.read_stream(spark, path, consumer=consumer, **source), fields=fields)
+
+
+def events_batch(
+    spark: SparkSession, path: str | os.PathLike[str], *, fields: Fields = "json", **source: Any
+) -> DataFrame:
+    """The events of a queue, as they are when the job begins. Moves no consumer.
+
+    Args:
+        spark: A session, classic or Connect.
+        path: The queue's directory, as Spark's driver and executors see it.
+        fields: Type of the column `fields`.
+        **source: Other arguments of `mmapqueue.read`.
+
+    Returns:
+        The columns of `events`.
+
+    Raises:
+        JarNotFound: Spark does not have the jar. Over Connect Spark's own error says so, later.
+        ValueError: `fields` is "variant", and Spark is older than 4.
+    """
+    return decode(mmapqueue.read(spark, path, **source), fields=fields)
+
+
+def decode(records: DataFrame, *, fields: Fields = "json") -> DataFrame:
+    """Records as events: the columns of `events`.
+
+    Args:
+        records: Rows of `mmapqueue.read` or `mmapqueue.read_stream`, or others with columns value, partition, offset
+            and timestamp.
+        fields: Type of the column `fields`.
+
+    Raises:
+        ValueError: `fields` is "variant", and Spark is older than 4.
+    """
+    from pyspark.sql import functions as sql
+
+    structured = _fields(records, fields)
+    rows = records.select(
+        sql.inline(_call(records, "event_rows", sql.col("value"))),
+        "partition",
+        "offset",
+        sql.col("timestamp").alias("pushed"),
+    )
+    return rows.select(
+        *("time", "name", "type", "remote", "meta", "content_type", "data", structured, "id", "source"),
+        *("partition", "offset", "pushed", "error"),
+    )
+
+
+def explode(events: DataFrame, rows: Rows) -> DataFrame:
+    """Makes one row of each log record, span or data point.
+
+    The payload is decoded as its content type says: OTLP (protobuf or JSON) and SkyWalking; for logs also lines of
+    text, NDJSON, JSON, CloudEvents and syslog. All have the same columns. A payload that cannot be decoded, or that has
+    no such rows, is one row with `error`, in which `data` is the payload. An event with an error keeps it.
+
+    Args:
+        events: Rows with the columns of `events`.
+        rows: "logs", "spans" or "points".
+
+    Returns:
+        The row's own columns (docs/PIPELINE.md lists them), then those of its event: event_time, event_name, type,
+        remote, meta, id, source, partition, offset, pushed, content_type, index (the row's number in the event), data
+        (null without an error), error.
+
+    Raises:
+        ValueError: `rows` is none of the three.
+
+    Example:
+        >>> explode(events(spark, "/data/traces"), rows="spans").groupBy("service").count()
+    """
+    from pyspark.sql import functions as sql
+
+    if rows not in _ROWS:
+        raise ValueError(f"rows = {rows!r}; allowed: {', '.join(_ROWS)}")
+    # 0 stands for no time: a primitive argument that is null would make the whole array null.
+    time = sql.coalesce(sql.col("time"), sql.col("pushed"), sql.timestamp_seconds(sql.lit(0)))
+    made = events.select(
+        sql.inline(_call(events, rows, sql.col("content_type"), sql.col("data"), time, sql.col("error"))),
+        sql.col("time").alias("event_time"),
+        sql.col("name").alias("event_name"),
+        *_KEPT,
+        "data",
+    )
+    own = [name for name in made.columns[: -len(_KEPT) - 3] if name not in ("index", "error")]
+    data = sql.when(sql.col("error").isNotNull(), sql.col("data")).alias("data")
+    return made.select(*own, "event_time", "event_name", *_KEPT, "index", data, "error")
+
+
+def _call(frame: DataFrame, function: str, *arguments: Column) -> Column:
+    from pyspark.sql import functions as sql
+
+    frame.sparkSession.conf.set(f"spark.sql.catalog.{_CATALOG}", _CATALOG_CLASS)
+    return sql.call_function(f"{_CATALOG}.{function}", *arguments)
+
+
+def _fields(frame: DataFrame, fields: Fields) -> Column:
+    from pyspark.sql import functions as sql
+
+    if fields == "json":
+        return sql.col("fields")
+    if fields != "variant":
+        raise ValueError(f"fields = {fields!r}; allowed: json, variant")
+    version = frame.sparkSession.version
+    if int(version.split(".")[0]) < 4:
+        raise ValueError(f"fields = 'variant' needs Spark 4, this is {version}; allowed: json")
+    return sql.try_parse_json(sql.col("fields")).alias("fields")
