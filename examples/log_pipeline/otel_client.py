@@ -37,14 +37,20 @@ TEXT = "order %09d was accepted by the warehouse and will be packed today"
 
 
 class Pace:
-    """Numbers of records and how many of them were accepted."""
+    """How many records were emitted and accepted, and when the next ones are due."""
 
-    def __init__(self, most: int, rate: float) -> None:
+    def __init__(self, most: int, rate: float, first: int) -> None:
         self.emitted = 0
         self.accepted = 0
+        self._first = first
         self._most = most
         self._rate = rate
         self._started = time.monotonic()
+
+    def next(self) -> int:
+        """The number of the next record, which counts as emitted."""
+        self.emitted += 1
+        return self._first + self.emitted - 1
 
     def done(self) -> bool:
         """Whether all records were emitted; never when there is no limit."""
@@ -104,7 +110,8 @@ def run(options: argparse.Namespace, stopped: threading.Event) -> None:
     """Logs and traces until all is emitted, or until it is stopped; then waits for the last answers."""
     journal = Journal(options.journal)
     resource = Resource.create({"service.name": options.service})
-    logs, spans = Pace(options.logs, options.log_rate), Pace(options.spans, options.span_rate)
+    logs = Pace(options.logs, options.log_rate, options.first)
+    spans = Pace(options.spans, options.span_rate, options.first)
     batching = {"schedule_delay_millis": 200, "max_queue_size": 4 * MOST_WAITING}
     connection = {"endpoint": options.endpoint, "insecure": True, "timeout": TIMEOUT}
 
@@ -123,20 +130,19 @@ def run(options: argparse.Namespace, stopped: threading.Event) -> None:
     while not stopped.is_set() and not (logs.done() and spans.done()):
         busy = False
         for _ in itertools.takewhile(lambda _: logs.ready(), range(1000)):
+            number = logs.next()
             logger.emit(
                 LogRecord(
                     timestamp=time.time_ns(),
                     severity_number=SeverityNumber.INFO,
                     severity_text="INFO",
-                    body=TEXT % logs.emitted,
-                    attributes={"number": logs.emitted},
+                    body=TEXT % number,
+                    attributes={"number": number},
                 )
             )
-            logs.emitted += 1
             busy = True
         for _ in itertools.takewhile(lambda _: spans.ready(), range(100)):
-            tracer.start_span("accept order", attributes={"number": spans.emitted}).end()
-            spans.emitted += 1
+            tracer.start_span("accept order", attributes={"number": spans.next()}).end()
             busy = True
         if not busy:
             time.sleep(0.005)
@@ -157,6 +163,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--spans", type=int, default=0, help="spans to emit; 0: until SIGTERM")
     parser.add_argument("--log-rate", type=float, default=0.0, help="logs a second, at most; 0: as many as it can")
     parser.add_argument("--span-rate", type=float, default=0.0, help="spans a second, at most; 0: as many as it can")
+    parser.add_argument("--first", type=int, default=0, help="number of the first log and of the first span (0)")
     parser.add_argument("--batch", type=int, default=1000, help="logs a request, at most (1000)")
     options = parser.parse_args(arguments)
     stopped = threading.Event()
