@@ -5,8 +5,8 @@
 
 Log files, a file that grows by a million lines and is rotated, an OpenTelemetry client and a SkyWalking agent feed
 `mmapqueue gather`; `mmapqueue process` writes Parquet and a second queue. Gather is killed with SIGKILL while clients
-wait for answers, process in the middle of a micro-batch. In the end report.py compares both outputs with what went in. The
-exit status is 0 only if they are exact.
+wait for answers, process in the middle of a micro-batch. In the end report.py compares both outputs with what went in.
+The exit status is 0 only if they are exact.
 """
 
 from __future__ import annotations
@@ -268,7 +268,7 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--lines", type=int, default=1_000_000, help="lines of the file that grows (1000000)")
     parser.add_argument("--records", type=int, default=100_000, help="logs of the OpenTelemetry client (100000)")
     parser.add_argument("--seconds", type=float, default=20, help="how long the inputs take to come (20)")
-    parser.add_argument("--timeout", type=float, default=180, help="give up when nothing moves for so long (180 s)")
+    parser.add_argument("--timeout", type=float, default=300, help="give up when nothing moves for so long (300 s)")
     return parser.parse_args(arguments)
 
 
@@ -282,7 +282,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         console.print(f"[yellow]left out, too large for a demo: {path}; name it with LOGS to take it[/]")
     console.print(
         f"[bold]{len(files)} log files of this machine[/], a log that grows by {options.lines:,} lines and is rotated, "
-        f"OpenTelemetry and SkyWalking clients → gather → queue → Spark → Parquet and a second queue"
+        f"OpenTelemetry and SkyWalking clients → gather → queue → Spark → Parquet and a second queue",
+        soft_wrap=True,
     )
     try:
         with View(console, options.lines) as view:

@@ -20,8 +20,8 @@ from journal import Follower
 
 #: Seconds over which a rate is taken.
 RATE_OVER = 3.0
-#: Seconds between two lines where the output is no terminal.
-PLAIN_EVERY = 5.0
+#: Seconds between two lines where the output is no terminal; longer while nothing changes.
+PLAIN_EVERY, QUIET_EVERY = 4.0, 20.0
 
 
 @dataclass(frozen=True)
@@ -127,6 +127,7 @@ class View:
         self._since = time.monotonic()
         self._started = time.monotonic()
         self._plain_at = 0.0
+        self._plain_state: object = None
         self._live = Live(console=console, refresh_per_second=8, transient=True) if console.is_terminal else None
 
     def __enter__(self) -> View:
@@ -145,7 +146,7 @@ class View:
 
     def note(self, text: str, style: str = "bold") -> None:
         """Says something once."""
-        self._console.print(f"[dim]{time.monotonic() - self._started:6.1f} s[/]  [{style}]{text}[/]")
+        self._console.print(f"[dim]{time.monotonic() - self._started:6.1f} s[/]  [{style}]{text}[/]", soft_wrap=True)
 
     def show(self, sample: Sample) -> None:
         """Shows a sample."""
@@ -155,12 +156,17 @@ class View:
         if self._live:
             waited = time.monotonic() - self._since
             self._live.update(Group(self._table(sample), Spinner("dots", f"{self._doing} ({waited:.0f} s)")))
-        elif time.monotonic() >= self._plain_at:
-            self._plain_at = time.monotonic() + PLAIN_EVERY
-            senders = ", ".join(
-                f"{name} {self._rate_sent(name):,.0f}/s lag {sample.lag(name):,}" for name in sample.sent
-            )
-            self._console.print(f"          in {self._rate('stored'):,.0f}/s, {sample.stored:,} records; {senders}")
+        else:
+            self._show_plain(sample)
+
+    def _show_plain(self, sample: Sample) -> None:
+        now, state = time.monotonic(), (sample.stored, *sample.sent.values())
+        if now < self._plain_at or (state == self._plain_state and now < self._plain_at + QUIET_EVERY):
+            return
+        self._plain_at, self._plain_state = now + PLAIN_EVERY, state
+        senders = ", ".join(f"{name} {self._rate_sent(name):,.0f}/s lag {sample.lag(name):,}" for name in sample.sent)
+        text = f"in {self._rate('stored'):,.0f}/s, {sample.stored:,} records; {senders}"
+        self._console.print(f"[dim]{now - self._started:6.1f} s[/]  {text}", soft_wrap=True, highlight=False)
 
     def _rate(self, field: str) -> float:
         first, last = self._recent[0], self._recent[-1]

@@ -26,13 +26,14 @@ import mmapqueue
 EXAMPLE = Path(__file__).parents[2] / "examples" / "log_pipeline"
 sys.path[:0] = [str(EXAMPLE), str(Path(__file__).parent)]
 
-import journal
-from compare import check_records
-from demo import free_ports
-from kill_peers import Recorder, SyslogClient, numbers
-from outputs import rows_of_parquet
-from services import Service
-from view import committed
+from kill_peers import Recorder, SyslogClient, numbers  # noqa: E402
+
+import journal  # noqa: E402
+from compare import check_records  # noqa: E402
+from demo import free_ports  # noqa: E402
+from outputs import rows_of_parquet  # noqa: E402
+from services import Service  # noqa: E402
+from view import committed  # noqa: E402
 
 #: For a process to start or end, and for the last rows to be written.
 SECONDS = 300.0
