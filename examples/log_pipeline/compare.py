@@ -180,7 +180,8 @@ class Outcome:
     @property
     def exact(self) -> bool:
         """Whether everything that was accepted came out, and nothing else."""
-        return not self.unknown and all(each.exact for each in [*self.lines, *self.records])
+        lines = all(each.exact for each in self.lines)
+        return not self.unknown and lines and all(each.exact for each in self.records)
 
     @property
     def events(self) -> int:
@@ -213,7 +214,8 @@ def compare(
             lines.add(row)
         else:
             kind, numbers = numbers_of(row)
-            found[kind].update(numbers)
+            if numbers:
+                found[kind].update(numbers)
     requests: dict[str, list[Request]] = defaultdict(list)
     for journal in journals:
         for request in journal:

@@ -28,7 +28,7 @@ from rich.console import Console
 import inputs
 import report
 import services
-from compare import count_lines
+from compare import File, count_lines
 from view import View, Watch, unfinished
 
 _HERE = Path(__file__).parent
@@ -97,13 +97,17 @@ class Run:
 
     def kill_process(self) -> None:
         """Kills Spark in the middle of a micro-batch, the second one or a later one."""
-        checkpoint = self.out / "checkpoints" / SENDERS[0]
-        self.until(lambda: self.sample.sent[SENDERS[0]] > 0, "Spark is starting; the queue takes what comes")
+        checkpoints = [self.out / "checkpoints" / name for name in SENDERS]
+
+        def open_rows() -> int:
+            return max(unfinished(checkpoint) for checkpoint in checkpoints)
+
+        self.until(lambda: any(self.sample.sent.values()), "Spark is starting; the queue takes what comes")
         self._view.note("Spark has committed its first micro-batch")
-        self.until(lambda: unfinished(checkpoint) > 0, "waiting for a micro-batch that is not finished")
+        self.until(lambda: open_rows() > 0, "waiting for a micro-batch that is not finished")
         self.process.kill()
         self.mark("process killed")
-        self._view.note(f"process killed in a micro-batch of {unfinished(checkpoint):,} records", "red")
+        self._view.note(f"process killed in a micro-batch of {open_rows():,} records", "red")
         self.log.hold = self._options.lines
         self._pause()
         before = dict(self.sample.sent)
@@ -233,7 +237,7 @@ def glob_of(path: Path) -> str:
     return "".join(f"[{each}]" if each in "*?[" else each for each in str(path))
 
 
-def file_lines(file: inputs.File) -> int:
+def file_lines(file: File) -> int:
     """Lines of a file that was measured."""
     with file.path.open("rb") as opened:
         return count_lines(opened.read(file.size))

@@ -36,6 +36,10 @@ class Journal:
         with self._lock:
             self._write(what="failed", request=request)
 
+    def close(self) -> None:
+        """Closes the file."""
+        self._file.close()
+
     def _write(self, **entry: object) -> None:
         self._file.write(json.dumps({"time": time.time(), **entry}) + "\n")
 

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from opentelemetry._logs import LogRecord, SeverityNumber
 from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter
@@ -112,8 +113,8 @@ def run(options: argparse.Namespace, stopped: threading.Event) -> None:
     resource = Resource.create({"service.name": options.service})
     logs = Pace(options.logs, options.log_rate, options.first)
     spans = Pace(options.spans, options.span_rate, options.first)
-    batching = {"schedule_delay_millis": 200, "max_queue_size": 4 * MOST_WAITING}
-    connection = {"endpoint": options.endpoint, "insecure": True, "timeout": TIMEOUT}
+    batching: dict[str, Any] = {"schedule_delay_millis": 200, "max_queue_size": 4 * MOST_WAITING}
+    connection: dict[str, Any] = {"endpoint": options.endpoint, "insecure": True, "timeout": TIMEOUT}
 
     log_provider = LoggerProvider(resource=resource, shutdown_on_exit=False)
     log_exporter = NotedLogs(OTLPLogExporter(**connection), journal, logs)
@@ -152,6 +153,7 @@ def run(options: argparse.Namespace, stopped: threading.Event) -> None:
         time.sleep(0.02)
     log_provider.shutdown()
     tracer_provider.shutdown()
+    journal.close()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
