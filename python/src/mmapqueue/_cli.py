@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from mmapqueue import _jars, _tools
 from mmapqueue._bar import Bar
 from mmapqueue._errors import MmapQueueError
+from mmapqueue._pipeline_commands import add_commands
 from mmapqueue._version import __version__
 
 WHOLE = 0
@@ -48,6 +49,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--reset-clock", action="store_true", help="set timestamps that are ahead of this machine's clock to now"
     )
     repair.set_defaults(run=_repair)
+    add_commands(commands)
     options = parser.parse_args(arguments)
     try:
         status: int = options.run(options)

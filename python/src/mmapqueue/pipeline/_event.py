@@ -69,7 +69,8 @@ def encode(
     )
     if fields is not None:
         header.fields.update(dict(fields))
-    parts = [header.SerializeToString()]
+    # Equal arguments give equal bytes in every process, map entries included: sinks compare what is written again.
+    parts = [header.SerializeToString(deterministic=True)]
     if segment is not None:
         parts += _field(_SEGMENT, segment)
     if logs is not None:

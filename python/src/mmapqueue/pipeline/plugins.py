@@ -23,14 +23,15 @@ from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Protocol, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql.streaming.readwriter import DataStreamWriter
 
     from mmapqueue.pipeline.gather.grpc_server import GrpcServer
     from mmapqueue.pipeline.gather.http_server import HttpServer
@@ -132,10 +133,12 @@ class Host(Protocol):
         pipe: Name of its pipe.
         inbox: Where its events go.
         log: Logger of this pipe.
+        shared: Whether other processes of the pipeline listen on the same ports (SO_REUSEPORT).
     """
 
     pipe: str
     log: logging.Logger
+    shared: bool
 
     @property
     def inbox(self) -> Inbox:
@@ -184,29 +187,58 @@ class Filter(Plugin):
         """The filtered rows. Deterministic: a batch that is repeated must give the same rows."""
 
 
+class Stopping(Exception):
+    """A query is to stop, and its micro-batch is left to be repeated."""
+
+
 class SenderContext(Protocol):
-    """What a sender is started with.
+    """What a sender is started with."""
 
-    Attributes:
-        spark: The session.
-        pipe: Name of its pipe.
-        queue_id: Identity of the pipe's queue, for idempotency keys.
-        checkpoint: Directory of the query's checkpoint.
-        dead_letter: Directory of the pipe's dead-letter queue, None when it has none.
-    """
+    @property
+    def spark(self) -> SparkSession:
+        """The session."""
 
-    spark: SparkSession
-    pipe: str
-    queue_id: str
-    checkpoint: Path
-    dead_letter: Path | None
+    @property
+    def pipe(self) -> str:
+        """Name of its pipe."""
+
+    @property
+    def query(self) -> str:
+        """Name of its query, `<pipe>.<sender>`."""
+
+    @property
+    def queue_id(self) -> str:
+        """Identity of the pipe's queue; of several partitions, of the first one."""
+
+    @property
+    def checkpoint(self) -> Path:
+        """Directory of the query's checkpoint."""
+
+    @property
+    def dead_letter(self) -> Path | None:
+        """Directory of the pipe's dead-letter queue, None when it has none."""
+
+    def writer(self, rows: DataFrame) -> DataStreamWriter:
+        """A writer with the query's name, checkpoint and trigger. The sender adds the sink and starts it."""
+
+    def queue_ids(self) -> Mapping[int, str]:
+        """Identity of each partition of the pipe's queue, as they are now: for idempotency keys."""
+
+    def write_dead_letters(self, events: DataFrame) -> None:
+        """Pushes serialized events, a column `value`, to the dead-letter queue: all of them, or none. At least once."""
+
+    def sleep(self, seconds: float) -> None:
+        """Waits inside a `foreachBatch` function. Raises `Stopping` as soon as the query is to stop."""
+
+    def count(self, status: str, records: int) -> None:
+        """Counts rows that were sent: success, dead_letter, dropped or rejected."""
 
 
 class Batch(Options):
     """Limits of a sender's micro-batches.
 
     Attributes:
-        interval: Time between two micro-batches (Satellite's flush_time).
+        interval: Time from the begin of a micro-batch to that of the next (Satellite's flush_time).
         max_records: Records of the queue in one, at most (Satellite's max_buffer_size).
         max_bytes: Bytes of the queue in one, at most. Needs Spark 4.
         min_records: Wait for so many (Satellite's min_flush_events) …
@@ -219,22 +251,39 @@ class Batch(Options):
     min_records: Annotated[int, Field(ge=1)] = 1
     longest_wait: Duration = timedelta(minutes=1)
 
+    @model_validator(mode="after")
+    def _check(self) -> Batch:
+        if self.max_records is not None and self.min_records > self.max_records:
+            raise ValueError(f"min_records = {self.min_records} exceeds max_records = {self.max_records}")
+        if "longest_wait" in self.model_fields_set and self.min_records == 1:
+            raise ValueError("longest_wait has no effect without min_records of 2 or more")
+        return self
+
 
 class Sender(Plugin):
     """Writes a pipe's rows somewhere, as a streaming query of its own.
 
     Attributes:
         name: Its name: that of its query, its consumer and its checkpoint. Unique in its pipe.
+        where: SQL condition on the filtered rows; it gets those that meet it. All, when None.
         batch: How much a micro-batch holds, and how often there is one.
     """
 
     group = "mmapqueue.senders"
     name: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
+    where: str | None = None
     batch: Batch = Batch()
+
+    def check(self, events: DataFrame, context: SenderContext) -> None:
+        """Raises when `start` could not work. Called for all senders before the first one is started.
+
+        Raises:
+            mmapqueue.ConfigError: An option does not fit the rows or the pipe.
+        """
 
     @abstractmethod
     def start(self, events: DataFrame, context: SenderContext) -> StreamingQuery:
-        """Starts the query."""
+        """Starts the query: `context.writer(events).format(…).start()`. Called again when the query has failed."""
 
 
 _P = TypeVar("_P", bound=Plugin)

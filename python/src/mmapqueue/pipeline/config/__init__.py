@@ -1,22 +1,27 @@
 """Configuration: models, and loading of files."""
 
+from mmapqueue.pipeline.config._load import Loaded, load, load_all
 from mmapqueue.pipeline.config._model import (
+    DEAD_LETTER,
     Address,
-    DeadLetter,
     Gather,
     Pipe,
     Pipeline,
-    QueueSettings,
     Server,
     SparkSettings,
     Telemetry,
     Tls,
 )
+from mmapqueue.pipeline.config._problems import ConfigFileError
+from mmapqueue.pipeline.config._queue import DeadLetter, QueueSettings
 
 __all__ = [
+    "DEAD_LETTER",
     "Address",
+    "ConfigFileError",
     "DeadLetter",
     "Gather",
+    "Loaded",
     "Pipe",
     "Pipeline",
     "QueueSettings",
@@ -24,4 +29,6 @@ __all__ = [
     "SparkSettings",
     "Telemetry",
     "Tls",
+    "load",
+    "load_all",
 ]

@@ -1,6 +1,6 @@
 """The configuration of a pipeline.
 
-Plugin lists hold any plugin here; `_load` narrows them to the types that a file names, so that only these are imported.
+Plugin lists hold any plugin here; `_load` makes those of the types that a file names, so that only these are imported.
 """
 
 from __future__ import annotations
@@ -10,24 +10,49 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
+from mmapqueue.pipeline.config._queue import DeadLetter, QueueSettings
+from mmapqueue.pipeline.config._refused import Refused
 from mmapqueue.pipeline.plugins import Duration, Fetcher, Filter, Options, Receiver, Sender, Size
+
+#: Name of the query, consumer and checkpoint that write a pipe's undecodable records to its dead-letter queue.
+DEAD_LETTER = "dead_letter"
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}$")]
 
 
-def _address(value: str) -> str:
+#: Bytes of an event around what a client has sent: its meta, its source.
+ENVELOPE = 64 << 10
+
+
+_ADDRESS = "an address is HOST:PORT with a port of 0 to 65535, as 127.0.0.1:4317 or [::1]:4317; :4317 is all addresses"
+
+
+def _text(value: Any) -> Any:
+    # Properties of Spark are texts; YAML has numbers and booleans, too.
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else value
+
+
+def check_address(value: str) -> str:
+    """The value, when it is an address; raises ValueError otherwise."""
     host, colon, port = value.rpartition(":")
-    if not colon or not port.isdigit() or int(port) > 65_535:
-        raise ValueError("an address is HOST:PORT with a port of 0 to 65535, as 127.0.0.1:4317 or [::]:4317")
+    if not (colon and port.isascii() and port.isdigit() and int(port) <= 65_535):
+        raise ValueError(_ADDRESS)
     if host.startswith("["):
-        ipaddress.IPv6Address(host.strip("[]"))
+        try:
+            ipaddress.IPv6Address(host.strip("[]"))
+        except ValueError:
+            raise ValueError(_ADDRESS) from None
+    elif ":" in host:
+        raise ValueError(_ADDRESS)
     return value
 
 
 #: "HOST:PORT"; port 0 takes a free one.
-Address = Annotated[str, AfterValidator(_address)]
+Address = Annotated[str, AfterValidator(check_address)]
 
 
 class Tls(Options):
@@ -63,7 +88,7 @@ class Server(Options):
     max_connections: Annotated[int, Field(ge=1, le=1_000_000)] = 4000
     max_message_size: Annotated[Size, Field(le=128 << 20)] = 4 << 20
     tls: Tls | None = None
-    bearer_token: str | None = None
+    bearer_token: Annotated[str, Field(min_length=1)] | None = Field(default=None, repr=False)
 
 
 class Telemetry(Options):
@@ -99,37 +124,7 @@ class SparkSettings(Options):
 
     app_name: str | None = None
     master: str | None = None
-    conf: dict[str, str] = Field(default_factory=dict)
-
-
-class QueueSettings(Options, extra="allow"):
-    """The queue of a pipe. Other keys are those of `mmapqueue.Queue`.
-
-    Attributes:
-        dir: Its directory.
-        capacity: Bytes that it may hold.
-        segment_size: Bytes of each of its files.
-        max_event_size: Bytes of an event, at most.
-    """
-
-    dir: Path
-    capacity: Size = 1 << 30
-    segment_size: Size = 16 << 20
-    max_event_size: Size = 5 << 20
-
-    def keys(self) -> dict[str, Any]:
-        """What `mmapqueue.Queue` is opened with, apart from its directory."""
-        return {key: value for key, value in self if key != "dir"}
-
-
-class DeadLetter(Options, extra="allow"):
-    """The queue of records that could not be decoded or sent. Other keys are those of `mmapqueue.Queue`.
-
-    Attributes:
-        dir: Its directory.
-    """
-
-    dir: Path
+    conf: dict[str, Annotated[str, BeforeValidator(_text)]] = Field(default_factory=dict, repr=False)
 
 
 class Pipe(Options):
@@ -166,9 +161,25 @@ class Pipe(Options):
 
     @model_validator(mode="after")
     def _check(self) -> Pipe:
-        _check_unique("sender", [each.name for each in self.senders])
+        _check_unique("sender", [each.name for each in self.senders], "senders", "name")
+        for index, sender in enumerate(self.senders):
+            retry = getattr(sender, "retry", None)
+            if getattr(retry, "then", None) == "dead_letter" and self.dead_letter is None:
+                raise Refused("needs `dead_letter: {dir: …}` of the pipe", "senders", index, "retry", "then")
+            if sender.name == DEAD_LETTER and self.dead_letter is not None:
+                raise Refused(
+                    f"{sender.name!r} is refused; allowed: another name, as the query of dead letters has this one",
+                    *("senders", index, "name"),
+                )
         if not (self.receivers or self.fetchers or self.senders):
-            raise ValueError("a pipe needs a receiver, a fetcher or a sender")
+            raise Refused("a pipe needs a receiver, a fetcher or a sender")
+        needed = self.queue.max_event_size + ENVELOPE
+        given = self.dead_letter.max_event_size if self.dead_letter is not None else None
+        if given is not None and given < needed:
+            raise Refused(
+                f"{given} is refused; allowed: at least {needed}, which is queue.max_event_size and {ENVELOPE} more",
+                *("dead_letter", "max_event_size"),
+            )
         return self
 
 
@@ -193,22 +204,68 @@ class Pipeline(Options):
 
     @model_validator(mode="after")
     def _check(self) -> Pipeline:
-        _check_unique("server", [each.name for each in self.servers])
-        _check_unique("pipe", [each.name for each in self.pipes])
-        _check_unique("queue", [str(each.queue.dir.absolute()) for each in self.pipes])
-        protocols = {each.name: each.type for each in self.servers}
-        for pipe in self.pipes:
-            for receiver in pipe.receivers:
-                server = getattr(receiver, "server", None)
-                if server is not None and server not in protocols:
-                    known = ", ".join(protocols) or "none"
-                    raise ValueError(
-                        f"pipe {pipe.name}: receiver {receiver.type}: there is no server {server!r}; servers: {known}"
-                    )
+        _check_unique("server", [each.name for each in self.servers], "servers", "name")
+        _check_unique("pipe", [each.name for each in self.pipes], "pipes", "name")
+        self._check_servers()
+        self.check_directories()
         return self
 
+    def _check_servers(self) -> None:
+        servers = {each.name: each for each in self.servers}
+        _check_unique(
+            "listening address",
+            [each.listen if not each.listen.endswith(":0") else each.name for each in self.servers],
+            *("servers", "listen"),
+        )
+        for number, pipe in enumerate(self.pipes):
+            for index, receiver in enumerate(pipe.receivers):
+                name = getattr(receiver, "server", None)
+                if name is None:
+                    continue
+                if name not in servers:
+                    known = ", ".join(servers) or "none"
+                    raise Refused(
+                        f"there is no server {name!r}; servers: {known}",
+                        *("pipes", number, "receivers", index, "server"),
+                    )
+                needed = servers[name].max_message_size + ENVELOPE
+                if pipe.queue.max_event_size < needed:
+                    raise Refused(
+                        f"{pipe.queue.max_event_size} is refused; allowed: at least {needed}, which is "
+                        f"max_message_size of the server {name!r} and {ENVELOPE} more",
+                        *("pipes", number, "queue", "max_event_size"),
+                    )
 
-def _check_unique(what: str, names: list[str]) -> None:
-    twice = sorted({each for each in names if names.count(each) > 1})
-    if twice:
-        raise ValueError(f"{what} {twice[0]!r} is defined twice")
+    def check_directories(self) -> None:
+        """Raises an error when two queues or checkpoints would share a directory, or one would lie in another queue."""
+        queues: dict[Path, str] = {}
+        checkpoints: dict[Path, str] = {}
+        for number, pipe in enumerate(self.pipes):
+            places: list[tuple[Path, tuple[str | int, ...]]] = [(pipe.queue.dir, ("queue", "dir"))]
+            if pipe.dead_letter is not None:
+                places.append((pipe.dead_letter.dir, ("dead_letter", "dir")))
+            for place, at in places:
+                path = place.absolute()
+                for other, owner in queues.items():
+                    if path == other or path in other.parents or other in path.parents:
+                        raise Refused(
+                            f"{str(place)!r} is refused; allowed: a directory that neither is, nor holds, nor lies in "
+                            f"{str(other)!r} of {owner}",
+                            *("pipes", number, *at),
+                        )
+                queues[path] = f"pipe {pipe.name}"
+            for index, sender in enumerate(pipe.senders):
+                path = pipe.checkpoint(sender.name).absolute()
+                if path in checkpoints:
+                    raise Refused(
+                        f"the checkpoint {str(path)!r} is that of {checkpoints[path]}, too; give one of the pipes "
+                        "other `checkpoints`",
+                        *("pipes", number, "senders", index),
+                    )
+                checkpoints[path] = f"pipe {pipe.name}"
+
+
+def _check_unique(what: str, names: list[str], *at: str) -> None:
+    for index, name in enumerate(names):
+        if name in names[:index]:
+            raise Refused(f"{what} {name!r} is defined twice", at[0], index, *at[1:])

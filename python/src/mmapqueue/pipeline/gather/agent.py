@@ -32,12 +32,14 @@ class PipeHost:
         queue: Its queue.
         inbox: The way into it.
         log: Its logger.
+        shared: Whether other processes of the pipeline listen on the same ports.
     """
 
     pipe: str
     queue: mmapqueue.Queue
     inbox: QueueInbox
     log: logging.Logger
+    shared: bool
     _servers: "dict[str, GrpcServer | HttpServer]"
 
     def protocol(self, server: str) -> Literal["grpc", "http"]:
@@ -96,7 +98,7 @@ class Agent:
 
     async def _open(self) -> None:
         for server in self._pipeline.servers:
-            self.servers[server.name] = _server(server, shared=self._pipeline.gather.processes > 1)
+            self.servers[server.name] = server_of(server, shared=self._pipeline.gather.processes > 1)
         gathering = [pipe for pipe in self._pipeline.pipes if pipe.receivers or pipe.fetchers]
         for pipe in gathering:
             await self._open_pipe(pipe)
@@ -124,7 +126,8 @@ class Agent:
         inbox = QueueInbox(queue, on_full=pipe.on_full, synced=pipe.ack == "synced", count=count)
         self._stack.push_async_callback(inbox.close)
         log = _LOG.getChild(pipe.name)
-        self.pipes[pipe.name] = PipeHost(pipe.name, queue, inbox, log, self.servers)
+        shared = self._pipeline.gather.processes > 1
+        self.pipes[pipe.name] = PipeHost(pipe.name, queue, inbox, log, shared, self.servers)
 
 
 def partition_directory(directory: Path, partition: int, partitions: int) -> Path:
@@ -132,7 +135,8 @@ def partition_directory(directory: Path, partition: int, partitions: int) -> Pat
     return directory if partitions == 1 else directory / f"p={partition}"
 
 
-def _server(settings: Server, *, shared: bool) -> Any:
+def server_of(settings: Server, *, shared: bool) -> Any:
+    """A server that is not started."""
     # Imported when needed: a pipeline with files alone starts without gRPC.
     if settings.type == "grpc":
         from mmapqueue.pipeline.gather.grpc_server import GrpcServer

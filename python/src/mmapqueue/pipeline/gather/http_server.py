@@ -4,23 +4,22 @@ import asyncio
 import hmac
 import logging
 import re
-import ssl
-import zlib
-from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable
 from http import HTTPStatus
 from typing import Any, Literal
 
 from aiohttp import web
 
 import mmapqueue
-from mmapqueue.pipeline.config import Server, Tls
-from mmapqueue.pipeline.gather.sockets import bind_address
+from mmapqueue.pipeline.config import Server
+from mmapqueue.pipeline.gather.http_body import WINDOW_BITS, encoding_of, read_body, too_large
+from mmapqueue.pipeline.gather.http_messages import HttpError, HttpReply, HttpRequest
+from mmapqueue.pipeline.gather.sockets import bind_address, peer_name, server_context
 from mmapqueue.pipeline.gather.wire import Malformed
 
+__all__ = ["HttpError", "HttpReply", "HttpRequest", "HttpServer", "text_error"]
+
 _LOG = logging.getLogger("mmapqueue.pipeline.http")
-#: Argument of zlib for each encoding of a body.
-_WINDOW_BITS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "deflate": zlib.MAX_WBITS}
 _PATH = re.compile(r"/[A-Za-z0-9_.~:@!$&'()*+,;=%/-]*")
 #: A connection without a request for so many seconds is closed.
 _KEEPALIVE = 75.0
@@ -30,64 +29,6 @@ _REFUSAL = (
     b"HTTP/1.1 503 Service Unavailable\r\nRetry-After: 1\r\nConnection: close\r\n"
     b"Content-Type: text/plain; charset=utf-8\r\nContent-Length: 21\r\n\r\ntoo many connections\n"
 )
-
-
-@dataclass(frozen=True)
-class HttpRequest:
-    """One request.
-
-    Attributes:
-        path: Its path, without query.
-        headers: Its headers; keys are compared without regard to case.
-        body: Its body, decompressed.
-        peer: Address of the client, as `192.0.2.1:50312` or `[2001:db8::1]:50312`.
-    """
-
-    path: str
-    headers: Mapping[str, str]
-    body: bytes
-    peer: str
-
-    @property
-    def content_type(self) -> str:
-        """The Content-Type, empty when there is none."""
-        return self.headers.get("Content-Type", "")
-
-    @property
-    def media_type(self) -> str:
-        """The Content-Type without parameters, in lower case."""
-        return self.content_type.partition(";")[0].strip().lower()
-
-
-@dataclass(frozen=True)
-class HttpReply:
-    """An answer.
-
-    Attributes:
-        status: Its status.
-        body: Its body.
-        content_type: Media type of the body.
-        headers: Further headers.
-    """
-
-    status: int = 200
-    body: bytes = b""
-    content_type: str = "text/plain; charset=utf-8"
-    headers: Mapping[str, str] = field(default_factory=dict)
-
-
-class HttpError(Exception):
-    """A request is answered with an error.
-
-    Attributes:
-        status: Status of the answer.
-        headers: Further headers of the answer.
-    """
-
-    def __init__(self, status: int, message: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(message)
-        self.status = status
-        self.headers = dict(headers or {})
 
 
 #: Takes a request and returns its answer.
@@ -185,23 +126,24 @@ class HttpServer:
         if self._expected is not None and not hmac.compare_digest(sent.encode(), self._expected):
             message = "the request needs the header Authorization: Bearer <token>"
             return HttpError(401, message, {"WWW-Authenticate": "Bearer"})
-        encoding = _encoding(request)
-        if encoding and encoding not in _WINDOW_BITS:
+        encoding = encoding_of(request)
+        if encoding and encoding not in WINDOW_BITS:
             return HttpError(
                 415, f"content encoding {encoding!r} is none of identity, gzip, deflate", {"Accept-Encoding": "gzip"}
             )
+        if request.content_length is None and "Transfer-Encoding" not in request.headers:
+            return HttpError(411, "the request needs the header Content-Length, or Transfer-Encoding: chunked")
         if (request.content_length or 0) > self._settings.max_message_size:
-            return _too_large(self._settings.max_message_size)
+            return too_large(self._settings.max_message_size)
         return None
 
     async def _take(self, request: web.Request, handler: Handler) -> HttpReply:
         refused = self._refused(request)
         if refused is not None:
             raise refused
-        body = await _body(request, self._settings.max_message_size)
-        host, port = (request.transport.get_extra_info("peername") if request.transport else None) or ("", 0)
-        peer = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        return await handler(HttpRequest(request.path, request.headers, body, peer))
+        body = await read_body(request, self._settings.max_message_size)
+        peer = request.transport.get_extra_info("peername") if request.transport else None
+        return await handler(HttpRequest(request.path, request.headers, body, peer_name(peer)))
 
     async def start(self) -> None:
         """Listens.
@@ -295,66 +237,6 @@ class _Refusing(asyncio.Protocol):
         self._transport.close()
 
 
-def server_context(tls: Tls) -> ssl.SSLContext:
-    """The TLS settings of a listening socket.
-
-    Raises:
-        OSError: A file cannot be read.
-        ValueError: A file holds no certificate or key.
-    """
-    try:
-        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=tls.client_ca)
-        context.load_cert_chain(tls.certificate, tls.key)
-    except ssl.SSLError as error:
-        raise ValueError(f"tls: {tls.certificate}, {tls.key} or client_ca is not a PEM file: {error}") from error
-    if tls.client_ca is not None:
-        context.verify_mode = ssl.CERT_REQUIRED
-    return context
-
-
-def _encoding(request: web.Request) -> str:
-    encoding = request.headers.get("Content-Encoding", "").strip().lower()
-    return "" if encoding == "identity" else encoding
-
-
-async def _body(request: web.Request, limit: int) -> bytes:
-    """Reads a body of at most `limit` bytes, before and after decompression."""
-    encoding = _encoding(request)
-    if not encoding:
-        body = bytearray()
-        async for chunk in request.content.iter_any():
-            body += chunk
-            if len(body) > limit:
-                raise _too_large(limit)
-        return bytes(body)
-    body, bits = bytearray(), _WINDOW_BITS[encoding]
-    inflate, read = zlib.decompressobj(bits), 0
-    try:
-        async for chunk in request.content.iter_any():
-            if encoding == "deflate" and not read and chunk and chunk[0] & 0x0F != 8:
-                inflate = zlib.decompressobj(-zlib.MAX_WBITS)  # Some clients send deflate without zlib's header.
-            read += len(chunk)
-            while chunk:
-                body += inflate.decompress(chunk, limit + 1 - len(body))
-                if len(body) > limit or read > limit:
-                    raise _too_large(limit)
-                chunk = inflate.unconsumed_tail
-                if inflate.eof:
-                    # A gzip file may have several members.
-                    chunk = inflate.unused_data
-                    if chunk:
-                        inflate = zlib.decompressobj(bits)
-    except zlib.error as error:
-        raise HttpError(400, f"the body is not {encoding}: {error}") from error
-    if not inflate.eof:
-        raise HttpError(400, f"the body is cut off: its {encoding} data has no end")
-    return bytes(body)
-
-
-def _too_large(limit: int) -> HttpError:
-    return HttpError(413, f"the body has more than max_message_size = {limit} bytes")
-
-
 def _failure(request: web.Request, error: Exception, error_reply: ErrorReply) -> HttpReply:
     """The answer of an error."""
     headers: dict[str, str] = {}
@@ -368,6 +250,10 @@ def _failure(request: web.Request, error: Exception, error_reply: ErrorReply) ->
         status, message = 413, str(error)
     elif isinstance(error, Malformed):
         status, message = 400, str(error)
+    elif isinstance(error, UnicodeError):
+        status, message = 400, "a header is not UTF-8"
+    elif isinstance(error, ConnectionError):
+        status, message = 400, "the connection was closed before the end of the body"
     elif isinstance(error, mmapqueue.MmapQueueError):
         status, message, headers = 503, str(error), {"Retry-After": "1"}
     else:

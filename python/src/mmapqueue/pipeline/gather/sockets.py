@@ -1,7 +1,11 @@
-"""Sockets: addresses to bind, and the connections that a port has."""
+"""Sockets: addresses, TLS, and the connections that a port has."""
 
 import os
+import ssl
 from pathlib import Path
+from typing import Any
+
+from mmapqueue.pipeline.config import Tls
 
 _ESTABLISHED = "01"
 
@@ -15,6 +19,33 @@ def bind_address(address: str) -> tuple[str, int]:
     """
     host, _, port = address.rpartition(":")
     return host.strip("[]") or "::", int(port)
+
+
+def peer_name(address: Any) -> str:
+    """A socket's address as text: `192.0.2.1:50312` or `[2001:db8::1]:50312`. Empty when there is none."""
+    if not address:
+        return ""
+    host, port = address[:2]
+    # An IPv4 client of a socket for both.
+    host = host.removeprefix("::ffff:")
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def server_context(tls: Tls) -> ssl.SSLContext:
+    """The TLS settings of a listening socket.
+
+    Raises:
+        OSError: A file cannot be read.
+        ValueError: A file holds no certificate or key.
+    """
+    try:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=tls.client_ca)
+        context.load_cert_chain(tls.certificate, tls.key)
+    except ssl.SSLError as error:
+        raise ValueError(f"tls: {tls.certificate}, {tls.key} or client_ca is not a PEM file: {error}") from error
+    if tls.client_ca is not None:
+        context.verify_mode = ssl.CERT_REQUIRED
+    return context
 
 
 def established(port: int, *, own: bool) -> int:

@@ -9,36 +9,52 @@ class Malformed(ValueError):
     """A request is not what its protocol says."""
 
 
-def length_delimited(message: bytes) -> Iterator[tuple[int, bytes]]:
-    r"""The length-delimited fields of a serialized message: number and bytes, in their order. Others are skipped.
+def fields(message: bytes) -> Iterator[tuple[int, int | bytes]]:
+    r"""The fields of a serialized message in their order: number, and a varint's value or the field's bytes.
 
     Raises:
         Malformed: The bytes are no protobuf message.
 
     Example:
-        >>> list(length_delimited(b"\x0a\x03one\x10\x07"))
-        [(1, b'one')]
+        >>> list(fields(b"\x0a\x03one\x10\x07"))
+        [(1, b'one'), (2, 7)]
     """
     at, end = 0, len(message)
     while at < end:
+        start = at
         tag, at = _varint(message, at)
         number, kind = tag >> 3, tag & 7
         if number == 0:
-            raise Malformed(f"a protobuf message has a field of number 0 at byte {at}")
+            raise Malformed(f"a protobuf message has a field of number 0 at byte {start}")
+        if kind == _VARINT:
+            value, at = _varint(message, at)
+            yield number, value
+            continue
         if kind == _LENGTH_DELIMITED:
             size, at = _varint(message, at)
-            if size > end - at:
-                raise Malformed(f"a protobuf field of {size} bytes goes beyond its message of {end} bytes")
-            yield number, message[at : at + size]
-            at += size
-        elif kind == _VARINT:
-            _, at = _varint(message, at)
         elif kind in (_FIXED64, _FIXED32):
-            at += 8 if kind == _FIXED64 else 4
-            if at > end:
-                raise Malformed(f"a protobuf message of {end} bytes is cut off")
+            size = 8 if kind == _FIXED64 else 4
         else:
-            raise Malformed(f"a protobuf message has wire type {kind} at byte {at}")
+            raise Malformed(f"a protobuf message has a field of wire type {kind} at byte {start}")
+        if size > end - at:
+            raise Malformed(f"a protobuf message of {end} bytes ends inside of a field")
+        yield number, message[at : at + size]
+        at += size
+
+
+def repeated(message: bytes, number: int) -> list[bytes]:
+    """The values of a message's repeated field of bytes or messages.
+
+    Raises:
+        Malformed: The bytes are no protobuf message, or the field has another type.
+    """
+    found = []
+    for each, value in fields(message):
+        if each == number:
+            if isinstance(value, int):
+                raise Malformed(f"field {number} of a protobuf message is a number and not bytes")
+            found.append(value)
+    return found
 
 
 def _varint(message: bytes, at: int) -> tuple[int, int]:
@@ -49,4 +65,4 @@ def _varint(message: bytes, at: int) -> tuple[int, int]:
         if byte < 0x80:
             return value, i + 1
         shift += 7
-    raise Malformed(f"a protobuf message of {len(message)} bytes is cut off")
+    raise Malformed(f"a protobuf message of {len(message)} bytes has no number at byte {at}")

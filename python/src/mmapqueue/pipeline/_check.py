@@ -1,0 +1,128 @@
+"""What a pipeline would run, as text."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from mmapqueue.pipeline.config import Pipe, Pipeline, Server
+from mmapqueue.pipeline.config._problems import is_secret, shown
+from mmapqueue.pipeline.plugins import Plugin, Sender
+
+_ACK = {
+    "pushed": "after the push; accepted events survive kill -9",
+    "synced": "after an fsync; accepted events survive a loss of power",
+}
+_ON_FULL = {
+    "reject": "clients are refused and told when to try again",
+    "block": "clients wait",
+    "drop": "events are dropped and counted, and clients are not told",
+}
+
+
+def described(pipeline: Pipeline) -> str:
+    """What would run: servers, pipes, queues, senders, and what clients may rely on. Without secrets."""
+    return "\n".join(_lines(pipeline))
+
+
+def _lines(pipeline: Pipeline) -> Iterator[str]:
+    count = pipeline.gather.processes
+    yield f"{pipeline.name}: valid; pipes: {len(pipeline.pipes)}, gather processes: {count}"
+    if pipeline.telemetry is not None:
+        yield f"  telemetry    {pipeline.telemetry.listen}"
+    for server in pipeline.servers:
+        yield f"  server       {_server(server)}"
+    for pipe in pipeline.pipes:
+        yield f"  pipe {pipe.name}"
+        for name, text in _pipe(pipe, count):
+            yield f"    {name:12} {text}"
+
+
+def _server(server: Server) -> str:
+    words = [
+        f"{server.name}: {server.type} {server.listen}",
+        f"at most {server.max_connections} connections",
+        f"messages up to {_size(server.max_message_size)}",
+    ]
+    if server.tls is not None:
+        words.append("TLS with client certificates" if server.tls.client_ca else "TLS")
+    if server.bearer_token is not None:
+        words.append("bearer token")
+    return ", ".join(words)
+
+
+def _pipe(pipe: Pipe, processes: int) -> Iterator[tuple[str, str]]:
+    for each in (*pipe.receivers, *pipe.fetchers):
+        yield ("receiver" if each in pipe.receivers else "fetcher"), _plugin(each)
+    partitions = f", {processes} partitions of this size" if processes > 1 else ""
+    yield "queue", f"{pipe.queue.dir}, {_capacity(pipe)}, events up to {_size(pipe.queue.max_event_size)}{partitions}"
+    if pipe.receivers:
+        yield "ack", f"{pipe.ack}: clients are answered {_ACK[pipe.ack]}"
+        yield "on_full", f"{pipe.on_full}: {_ON_FULL[pipe.on_full]}"
+    for filter_ in pipe.filters:
+        yield "filter", _plugin(filter_)
+    if pipe.dead_letter is not None:
+        yield "dead letters", str(pipe.dead_letter.dir)
+    elif pipe.senders:
+        yield "dead letters", "none: records that cannot be decoded are logged and counted, and not kept"
+    for sender in pipe.senders:
+        yield "sender", f"{sender.name}: {_plugin(sender)}"
+        yield "", f"checkpoint {pipe.checkpoint(sender.name)}; {_batches(sender)}"
+
+
+def _capacity(pipe: Pipe) -> str:
+    return f"{_size(pipe.queue.total)} in segments of {_size(pipe.queue.segment_size)}"
+
+
+def _plugin(plugin: Plugin) -> str:
+    left_out = {"type", "name", "batch"} if isinstance(plugin, Sender) else {"type"}
+    options = [
+        f"{key}: {_value((key,), getattr(plugin, key))}"
+        for key in type(plugin).model_fields
+        if key in plugin.model_fields_set - left_out
+    ]
+    return f"{plugin.type} ({', '.join(options)})" if options else plugin.type
+
+
+def _value(at: tuple[str, ...], value: Any) -> str:
+    if is_secret(at):
+        return "(hidden)"
+    if isinstance(value, BaseModel):
+        return _value(at, {key: each for key, each in value if key in value.model_fields_set})
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_value((*at, str(key)), each)}" for key, each in value.items()) + "}"
+    if isinstance(value, tuple | list):
+        return "[" + ", ".join(_value(at, each) for each in value) + "]"
+    if isinstance(value, timedelta):
+        return _time(value)
+    if isinstance(value, str | Path):
+        return shown((), str(value)).strip("'\"")
+    return shown((), value)
+
+
+def _batches(sender: Sender) -> str:
+    batch = sender.batch
+    words = [f"a micro-batch every {_time(batch.interval)}"]
+    if batch.max_records is not None:
+        words.append(f"of at most {batch.max_records} records")
+    if batch.max_bytes is not None:
+        words.append(f"of at most {_size(batch.max_bytes)}")
+    if batch.min_records > 1:
+        words.append(f"when {batch.min_records} records wait, or after {_time(batch.longest_wait)}")
+    return ", ".join(words)
+
+
+def _time(value: timedelta) -> str:
+    seconds = value.total_seconds()
+    return f"{seconds:g} s" if seconds >= 1 or not seconds else f"{seconds * 1000:g} ms"
+
+
+def _size(value: int) -> str:
+    for unit, factor in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if value >= factor:
+            return f"{value / factor:.4g} {unit}"
+    return f"{value} bytes"

@@ -1,0 +1,159 @@
+"""What the subcommands gather, process, run and check do."""
+
+from __future__ import annotations
+
+import json
+import logging
+import sys
+from typing import TYPE_CHECKING
+
+from mmapqueue._errors import ConfigError, MmapQueueError
+from mmapqueue.pipeline._check import described
+from mmapqueue.pipeline.config import ConfigFileError, load_all
+from mmapqueue.pipeline.gather import main, supervisor
+from mmapqueue.pipeline.gather.rehearsal import rehearse
+
+if TYPE_CHECKING:
+    import argparse
+    from collections.abc import Callable
+
+    from mmapqueue.pipeline.config import Loaded, Pipeline
+
+OK = 0
+FAILED = 1
+USAGE = 2
+
+
+def _gather(options: argparse.Namespace) -> int:
+    loaded = _loaded(options)
+    if isinstance(loaded, int):
+        return loaded
+    if not any(pipe.receivers or pipe.fetchers for pipe in loaded.pipeline.pipes):
+        return _refused(f"{options.file}: no pipe has receivers or fetchers; there is nothing to gather")
+    wrong = _rehearsed(loaded, options.file)
+    if wrong:
+        return wrong
+    _warn(loaded)
+    return _guarded(
+        lambda: main.run(
+            loaded.pipeline,
+            file=options.file,
+            partition=options.partition,
+            listen=dict(each.split("=", 1) for each in options.listen),
+            parent=options.parent,
+            log_level=options.log_level,
+        )
+    )
+
+
+def _process(options: argparse.Namespace) -> int:
+    loaded = _loaded(options)
+    if isinstance(loaded, int):
+        return loaded
+    if not any(pipe.senders for pipe in loaded.pipeline.pipes):
+        return _refused(f"{options.file}: no pipe has senders; there is nothing to process")
+    _warn(loaded)
+    if options.parent is not None:
+        supervisor.end_with(options.parent)
+    return _guarded(lambda: _run_process(loaded.pipeline, once=options.once))
+
+
+def _run_process(pipeline: Pipeline, *, once: bool) -> int:
+    from mmapqueue.pipeline.process import runner
+
+    if pipeline.telemetry is None:
+        return runner.main(pipeline, once=once)
+    from mmapqueue.pipeline.telemetry import ProcessTelemetry
+
+    with ProcessTelemetry(pipeline) as telemetry:
+        return runner.main(pipeline, once=once, telemetry=telemetry)
+
+
+def _run(options: argparse.Namespace) -> int:
+    loaded = _loaded(options)
+    if isinstance(loaded, int):
+        return loaded
+    for what, used in {
+        "receivers or fetchers": any(pipe.receivers or pipe.fetchers for pipe in loaded.pipeline.pipes),
+        "senders": any(pipe.senders for pipe in loaded.pipeline.pipes),
+    }.items():
+        if not used:
+            return _refused(f"{options.file}: no pipe has {what}; use `mmapqueue gather` or `mmapqueue process` alone")
+    wrong = _rehearsed(loaded, options.file)
+    if wrong:
+        return wrong
+    return _guarded(lambda: supervisor.run_both(options.file, log_level=options.log_level))
+
+
+def _check(options: argparse.Namespace) -> int:
+    if options.schema == (options.file is not None):
+        return _refused("mmapqueue check: give a FILE, or --schema")
+    if options.schema:
+        return _guarded(_print_schema)
+    loaded = _loaded(options)
+    if isinstance(loaded, int):
+        return loaded
+    wrong = _rehearsed(loaded, options.file)
+    if wrong:
+        return wrong
+    for line in loaded.warnings:
+        print(f"warning: {line}", file=sys.stderr)
+    print(described(loaded.pipeline))
+    return OK
+
+
+def _print_schema() -> int:
+    from mmapqueue.pipeline.config._schema import schema
+
+    print(json.dumps(schema(), indent=2))
+    return OK
+
+
+def _loaded(options: argparse.Namespace) -> Loaded | int:
+    """The configuration, or the exit status when it is refused."""
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    # Libraries keep their levels: at debug, py4j would log what authenticates with the JVM.
+    logging.getLogger("mmapqueue").setLevel(getattr(options, "log_level", "warning").upper())
+    logging.getLogger("py4j").setLevel(logging.WARNING)
+    try:
+        return load_all(options.file)
+    except ConfigFileError as error:
+        return _refused(str(error))
+
+
+def _rehearsed(loaded: Loaded, file: str) -> int:
+    """The exit status when receivers do not fit their servers, else 0."""
+    try:
+        rehearse(loaded.pipeline)
+    except ValueError as error:
+        return _refused(f"{file}: {error}")
+    return OK
+
+
+def _warn(loaded: Loaded) -> None:
+    for line in loaded.warnings:
+        logging.getLogger("mmapqueue.pipeline").warning("%s", line)
+
+
+def _guarded(run: Callable[[], int]) -> int:
+    """Runs, and says in one line why it could not: refused values have status 2, other failures 1."""
+    try:
+        return run()
+    except ConfigError as error:
+        return _refused(f"mmapqueue: {error}")
+    except (MmapQueueError, OSError) as error:
+        print(f"mmapqueue: {error}", file=sys.stderr)
+        return FAILED
+
+
+def _refused(lines: str) -> int:
+    print(lines, file=sys.stderr)
+    return USAGE
+
+
+COMMANDS: dict[str, Callable[[argparse.Namespace], int]] = {
+    "gather": _gather,
+    "process": _process,
+    "run": _run,
+    "check": _check,
+}

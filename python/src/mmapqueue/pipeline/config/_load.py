@@ -1,0 +1,264 @@
+"""Loading of configuration files."""
+
+from __future__ import annotations
+
+import os
+import re
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel, ValidationError, create_model
+
+from mmapqueue.pipeline.config import _satellite
+from mmapqueue.pipeline.config._explain import close_to, explain, wants_text
+from mmapqueue.pipeline.config._model import Pipeline
+from mmapqueue.pipeline.config._problems import ConfigFileError, Location, Problem, lines_of, shown
+from mmapqueue.pipeline.config._refused import Refused
+from mmapqueue.pipeline.config._yaml import Document, read
+from mmapqueue.pipeline.plugins import Fetcher, Filter, Plugin, Receiver, Sender, entries, find
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+KINDS: dict[str, type[Plugin]] = {"receivers": Receiver, "fetchers": Fetcher, "filters": Filter, "senders": Sender}
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A configuration, and what is to be said about it.
+
+    Attributes:
+        pipeline: The configuration.
+        warnings: One line each, `FILE:LINE: …`: what a file of Apache SkyWalking Satellite asks for and is not there.
+    """
+
+    pipeline: Pipeline
+    warnings: tuple[str, ...] = ()
+
+
+def load(path: str | os.PathLike[str], *, environment: Mapping[str, str] | None = None) -> Pipeline:
+    """Loads a configuration file, or a satellite_config.yaml of Apache SkyWalking Satellite.
+
+    Relative directories in it are relative to the file. Nothing is opened, made or started.
+
+    Args:
+        path: The file, YAML.
+        environment: What `${…}` refers to; default: the process's environment variables.
+
+    Raises:
+        ConfigFileError: One line for each thing that is wrong.
+
+    Example:
+        pipeline = load("shop.yaml")
+        [pipe.name for pipe in pipeline.pipes]
+    """
+    return load_all(path, environment=environment).pipeline
+
+
+def load_all(path: str | os.PathLike[str], *, environment: Mapping[str, str] | None = None) -> Loaded:
+    """As `load`, with warnings."""
+    file = os.fspath(path)
+    try:
+        content = Path(file).read_bytes()
+    except OSError as error:
+        raise ConfigFileError([f"{file}: {error.strerror or error}"]) from None
+    document = read(content, os.environ if environment is None else environment)
+    return _Loading(file, document).run()
+
+
+@dataclass
+class _Loading:
+    file: str
+    document: Document
+    problems: list[Problem] = field(default_factory=list)
+
+    def run(self) -> Loaded:
+        document = self.document
+        self.problems += document.problems
+        if document.data is None and self.problems:
+            self._raise()
+        if not isinstance(document.data, dict):
+            self.problems.append(Problem((), f"{shown((), document.data)} is refused; allowed: a mapping with `pipes`"))
+            self._raise()
+        warnings: list[str] = []
+        if document.satellite:
+            self._raise()
+            translated = _satellite.translate(document)
+            warnings = lines_of(self.file, translated.warnings, {})
+            self.problems += translated.problems
+            self.document = document = translated.document
+            self._raise()
+        document.data.setdefault("name", re.sub(r"[^A-Za-z0-9_-]", "-", Path(self.file).stem).lstrip("-") or "pipeline")
+        data = self._plugins(document.data)
+        pipeline = self._validate(Pipeline, data, ())
+        self._raise()
+        assert pipeline is not None
+        pipeline = _resolved(pipeline, Path(self.file).absolute().parent)
+        try:
+            pipeline.check_directories()
+        except Refused as error:
+            self.problems.append(_of_refused(error))
+        self._check_use(pipeline)
+        self._check_certificates(pipeline)
+        self._raise()
+        return Loaded(pipeline, tuple(warnings))
+
+    def _raise(self) -> None:
+        if self.problems:
+            raise ConfigFileError(lines_of(self.file, self.problems, self.document.lines))
+
+    def _plugins(self, data: dict[str, Any]) -> dict[str, Any]:
+        """The data with instances of plugins in the place of their options."""
+        pipes = data.get("pipes")
+        if not isinstance(pipes, list):
+            return data
+        return {**data, "pipes": [self._pipe(pipe, ("pipes", number)) for number, pipe in enumerate(pipes)]}
+
+    def _pipe(self, pipe: Any, at: Location) -> Any:
+        if not isinstance(pipe, dict):
+            return pipe
+        pipe = dict(pipe)
+        for key, kind in KINDS.items():
+            given = pipe.get(key)
+            if given is None:
+                # `filters:` with nothing behind it.
+                pipe.pop(key, None)
+            elif isinstance(given, list):
+                if kind is Sender:
+                    given = self._named(given, (*at, key))
+                pipe[key] = [self._plugin(kind, options, (*at, key, index)) for index, options in enumerate(given)]
+        return pipe
+
+    def _named(self, senders: list[Any], at: Location) -> list[Any]:
+        """Senders with names: one without has its type for a name, when no other one has."""
+        types = [each.get("type") for each in senders if isinstance(each, dict) and "name" not in each]
+        named = []
+        for index, each in enumerate(senders):
+            if isinstance(each, dict) and "name" not in each and isinstance(each.get("type"), str):
+                if types.count(each["type"]) > 1:
+                    words = f"is missing; it is needed because several senders have the type {each['type']}"
+                    self.problems.append(Problem((*at, index, "name"), words))
+                    each = {**each, "name": f"{each['type']}-{index}"}
+                else:
+                    each = {**each, "name": each["type"]}
+            named.append(each)
+        return named
+
+    def _plugin(self, kind: type[Plugin], options: Any, at: Location) -> Plugin:
+        name = options.get("name") if isinstance(options, dict) else None
+        plugin = None
+        if isinstance(options, dict):
+            found = self._class(kind, options, at)
+            plugin = self._validate(found, options, at) if found else None
+        else:
+            words = f"{shown(at, options)} is refused; allowed: a mapping with `type`, as {{type: …}}"
+            self.problems.append(Problem(at, words))
+        return plugin or _stand_in(kind, name if isinstance(name, str) else f"refused-{at[-1]}")
+
+    def _class(self, kind: type[Plugin], options: dict[str, Any], at: Location) -> type[Plugin] | None:
+        word = kind.__name__.lower()
+        installed = tuple(entries(kind.group))
+        name = options.get("type")
+        if name is None:
+            self.problems.append(Problem((*at, "type"), f"is missing; {word}s: {', '.join(installed)}"))
+            return None
+        if name not in installed:
+            hint = close_to(str(name), installed)
+            words = f"there is no {word} {shown((), name)}{hint}; installed: {', '.join(installed)}"
+            self.problems.append(Problem((*at, "type"), words))
+            return None
+        try:
+            found = find(kind, name)
+        except ImportError as error:
+            # Of whoever wrote the plugin: anything may go wrong.
+            words = f"the {word} {name!r} cannot be loaded: {error}"
+        except Exception as error:
+            words = f"the {word} {name!r} cannot be loaded: {type(error).__name__}: {error}"
+        else:
+            return found
+        self.problems.append(Problem((*at, "type"), words))
+        return None
+
+    def _validate(self, model: type[Any], data: dict[str, Any], at: Location) -> Any:
+        try:
+            return model.model_validate(data)
+        except ValidationError as error:
+            # A number or boolean where a text is wanted: as it was spelled.
+            texts = {here: self.document.texts.get(at + here) for here in wants_text(error, data)}
+            spelled = {here: text for here, text in texts.items() if text is not None}
+            if spelled:
+                for here in spelled:
+                    del self.document.texts[at + here]
+                return self._validate(model, _replaced(data, spelled), at)
+            self.problems += explain(error, model, data, at)
+            return None
+        except Exception as error:
+            self.problems.append(Problem(at, f"{type(error).__name__}: {error}"))
+            return None
+
+    def _check_certificates(self, pipeline: Pipeline) -> None:
+        for index, server in enumerate(pipeline.servers):
+            for key, file in server.tls or ():
+                if file is None:
+                    continue
+                try:
+                    with Path(file).open("rb"):
+                        pass
+                except OSError as error:
+                    words = f"{str(file)!r} cannot be read: {error.strerror}"
+                    self.problems.append(Problem(("servers", index, "tls", key), words))
+
+    def _check_use(self, pipeline: Pipeline) -> None:
+        """Refuses servers that nothing uses."""
+        used = {
+            value for pipe in pipeline.pipes for each in pipe.receivers for _, value in each if isinstance(value, str)
+        }
+        for index, server in enumerate(pipeline.servers):
+            if server.name not in used:
+                words = f"no receiver uses the server {server.name!r}"
+                self.problems.append(Problem(("servers", index), words))
+
+
+def _of_refused(error: Refused) -> Problem:
+    context = error.context or {}
+    return Problem(tuple(context["at"]), str(context["words"]))
+
+
+def _replaced(data: Any, texts: Mapping[Location, str], at: Location = ()) -> Any:
+    """A copy of the data with other values at some places."""
+    if at in texts:
+        return texts[at]
+    if isinstance(data, dict):
+        return {key: _replaced(value, texts, (*at, key)) for key, value in data.items()}
+    if isinstance(data, list):
+        return [_replaced(value, texts, (*at, index)) for index, value in enumerate(data)]
+    return data
+
+
+def _stand_in(kind: type[Plugin], name: str) -> Plugin:
+    """Stands for a plugin that was refused, so that the rest of the file is checked."""
+    model = create_model(f"Refused{kind.__name__}", __base__=kind)
+    model.__abstractmethods__ = frozenset()
+    if "name" in model.model_fields:
+        return model.model_construct(type="refused", name=name)
+    return model.model_construct(type="refused")
+
+
+def _resolved(value: Any, base: Path) -> Any:
+    """A copy in which relative paths are those of a directory."""
+    if isinstance(value, Path):
+        return base / os.path.expanduser(value)  # noqa: PTH111
+    if isinstance(value, BaseModel):
+        changed = {key: _resolved(each, base) for key, each in value}
+        changed = {key: each for key, each in changed.items() if each is not getattr(value, key)}
+        return value.model_copy(update=changed) if changed else value
+    if isinstance(value, tuple | list):
+        resolved = [_resolved(each, base) for each in value]
+        if all(new is old for new, old in zip(resolved, value, strict=True)):
+            return value
+        return type(value)(resolved)
+    if isinstance(value, dict):
+        changed = {key: _resolved(each, base) for key, each in value.items()}
+        return changed if any(changed[key] is not value[key] for key in value) else value
+    return value

@@ -1,0 +1,138 @@
+"""The keys of a queue in a configuration: those of `mmapqueue.Queue` that have an effect in a pipeline."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+from mmapqueue.pipeline.config._refused import Refused
+from mmapqueue.pipeline.plugins import Options, Size
+
+_INT = 2**31 - 1
+_LONG = 2**63 - 1
+_SEGMENT_HEADER = 64
+_RECORD_HEADER = 23
+
+_MODES = Literal["600", "640", "644", "660", "664", "666"]
+
+
+def _not_here(key: str, why: str) -> str:
+    return f"{key} has no effect in a pipeline: {why}"
+
+
+#: Keys of `mmapqueue.Queue` that a pipeline does not pass on.
+_WITHOUT_EFFECT = {
+    "queue_dir": "its name is dir",
+    "read_only": "the queue is written",
+    "format_version": "a new queue has version 2, and one of version 1 keeps it",
+    "v1_recover": "it concerns version 1 alone",
+    "max_unacked": "records are read by Spark, which does not pop them",
+    "visibility_timeout": "records are read by Spark, which does not pop them",
+    "max_attempts": "records are read by Spark; a sender's `retry` says how often it tries",
+    "dead_letter_dir": "it is `dead_letter: {dir: …}` of the pipe",
+}
+
+
+class QueueKeys(Options):
+    """Keys of `mmapqueue.Queue`, with its names and ranges; one that is not set has its default, or what is on disk.
+
+    Attributes:
+        dir: Directory of the queue.
+        capacity: Bytes that it may hold; or
+        queue_capacity_segments: … segments that it may hold.
+        segment_size: Bytes of each of its files.
+        max_event_size: Bytes of an event, at most.
+        max_in_mem_segments: The most segments that are mapped at once.
+        flush_period: ms between two flushes, at most.
+        flush_ceiling_num: Records between two flushes, at most.
+        timestamps: Whether each record stores when it was pushed.
+        max_consumer_lag: Bytes that a consumer may be behind before records are dropped for it; 0 for no limit.
+        retain_ms: ms for which acked records stay readable.
+        retain_bytes: Bytes of acked records that stay readable.
+        gc_on_idle: ms without a push after which free files are deleted; 0 for never.
+        wait_strategy: How threads wait for room.
+        file_mode: Rights of new files, in octal digits.
+    """
+
+    dir: Path
+    capacity: Size | None = None
+    queue_capacity_segments: Annotated[int, Field(ge=2, le=1 << 30)] | None = None
+    segment_size: Annotated[Size, Field(ge=4096, le=1 << 30)] | None = None
+    max_event_size: Annotated[Size, Field(ge=1, le=(1 << 27) - 1)] | None = None
+    max_in_mem_segments: Annotated[int, Field(ge=1, le=1 << 20)] | None = None
+    flush_period: Annotated[int, Field(ge=1, le=_INT)] | None = None
+    flush_ceiling_num: Annotated[int, Field(ge=1, le=_INT)] | None = None
+    timestamps: bool | None = None
+    max_consumer_lag: Annotated[int, Field(ge=0, le=_LONG)] | Size | None = None
+    retain_ms: Annotated[int, Field(ge=0, le=_LONG)] | None = None
+    retain_bytes: Annotated[int, Field(ge=0, le=_LONG)] | Size | None = None
+    gc_on_idle: Annotated[int, Field(ge=0, le=_INT)] | None = None
+    wait_strategy: Literal["backoff", "park", "spin"] | None = None
+    file_mode: _MODES | None = None
+
+    def keys(self) -> dict[str, Any]:
+        """What `mmapqueue.Queue` is opened with, apart from its directory."""
+        return {key: value for key, value in self if key != "dir" and value is not None}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _say_why(cls, data: Any) -> Any:
+        if isinstance(data, dict):
+            for key, why in _WITHOUT_EFFECT.items():
+                if key in data:
+                    raise Refused(_not_here(key, why), key)
+        return data
+
+    @model_validator(mode="after")
+    def _check_sizes(self) -> QueueKeys:
+        if self.capacity is not None and self.queue_capacity_segments is not None:
+            raise Refused("capacity and queue_capacity_segments say the same; give one of them", "capacity")
+        if self.segment_size is None or self.max_event_size is None:
+            return self
+        segment = self.segment_size // 4096 * 4096
+        segments = self.queue_capacity_segments or -(-(self.capacity or 0) // segment)
+        if not segments:
+            return self
+        if segments < 2:
+            least = f"at least 2 segments of segment_size = {segment} bytes"
+            raise Refused(f"{self.capacity} is refused; allowed: {least}", "capacity")
+        most = (segments - 1) * (segment - _SEGMENT_HEADER) - _RECORD_HEADER
+        if self.max_event_size > most:
+            raise Refused(
+                f"{self.max_event_size} is refused; allowed: 1 to {most}, which is what {segments} segments of "
+                f"{segment} bytes hold",
+                "max_event_size",
+            )
+        return self
+
+
+class QueueSettings(QueueKeys):
+    """The queue of a pipe.
+
+    Attributes:
+        segment_size: Bytes of each of its files.
+        max_event_size: Bytes of an event, at most.
+    """
+
+    @property
+    def total(self) -> int:
+        """Bytes that it may hold."""
+        if self.capacity is not None:
+            return self.capacity
+        return (self.queue_capacity_segments or 0) * self.segment_size
+
+    segment_size: Annotated[Size, Field(ge=4096, le=1 << 30)] = 16 << 20
+    max_event_size: Annotated[Size, Field(ge=1, le=(1 << 27) - 1)] = 5 << 20
+
+    @model_validator(mode="before")
+    @classmethod
+    def _default_capacity(cls, data: Any) -> Any:
+        if isinstance(data, dict) and "capacity" not in data and "queue_capacity_segments" not in data:
+            return {**data, "capacity": 1 << 30}
+        return data
+
+
+class DeadLetter(QueueKeys):
+    """The queue of records that could not be decoded or sent: events, with the reason in their meta."""

@@ -1,0 +1,112 @@
+"""`mmapqueue gather`: one agent in this process, or several in processes of their own."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from mmapqueue.pipeline.config import Pipeline
+from mmapqueue.pipeline.gather.agent import Agent
+from mmapqueue.pipeline.gather.supervisor import end_with, run_partitions
+
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+def run(
+    pipeline: Pipeline,
+    *,
+    file: str,
+    partition: int | None = None,
+    listen: dict[str, str] | None = None,
+    parent: int | None = None,
+    log_level: str = "info",
+) -> int:
+    """Gathers until SIGTERM or SIGINT.
+
+    Prints `ready: SERVER HOST:PORT …` on stdout when events are taken. Belongs to the main thread: it handles signals.
+
+    Args:
+        pipeline: The configuration.
+        file: Its file, for processes of its own.
+        partition: Which process of several this is; None runs all of them.
+        listen: Addresses of servers, in the place of those of the configuration.
+        parent: Process id of the parent; this process ends with it.
+        log_level: Of processes of its own.
+
+    Returns:
+        The exit status.
+
+    Raises:
+        mmapqueue.MmapQueueError: A queue cannot be opened.
+        OSError: An address cannot be listened on.
+    """
+    if parent is not None:
+        end_with(parent)
+    if partition is None and pipeline.gather.processes > 1:
+        return run_partitions(pipeline, file, log_level=log_level)
+    if listen:
+        servers = tuple(
+            each.model_copy(update={"listen": listen.get(each.name, each.listen)}) for each in pipeline.servers
+        )
+        pipeline = pipeline.model_copy(update={"servers": servers})
+    return asyncio.run(_gather(pipeline, partition or 0))
+
+
+async def _gather(pipeline: Pipeline, partition: int) -> int:
+    stop = asyncio.Event()
+    with _stopped_by_signals(stop):
+        await _serve(pipeline, partition, stop)
+    return 0
+
+
+async def _serve(pipeline: Pipeline, partition: int, stop: asyncio.Event) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        telemetry: Any = None
+        if pipeline.telemetry is not None:
+            from mmapqueue.pipeline.telemetry import GatherTelemetry
+
+            telemetry = GatherTelemetry(pipeline, partition)
+            await telemetry.start()
+            stack.push_async_callback(telemetry.stop)
+        agent = await stack.enter_async_context(Agent(pipeline, partition, telemetry))
+        if telemetry is not None:
+            telemetry.watch(agent)
+        if not stop.is_set():
+            print(_ready(pipeline, agent, telemetry), flush=True)
+        await stop.wait()
+
+
+def _ready(pipeline: Pipeline, agent: Agent, telemetry: Any) -> str:
+    """The line that says where events are taken, with the ports that were chosen for 0."""
+    words = ["ready:"]
+    for server in pipeline.servers:
+        host = server.listen.rpartition(":")[0]
+        words += [server.name, f"{host}:{agent.servers[server.name].port}"]
+    if pipeline.telemetry is not None:
+        words += ["telemetry", f"{pipeline.telemetry.listen.rpartition(':')[0]}:{telemetry.port}"]
+    return " ".join(words)
+
+
+@contextlib.contextmanager
+def _stopped_by_signals(stop: asyncio.Event) -> Iterator[None]:
+    """Sets the event at the first signal; a second one ends the process at once."""
+    loop = asyncio.get_running_loop()
+
+    def handle(number: int) -> None:
+        if not stop.is_set():
+            stop.set()
+            return
+        sys.stderr.flush()
+        signal.signal(number, signal.SIG_DFL)
+        os.kill(os.getpid(), number)
+
+    for number in _SIGNALS:
+        loop.add_signal_handler(number, handle, number)
+    try:
+        yield
+    finally:
+        for number in _SIGNALS:
+            loop.remove_signal_handler(number)

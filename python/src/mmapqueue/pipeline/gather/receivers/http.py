@@ -1,0 +1,104 @@
+"""HTTP: a POST request is one event; CloudEvents keep their identity."""
+
+import json
+from collections.abc import Mapping
+from typing import Annotated, Literal
+from urllib.parse import unquote
+
+from pydantic import Field
+
+from mmapqueue.pipeline._event import encode
+from mmapqueue.pipeline.event_pb2 import EventType
+from mmapqueue.pipeline.gather.http_server import HttpError, HttpReply, HttpRequest
+from mmapqueue.pipeline.gather.wire import Malformed
+from mmapqueue.pipeline.plugins import Host, Receiver
+
+_CLOUD_EVENT = "application/cloudevents+json"
+_ATTRIBUTE = "ce-"
+EventName = Literal["logging", "tracing", "metrics", "event", "other"]
+_TYPES: dict[EventName, EventType] = {
+    "logging": EventType.LOGGING,
+    "tracing": EventType.TRACING,
+    "metrics": EventType.METRICS,
+    "event": EventType.EVENT,
+    "other": EventType.OTHER,
+}
+_REQUIRED = ("id", "source", "type", "specversion")
+
+
+class HttpReceiver(Receiver):
+    """Takes POST requests: NDJSON, CloudEvents or anything else. A request is one event, byte for byte as it was sent.
+
+    CloudEvents in binary mode (headers `ce-…`) have their attributes in `meta`, and their id as the event's. Those in
+    structured mode have their id, too; a batch has none.
+
+    Attributes:
+        server: Name of an HTTP server.
+        path: Path that is posted to.
+        event: Type of the events: logging, tracing, metrics, event or other.
+        content_types: Media types that are taken; all, when empty.
+        id_header: Header with the identity of a request, for instance Idempotency-Key.
+        headers: Headers that are kept in `meta`.
+    """
+
+    type: Literal["http"] = "http"
+    server: str
+    path: Annotated[str, Field(pattern=r"^/[A-Za-z0-9_.~:@!$&'()*+,;=%/-]*$")] = "/"
+    event: EventName = "logging"
+    content_types: tuple[str, ...] = ()
+    id_header: str | None = None
+    headers: tuple[str, ...] = ()
+
+    async def start(self, host: Host) -> None:
+        """Registers with the server."""
+        type_ = _TYPES[self.event]
+        allowed = {each.lower() for each in self.content_types}
+
+        async def take(request: HttpRequest) -> HttpReply:
+            if allowed and request.media_type not in allowed:
+                raise HttpError(415, f"content type {request.content_type!r} is none of {', '.join(sorted(allowed))}")
+            meta = {each.lower(): request.headers[each] for each in self.headers if each in request.headers}
+            identity = request.headers.get(self.id_header, "") if self.id_header else ""
+            if request.media_type == _CLOUD_EVENT:
+                identity = identity or _structured_id(request.body)
+            elif "ce-specversion" in request.headers:
+                attributes = _attributes(request.headers)
+                meta.update(attributes)
+                identity = identity or attributes["ce-id"]
+            await host.inbox.put(
+                encode(
+                    type=type_,
+                    data=request.body,
+                    content_type=request.content_type,
+                    name=request.path,
+                    meta=meta,
+                    id=identity,
+                    source=f"http://{request.peer}",
+                )
+            )
+            return HttpReply(204)
+
+        host.http(self.server).post(self.path, take, owner=f"pipe {host.pipe}: receiver http")
+
+
+def _attributes(headers: Mapping[str, str]) -> dict[str, str]:
+    """The attributes of a CloudEvent in binary mode, by the names of their headers in lower case."""
+    found = {key.lower(): unquote(value) for key, value in headers.items() if key.lower().startswith(_ATTRIBUTE)}
+    missing = [each for each in _REQUIRED if not found.get(_ATTRIBUTE + each)]
+    if missing:
+        raise Malformed(f"a CloudEvent needs the header {_ATTRIBUTE}{missing[0]}")
+    return found
+
+
+def _structured_id(body: bytes) -> str:
+    """The id of a CloudEvent in structured mode."""
+    try:
+        event = json.loads(body)
+    except ValueError as error:
+        raise Malformed(f"the CloudEvent is not JSON: {error}") from error
+    if not isinstance(event, dict):
+        raise Malformed("the CloudEvent is not a JSON object")
+    missing = [each for each in _REQUIRED if not isinstance(event.get(each), str) or not event[each]]
+    if missing:
+        raise Malformed(f"a CloudEvent needs the attribute {missing[0]}, a text that is not empty")
+    return str(event["id"])

@@ -1,0 +1,163 @@
+"""Syslog (RFC 5424 and RFC 3164) over UDP, TCP and TLS. A message is one event, byte for byte as it was sent."""
+
+import asyncio
+import contextlib
+import logging
+import re
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, Field, PrivateAttr, model_validator
+
+import mmapqueue
+from mmapqueue.pipeline._event import encode
+from mmapqueue.pipeline.config import Tls
+from mmapqueue.pipeline.event_pb2 import EventType
+from mmapqueue.pipeline.gather.sockets import server_context
+from mmapqueue.pipeline.gather.syslog_sockets import Push, TcpListener, UdpListener
+from mmapqueue.pipeline.plugins import Host, Receiver, Size
+
+_LISTEN = re.compile(r"(?:udp|tcp|tls\+tcp)://.*:(\d{1,5})")
+_CONTENT_TYPE = "text/x-syslog"
+#: Bytes of an event beyond its message, at most.
+_HEADER = 512
+#: Seconds between two attempts to push messages of TCP connections.
+_FIRST_RETRY, _LONGEST_RETRY = 0.05, 1.0
+
+
+def _listen(value: str) -> str:
+    found = _LISTEN.fullmatch(value)
+    if found is None or int(found[1]) > 65_535:
+        raise ValueError("listen is udp://HOST:PORT, tcp://HOST:PORT or tls+tcp://HOST:PORT, as tcp://0.0.0.0:5514")
+    return value
+
+
+class SyslogReceiver(Receiver):
+    """Takes syslog messages at a socket of its own.
+
+    Syslog has no answers. TCP: while the queue is full, messages wait and connections are not read, so that clients
+    wait; with `on_full: drop` they are counted and dropped. UDP: datagrams that meet a full queue are counted and lost;
+    with `on_full: block` the socket is not read, and the system drops what its receive buffer cannot hold.
+
+    Attributes:
+        listen: udp://HOST:PORT, tcp://HOST:PORT or tls+tcp://HOST:PORT.
+        max_message_size: Bytes of a message. Larger ones are dropped, and logged once a connection.
+        max_connections: TCP connections at a time, 4000 by default; more are closed.
+        tls: Certificates, for tls+tcp.
+    """
+
+    type: Literal["syslog"] = "syslog"
+    listen: Annotated[str, AfterValidator(_listen)]
+    max_message_size: Annotated[Size, Field(le=16 << 20)] = 64 << 10
+    max_connections: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    tls: Tls | None = None
+
+    _listener: UdpListener | TcpListener | None = PrivateAttr(None)
+    _stopping: asyncio.Event = PrivateAttr(default_factory=asyncio.Event)
+
+    @model_validator(mode="after")
+    def _check(self) -> "SyslogReceiver":
+        if self.tls is None and self.protocol == "tls+tcp":
+            raise ValueError("listen: tls+tcp://… needs tls: with certificate and key")
+        if self.tls is not None and self.protocol != "tls+tcp":
+            raise ValueError(f"tls has no effect with listen: {self.listen}; use tls+tcp://…")
+        if self.max_connections is not None and self.protocol == "udp":
+            raise ValueError(f"max_connections has no effect with listen: {self.listen}")
+        return self
+
+    @property
+    def protocol(self) -> str:
+        """What `listen` names: udp, tcp or tls+tcp."""
+        return self.listen.partition("://")[0]
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on; 0 before the start."""
+        return 0 if self._listener is None else self._listener.port
+
+    async def start(self, host: Host) -> None:
+        """Listens.
+
+        Raises:
+            ValueError: An event of max_message_size would not fit into the queue, or a certificate is none.
+            OSError: The address cannot be bound, or a certificate cannot be read.
+        """
+        if self.max_message_size + _HEADER > host.inbox.max_event_size:
+            raise ValueError(
+                f"pipe {host.pipe}: receiver syslog: max_message_size = {self.max_message_size} and {_HEADER} bytes of "
+                f"header exceed the queue's max_event_size = {host.inbox.max_event_size}"
+            )
+        address = self.listen.partition("://")[2]
+        push = self._push(host)
+        try:
+            if self.protocol == "udp":
+                self._listener = UdpListener(
+                    address, shared=host.shared, limit=self.max_message_size, push=push, log=host.log
+                )
+            else:
+                self._listener = TcpListener(
+                    address,
+                    shared=host.shared,
+                    limit=self.max_message_size,
+                    push=push,
+                    log=host.log,
+                    max_connections=self.max_connections or 4000,
+                    context=None if self.tls is None else server_context(self.tls),
+                )
+            await self._listener.start()
+        except OSError as error:
+            message = f"pipe {host.pipe}: receiver syslog: cannot listen on {self.listen}: {error}"
+            raise OSError(error.errno, message) from error
+
+    async def stop(self) -> None:
+        """Closes the socket and the connections. What was read is pushed first, if the queue has room."""
+        self._stopping.set()
+        if self._listener is not None:
+            await self._listener.stop()
+
+    def _push(self, host: Host) -> Push:
+        waits = self.protocol != "udp"
+
+        async def push(messages: list[tuple[bytes, str]]) -> None:
+            source, size = f"syslog+{self.protocol}://", 0
+            part: list[bytes] = []
+            for data, peer in messages:
+                event = encode(
+                    type=EventType.LOGGING,
+                    data=data,
+                    content_type=_CONTENT_TYPE,
+                    name="syslog",
+                    source=source + peer,
+                )
+                # Smaller than the queue in any case, as a part is stored as a whole or not at all.
+                if part and size + len(event) > host.inbox.max_event_size:
+                    await self._store(host, part, waits)
+                    part, size = [], 0
+                part.append(event)
+                size += len(event)
+            await self._store(host, part, waits)
+
+        return push
+
+    async def _store(self, host: Host, events: list[bytes], waits: bool) -> None:
+        """Pushes events; tries again if the client can wait, until the receiver stops."""
+        pause = _FIRST_RETRY
+        while True:
+            try:
+                await host.inbox.put(*events)
+                return
+            except mmapqueue.Full as error:
+                problem: mmapqueue.MmapQueueError = error
+            except mmapqueue.MmapQueueError as error:
+                problem = error
+                host.log.warning("syslog: %s", error)
+            if not waits or self._stopping.is_set() or isinstance(problem, mmapqueue.Closed):
+                host.log.log(
+                    logging.DEBUG if isinstance(problem, mmapqueue.Full) and not waits else logging.WARNING,
+                    "syslog: %d messages are lost: %s",
+                    len(events),
+                    problem,
+                )
+                return
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._stopping.wait(), pause)
+            pause = min(2 * pause, _LONGEST_RETRY)

@@ -1,0 +1,76 @@
+"""A rehearsal of receivers: whether they fit their servers, before a queue is made or a socket opened."""
+
+import asyncio
+import logging
+from typing import TYPE_CHECKING, Any, Literal
+
+from mmapqueue.pipeline.config import Pipe, Pipeline
+from mmapqueue.pipeline.gather import agent
+
+if TYPE_CHECKING:
+    from mmapqueue.pipeline.gather.grpc_server import GrpcServer
+    from mmapqueue.pipeline.gather.http_server import HttpServer
+    from mmapqueue.pipeline.plugins import Inbox, Receiver
+
+
+def rehearse(pipeline: Pipeline) -> None:
+    """Registers the receivers that have a server with servers that are not started.
+
+    Receivers without a `server` open sockets of their own, and are left out.
+
+    Raises:
+        ValueError: Two of them take the same method or path, or one does not speak its server's protocol.
+    """
+    asyncio.run(_rehearse(pipeline))
+
+
+async def _rehearse(pipeline: Pipeline) -> None:
+    servers: dict[str, Any] = {each.name: agent.server_of(each, shared=False) for each in pipeline.servers}
+    for pipe in pipeline.pipes:
+        for receiver in pipe.receivers:
+            if getattr(receiver, "server", None) in servers:
+                await _register(receiver, pipe, servers)
+
+
+async def _register(receiver: "Receiver", pipe: Pipe, servers: dict[str, Any]) -> None:
+    try:
+        await receiver.start(_Host(pipe, servers))
+        await receiver.stop()
+    except ValueError as error:
+        text = str(error)
+        raise ValueError(text if pipe.name in text else f"pipe {pipe.name}: {text}") from None
+
+
+class _NoInbox:
+    """Takes nothing: no request comes."""
+
+    def __init__(self, max_event_size: int) -> None:
+        self.max_event_size = max_event_size
+
+
+class _Host:
+    def __init__(self, pipe: Pipe, servers: dict[str, Any]) -> None:
+        self.pipe = pipe.name
+        self.shared = False
+        self.log = logging.getLogger("mmapqueue.pipeline").getChild(pipe.name)
+        inbox: Any = _NoInbox(pipe.queue.max_event_size)
+        self.inbox: Inbox = inbox
+        self._servers = servers
+
+    def protocol(self, server: str) -> Literal["grpc", "http"]:
+        protocol: Literal["grpc", "http"] = self._servers[server].protocol
+        return protocol
+
+    def grpc(self, name: str) -> "GrpcServer":
+        server: GrpcServer = self._server(name, "grpc")
+        return server
+
+    def http(self, name: str) -> "HttpServer":
+        server: HttpServer = self._server(name, "http")
+        return server
+
+    def _server(self, name: str, protocol: str) -> Any:
+        server = self._servers[name]
+        if server.protocol != protocol:
+            raise ValueError(f"server {name!r} speaks {server.protocol}, and {protocol} is needed")
+        return server

@@ -1,0 +1,236 @@
+"""Child processes: starting them, starting them again when they die, stopping them."""
+
+import asyncio
+import contextlib
+import ctypes
+import logging
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from mmapqueue.pipeline.config import Pipeline
+
+_LOG = logging.getLogger("mmapqueue.pipeline.supervisor")
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_PR_SET_PDEATHSIG = 1
+#: Exit status of a configuration that is refused: another start would end in the same way.
+_REFUSED = 2
+_FIRST_BACK_OFF = 0.5
+_LONGEST_BACK_OFF = 30.0
+#: A child that has run for so many seconds is started again without back-off.
+_STABLE = 60.0
+_READY = b"ready:"
+
+
+def end_with(parent: int) -> None:
+    """Has the kernel send SIGTERM to this process when its parent dies.
+
+    Raises:
+        SystemExit: The parent is dead already.
+    """
+    ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        raise SystemExit(1)
+
+
+def run_partitions(pipeline: Pipeline, file: str, *, log_level: str) -> int:
+    """Runs the agents of `gather.processes`, one process each, until SIGTERM or SIGINT.
+
+    All of them share the ports of the servers; a port of 0 is chosen here. One that dies is started again.
+
+    Returns:
+        The exit status: 0 after a signal, else that of a process that could not start.
+    """
+    with _reserved(pipeline) as addresses:
+        listen = [word for name, address in addresses.items() for word in ("--listen", f"{name}={address}")]
+        children = [
+            Child(
+                f"gather {partition}",
+                _command("gather", file, "--partition", str(partition), "--log-level", log_level, *listen),
+            )
+            for partition in range(pipeline.gather.processes)
+        ]
+
+        def ready(_: str) -> None:
+            if all(child.ready for child in children):
+                _say(" ".join(["ready:", *(word for item in addresses.items() for word in item)]))
+
+        return asyncio.run(Supervisor([children], ready).run())
+
+
+def run_both(file: str, *, log_level: str) -> int:
+    """Runs `gather` and, when it is ready, `process`, until SIGTERM or SIGINT; then stops gather before process.
+
+    A half that is killed is started again. When process ends by itself, so does gather.
+
+    Returns:
+        The exit status: 0 after a signal, else that of a half that could not start, or of process.
+    """
+    gather = Child("gather", _command("gather", file, "--log-level", log_level))
+    process = Child("process", _command("process", file, "--log-level", log_level), ends_all=True, announces=False)
+    return asyncio.run(Supervisor([[gather], [process]], _say).run())
+
+
+def _command(*words: str) -> list[str]:
+    return [sys.executable, "-m", "mmapqueue", *words, "--parent", str(os.getpid())]
+
+
+def _say(line: str) -> None:
+    print(line, flush=True)
+
+
+@contextlib.contextmanager
+def _reserved(pipeline: Pipeline) -> Iterator[dict[str, str]]:
+    """The servers' addresses, with ports chosen for 0 and kept for the children until they have ended."""
+    addresses = {}
+    with contextlib.ExitStack() as stack:
+        for server in pipeline.servers:
+            host, _, port = server.listen.rpartition(":")
+            if port == "0":
+                bare = host.strip("[]")
+                family = socket.AF_INET6 if ":" in bare or not bare else socket.AF_INET
+                # Bound, but not listening: it takes no connection.
+                kept = stack.enter_context(socket.socket(family))
+                kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+                kept.bind((bare, 0))
+                port = str(kept.getsockname()[1])
+            addresses[server.name] = f"{host}:{port}"
+        yield addresses
+
+
+@dataclass
+class Child:
+    """A process that is kept running.
+
+    Attributes:
+        name: What the log calls it.
+        command: Program and arguments.
+        ends_all: Whether all end when it has ended by itself.
+        announces: Whether it says `ready:` on stdout. The stdout of one that does not is that of this process.
+        ready: Whether it has said so, once.
+    """
+
+    name: str
+    command: Sequence[str]
+    ends_all: bool = False
+    announces: bool = True
+    ready: bool = False
+    process: asyncio.subprocess.Process | None = field(default=None, repr=False)
+
+    def send(self, number: int) -> None:
+        """Sends a signal; does nothing when it does not run."""
+        if self.process is not None and self.process.returncode is None:
+            self.process.send_signal(number)
+
+
+class Supervisor:
+    """Runs groups of children: each group starts when the one before it is ready, and stops before the next one.
+
+    Example:
+        status = asyncio.run(Supervisor([[Child("echo", ["echo", "ready:"])]], print).run())
+    """
+
+    def __init__(self, groups: Sequence[Sequence[Child]], ready: Callable[[str], None]) -> None:
+        """Starts nothing.
+
+        Args:
+            groups: The children.
+            ready: Called with a child's line when it says `ready:` for the first time.
+        """
+        self._groups = groups
+        self._ready = ready
+        self._status: int | None = None
+        self._ended = asyncio.Event()
+        self._group_ready = [asyncio.Event() for _ in groups]
+        self._signals = 0
+
+    async def run(self) -> int:
+        """Runs until SIGTERM or SIGINT, or until a child ends all.
+
+        Returns:
+            0 after a signal, else the exit status of the child that has ended all.
+        """
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, self._signalled)
+        tasks = [
+            [asyncio.create_task(self._keep_or_end(child, index)) for child in group]
+            for index, group in enumerate(self._groups)
+        ]
+        await self._ended.wait()
+        for group, of_group in zip(self._groups, tasks, strict=True):
+            for child, task in zip(group, of_group, strict=True):
+                if child.process is None or child.process.returncode is not None:
+                    task.cancel()  # It waits for its turn, or to start again.
+                child.send(signal.SIGTERM)
+            await asyncio.gather(*of_group, return_exceptions=True)
+        return self._status or 0
+
+    def _signalled(self) -> None:
+        self._signals += 1
+        if self._signals == 1:
+            self._end(0)
+            return
+        for group in self._groups:
+            for child in group:
+                child.send(signal.SIGKILL)
+
+    def _end(self, status: int) -> None:
+        if self._status is None:
+            self._status = status
+            self._ended.set()
+
+    async def _keep_or_end(self, child: Child, group: int) -> None:
+        try:
+            await self._keep(child, group)
+        except Exception:
+            _LOG.exception("%s cannot be kept running", child.name)
+            self._end(1)
+
+    async def _keep(self, child: Child, group: int) -> None:
+        """Runs a child again and again until all end."""
+        if group:
+            await self._group_ready[group - 1].wait()
+        back_off = _FIRST_BACK_OFF
+        while not self._ended.is_set():
+            started = time.monotonic()
+            status = await self._run(child, group)
+            if self._ended.is_set():
+                return
+            itself = status >= 0
+            if status == _REFUSED or (itself and (child.ends_all or not child.ready)):
+                self._end(status)
+                return
+            if time.monotonic() - started > _STABLE:
+                back_off = _FIRST_BACK_OFF
+            how = f"with status {status}" if itself else f"by signal {-status}"
+            _LOG.warning("%s has ended %s; it starts again in %.1f s", child.name, how, back_off)
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), back_off)
+            back_off = min(2 * back_off, _LONGEST_BACK_OFF)
+
+    async def _run(self, child: Child, group: int) -> int:
+        # In a session of its own: a Ctrl-C of the terminal comes to this process alone, which passes it on in order.
+        stdout = asyncio.subprocess.PIPE if child.announces else None
+        child.process = await asyncio.create_subprocess_exec(*child.command, stdout=stdout, start_new_session=True)
+        if self._ended.is_set():
+            child.send(signal.SIGTERM)
+        if child.process.stdout is not None:
+            await self._listen(child, child.process.stdout, group)
+        return await child.process.wait()
+
+    async def _listen(self, child: Child, stdout: asyncio.StreamReader, group: int) -> None:
+        """Passes on what a child prints."""
+        async for line in stdout:
+            if not line.startswith(_READY):
+                sys.stdout.write(line.decode(errors="replace"))
+                sys.stdout.flush()
+            elif not child.ready:
+                child.ready = True
+                self._ready(line.decode().rstrip("\n"))
+                if all(each.ready for each in self._groups[group]):
+                    self._group_ready[group].set()

@@ -1,0 +1,249 @@
+"""The sockets of a syslog receiver."""
+
+import asyncio
+import logging
+import socket
+import ssl
+from collections import deque
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from mmapqueue.pipeline.gather.sockets import bind_address, peer_name
+from mmapqueue.pipeline.gather.syslog_frames import SyslogFrames
+
+#: Bytes of a connection that wait for their push. No more are read while so many wait.
+_MAX_WAITING = 1 << 18
+#: Datagrams that are pushed together, at most.
+_DATAGRAMS = 512
+_LARGEST_DATAGRAM = 65_535
+#: Bytes asked for as the receive buffer of datagrams, which arrive during a push. The system may give fewer.
+_RECEIVE_BUFFER = 8 << 20
+
+#: Seconds that the last push may take when a socket is closed.
+_STOP_WITHIN = 5.0
+
+#: Pushes messages with the addresses of their clients. Returns when they are stored, or cannot be. Raises nothing.
+Push = Callable[[list[tuple[bytes, str]]], Awaitable[None]]
+
+
+class UdpListener:
+    """A UDP socket: a datagram is a message. It is not read during a push. Belongs to one event loop.
+
+    Attributes:
+        port: The port that it is bound to.
+    """
+
+    def __init__(self, listen: str, *, shared: bool, limit: int, push: Push, log: logging.Logger) -> None:
+        """Binds the socket.
+
+        Raises:
+            OSError: The address cannot be bound.
+        """
+        host, port = bind_address(listen)
+        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM, flags=socket.AI_PASSIVE)[0]
+        self._socket = socket.socket(family, socket.SOCK_DGRAM)
+        try:
+            self._socket.setblocking(False)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
+            if shared:
+                self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+            if host == "::":
+                self._socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+            self._socket.bind(address)
+        except OSError:
+            self._socket.close()
+            raise
+        self.port: int = self._socket.getsockname()[1]
+        self._limit = limit
+        self._push = push
+        self._log = log
+        self._warned = False
+        self._stopping = False
+        self._pushing: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        """Starts to read."""
+        asyncio.get_running_loop().add_reader(self._socket, self._readable)
+
+    def _readable(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._socket)
+        self._pushing = asyncio.create_task(self._push_all())
+
+    async def _push_all(self) -> None:
+        while messages := self._read():
+            await self._push(messages)
+        if not self._stopping:
+            asyncio.get_running_loop().add_reader(self._socket, self._readable)
+
+    def _read(self) -> list[tuple[bytes, str]]:
+        messages: list[tuple[bytes, str]] = []
+        while len(messages) < _DATAGRAMS:
+            try:
+                data, address = self._socket.recvfrom(_LARGEST_DATAGRAM)
+            except BlockingIOError:
+                break
+            except OSError as error:  # An ICMP message of an earlier datagram.
+                self._log.debug("syslog: %s", error)
+                break
+            if len(data) <= self._limit:
+                messages.append((data, peer_name(address)))
+            elif not self._warned:
+                self._warned = True
+                self._log.warning(
+                    "syslog: a datagram of %d bytes from %s exceeds max_message_size = %d and is dropped; "
+                    "so are others, without a further line",
+                    len(data),
+                    peer_name(address),
+                    self._limit,
+                )
+        return messages
+
+    async def stop(self) -> None:
+        """Pushes what the socket holds, and closes it."""
+        self._stopping = True
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(self._socket)
+        if self._pushing is None or self._pushing.done():
+            self._pushing = asyncio.create_task(self._push_all())
+        await _end(self._pushing)
+        self._socket.close()
+
+
+class TcpListener:
+    """A TCP socket and its connections. A connection is not read while its messages wait. Belongs to one event loop."""
+
+    def __init__(
+        self,
+        listen: str,
+        *,
+        shared: bool,
+        limit: int,
+        push: Push,
+        log: logging.Logger,
+        max_connections: int,
+        context: ssl.SSLContext | None,
+    ) -> None:
+        self.limit = limit
+        self.push = push
+        self.log = log
+        self.max_connections = max_connections
+        self.connections: set[_Connection] = set()
+        self._listen = listen
+        self._shared = shared
+        self._context = context
+        self._server: asyncio.Server | None = None
+
+    async def start(self) -> None:
+        """Listens.
+
+        Raises:
+            OSError: The address cannot be bound.
+        """
+        host, port = bind_address(self._listen)
+        self._server = await asyncio.get_running_loop().create_server(
+            lambda: _Connection(self),
+            None if host == "::" else host,
+            port,
+            backlog=1024,
+            reuse_port=self._shared or None,
+            ssl=self._context,
+        )
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on; 0 before the start and after the stop."""
+        return int(self._server.sockets[0].getsockname()[1]) if self._server and self._server.sockets else 0
+
+    async def stop(self) -> None:
+        """Pushes what was read, and closes the connections."""
+        if self._server is not None:
+            self._server.close()
+        await asyncio.gather(*[each.stop() for each in self.connections])
+
+
+class _Connection(asyncio.Protocol):
+    """One connection. What was read is pushed, also after the client has reset it."""
+
+    def __init__(self, listener: TcpListener) -> None:
+        self._listener = listener
+        self._frames = SyslogFrames(listener.limit)
+        self._chunks: deque[bytes] = deque()
+        self._waiting = 0
+        self._arrived = asyncio.Event()
+        self._ended = False
+        self._lost = False
+        self._warned = False
+        self._pushing: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: Any) -> None:
+        self._transport = transport
+        self._peer = peer_name(transport.get_extra_info("peername"))
+        if len(self._listener.connections) >= self._listener.max_connections:
+            self._listener.log.warning(
+                "syslog: connection of %s is closed: max_connections = %d", self._peer, self._listener.max_connections
+            )
+            transport.abort()
+            return
+        self._listener.connections.add(self)
+        self._pushing = asyncio.create_task(self._push())
+
+    def data_received(self, data: bytes) -> None:
+        if self._pushing is None:
+            return
+        self._chunks.append(data)
+        self._waiting += len(data)
+        if self._waiting >= _MAX_WAITING:
+            self._transport.pause_reading()
+        self._arrived.set()
+
+    def eof_received(self) -> None:
+        self._ended = True
+
+    def connection_lost(self, _: Exception | None) -> None:
+        self._lost = True
+        self._arrived.set()
+
+    async def _push(self) -> None:
+        try:
+            while self._chunks or not self._lost:
+                await self._arrived.wait()
+                self._arrived.clear()
+                data = b"".join(self._chunks)
+                self._chunks.clear()
+                await self._store(self._frames.feed(data))
+                self._waiting -= len(data)
+                self._warn()
+                if self._waiting < _MAX_WAITING and not self._transport.is_closing():
+                    self._transport.resume_reading()
+            if self._ended:
+                await self._store(self._frames.end())
+        finally:
+            self._listener.connections.discard(self)
+
+    async def _store(self, messages: list[bytes]) -> None:
+        if messages:
+            await self._listener.push([(each, self._peer) for each in messages])
+
+    def _warn(self) -> None:
+        if self._frames.discarded and not self._warned:
+            self._warned = True
+            self._listener.log.warning(
+                "syslog: a message from %s exceeds max_message_size = %d and is dropped; "
+                "so are others of this connection, without a further line",
+                self._peer,
+                self._listener.limit,
+            )
+
+    async def stop(self) -> None:
+        """Reads no more, pushes what was read."""
+        self._transport.abort()
+        if self._pushing is not None:
+            await _end(self._pushing)
+
+
+async def _end(pushing: "asyncio.Task[None]") -> None:
+    """Waits for a push; not for ever, as the queue may be full."""
+    done, _ = await asyncio.wait((pushing,), timeout=_STOP_WITHIN)
+    if not done:
+        pushing.cancel()
+    await asyncio.gather(pushing, return_exceptions=True)

@@ -1,0 +1,71 @@
+"""What a process that does not own a queue knows of it: its partitions and their identities."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterable
+from pathlib import Path
+from uuid import UUID
+
+import mmapqueue
+
+_META = "meta.dat"
+#: Position of the two halves of the UUID in meta.dat (docs/FORMAT.md).
+_UUID_POSITION = 88
+_UUID = struct.Struct("<QQ")
+
+
+def partitions(directory: Path) -> dict[int, Path]:
+    """Directories of a queue's partitions, by number; empty when there is no queue yet."""
+    if (directory / _META).is_file():
+        return {0: directory}
+    found = {}
+    for each in directory.glob("p=*"):
+        number = each.name[2:]
+        if number.isdigit() and (each / _META).is_file():
+            found[int(number)] = each
+    return dict(sorted(found.items()))
+
+
+def queue_ids(directory: Path) -> dict[int, str]:
+    """Identities of a queue's partitions, by number.
+
+    Raises:
+        mmapqueue.NotFound: There is no queue.
+        mmapqueue.Corrupt: A meta.dat is too short.
+    """
+    found = {number: _queue_id(each) for number, each in partitions(directory).items()}
+    if not found:
+        raise mmapqueue.NotFound(f"there is no queue in {directory}")
+    return found
+
+
+def create_consumers(spark: object, directory: Path, names: Iterable[str]) -> None:
+    """Makes consumers that do not exist, at the oldest retained record of each partition.
+
+    Args:
+        spark: The session whose JVM opens the queue, read-only, beside the process that writes.
+        directory: The queue's directory.
+        names: Names of the consumers.
+    """
+    wanted = set(names)
+    for each in partitions(directory).values():
+        try:
+            queue = mmapqueue.Queue(spark, each, read_only=True)  # type: ignore[arg-type]
+        except mmapqueue.ConfigError:
+            # This JVM has it open to write.
+            queue = mmapqueue.Queue(spark, each)  # type: ignore[arg-type]
+        with queue:
+            for name in sorted(wanted - set(queue.consumers())):
+                queue.create_consumer(name)
+
+
+def _queue_id(directory: Path) -> str:
+    file = directory / _META
+    with file.open("rb") as opened:
+        opened.seek(_UUID_POSITION)
+        found = opened.read(_UUID.size)
+    if len(found) < _UUID.size:
+        raise mmapqueue.Corrupt(f"{file} has no queue identity at {_UUID_POSITION}: it is shorter, or of version 1")
+    most, least = _UUID.unpack(found)
+    return str(UUID(int=most << 64 | least))

@@ -1,0 +1,76 @@
+"""The rows of a pipe, on their way from its queue to its senders."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from mmapqueue.pipeline.config import Pipe
+from mmapqueue.pipeline.plugins import Batch, Filter, Sender
+from mmapqueue.pipeline.process.events import events
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+_EXPLODE = "explode"
+
+
+def sent_rows(spark: SparkSession, pipe: Pipe, sender: Sender, *, batch_bytes: int | None = None) -> DataFrame:
+    """What a sender gets: decoded events with remote = true, behind the filters.
+
+    Args:
+        spark: The session.
+        pipe: The pipe.
+        sender: One of its senders.
+        batch_bytes: Bytes of the queue in a micro-batch, where the sender sets no limit of its own.
+    """
+    frame = _events(spark, pipe, sender.name, sender.batch, batch_bytes).where("error IS NULL AND remote")
+    frame = frame.drop("error")
+    for each in pipe.filters:
+        frame = each.apply(frame)
+        if each.type == _EXPLODE:
+            # `data` is a payload that could not be exploded.
+            frame = frame.where("error IS NULL").drop("error", "data")
+    return frame if sender.where is None else frame.where(sender.where)
+
+
+def failed_rows(spark: SparkSession, pipe: Pipe, consumer: str, *, batch_bytes: int) -> DataFrame:
+    """What senders do not get: rows with `error`, of records that could not be decoded and of payloads that could not
+    be exploded.
+    """  # noqa: D205
+    batch = Batch(max_bytes=batch_bytes)
+    frame = _events(spark, pipe, consumer, batch, None).where("error IS NOT NULL OR remote")
+    filters = list(pipe.filters[: _last_explode(pipe.filters) + 1])
+    if filters and filters[0].type == _EXPLODE:
+        # An event with an error keeps it.
+        frame = filters.pop(0).apply(frame)
+    failed = _failed(frame)
+    frame = frame.where("error IS NULL")
+    for each in filters:
+        if each.type == _EXPLODE:
+            frame = each.apply(frame)
+            failed = failed.unionByName(_failed(frame))
+            frame = frame.where("error IS NULL")
+        else:
+            frame = each.apply(frame.drop("error"))
+    return failed
+
+
+def _failed(frame: DataFrame) -> DataFrame:
+    columns = ("content_type", "data", "type", "meta", "id", "source", "partition", "offset", "error", "pushed")
+    return frame.where("error IS NOT NULL").select(*columns)
+
+
+def _last_explode(filters: tuple[Filter, ...]) -> int:
+    found = [position for position, each in enumerate(filters) if each.type == _EXPLODE]
+    return found[-1] if found else -1
+
+
+def _events(spark: SparkSession, pipe: Pipe, consumer: str, batch: Batch, batch_bytes: int | None) -> DataFrame:
+    source: dict[str, Any] = {
+        "max_offsets_per_trigger": batch.max_records,
+        "max_bytes_per_trigger": batch.max_bytes or batch_bytes,
+    }
+    if batch.min_records > 1:
+        source["min_offsets_per_trigger"] = batch.min_records
+        source["max_trigger_delay"] = batch.longest_wait
+    return events(spark, pipe.queue.dir, consumer=consumer, **source)

@@ -1,0 +1,272 @@
+"""Runs the processing half of a pipeline: one streaming query, consumer and checkpoint for each sender."""
+
+from __future__ import annotations
+
+import functools
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Protocol
+
+import mmapqueue
+from mmapqueue.pipeline.config import DEAD_LETTER, Pipe, Pipeline
+from mmapqueue.pipeline.plugins import Sender, Stopping
+from mmapqueue.pipeline.process.context import Context
+from mmapqueue.pipeline.process.dead_letters import DeadLetters, letters
+from mmapqueue.pipeline.process.queues import create_consumers, partitions
+from mmapqueue.pipeline.process.rows import failed_rows, sent_rows
+from mmapqueue.pipeline.process.session import session
+from mmapqueue.pipeline.process.supervision import SupervisedQuery
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_LOG = logging.getLogger("mmapqueue.pipeline.process")
+_POLL = 0.2
+#: Seconds for which a stop waits for the micro-batches that run.
+_FINISH_WITHIN = 30.0
+_POOL = "spark.scheduler.pool"
+
+
+class ProcessTelemetry(Protocol):
+    """Where numbers of sent rows go."""
+
+    def attach(self, spark: SparkSession) -> None:
+        """Called before the first query."""
+
+    def sender_output(self, pipe: str, sender: str, status: str, count: int) -> None:
+        """Counts rows."""
+
+
+class StartError(mmapqueue.ConfigError):
+    """A pipeline cannot be processed as it is configured. The message names pipe, sender and reason."""
+
+
+class Processor:
+    """The queries of a pipeline. `request_stop` may be called from any thread, all else from one.
+
+    A query that fails is logged and started again from its checkpoint: after 1 s, which doubles with each failure in
+    a row, up to 60 s. The others go on.
+
+    Example:
+        processor = Processor(pipeline, spark)
+        processor.start()
+        try:
+            processor.wait()
+        finally:
+            processor.stop()
+
+    Args:
+        pipeline: The configuration.
+        spark: The session.
+        once: Processes what the queues hold, and ends. A query that fails is not started again.
+        telemetry: Counts rows.
+    """
+
+    def __init__(
+        self, pipeline: Pipeline, spark: SparkSession, *, once: bool = False, telemetry: ProcessTelemetry | None = None
+    ) -> None:
+        self._pipeline = pipeline
+        self._spark = spark
+        self._once = once
+        self._telemetry = telemetry
+        self._stopping = threading.Event()
+        self._queries: list[SupervisedQuery] = []
+
+    @property
+    def queries(self) -> list[SupervisedQuery]:
+        """The queries, in the order of pipes and senders; a pipe's dead-letter query is its last one."""
+        return list(self._queries)
+
+    def start(self) -> None:
+        """Waits until each queue exists, checks all senders, then starts their queries.
+
+        Raises:
+            StartError: A sender cannot work as configured, or with `once`, a queue does not exist. No query runs.
+        """
+        pipes = [pipe for pipe in self._pipeline.pipes if pipe.senders]
+        if not pipes:
+            raise StartError(f"pipeline {self._pipeline.name} has no senders, so there is nothing to process")
+        for pipe in pipes:
+            if not self._wait_for_queue(pipe):
+                return
+        if self._telemetry is not None:
+            self._telemetry.attach(self._spark)
+        queries = [query for pipe in pipes for query in self._checked(pipe)]
+        for pipe in pipes:
+            # Records are kept for consumers that exist: all of them must, before one of them acks.
+            names = [each.name for each in pipe.senders] + [DEAD_LETTER] * (pipe.dead_letter is not None)
+            create_consumers(self._spark, pipe.queue.dir, names)
+        for query in queries:
+            try:
+                query.start()
+            except Exception as error:
+                self.stop()
+                raise StartError(f"{query.name}: {_first_line(error)}") from error
+            self._queries.append(query)
+
+    def wait(self) -> None:
+        """Keeps the queries running until a stop is requested; with `once`, until all have ended.
+
+        Raises:
+            RuntimeError: With `once`: queries failed; the message names them.
+        """
+        while not self._stopping.is_set() and not all(query.ended for query in self._queries):
+            for query in self._queries:
+                query.look()
+            self._stopping.wait(_POLL)
+        failed = [f"{query.name}: {query.failure}" for query in self._queries if query.failure]
+        if failed:
+            raise RuntimeError("; ".join(failed))
+
+    def request_stop(self) -> None:
+        """Makes `start` and `wait` return. Safe in a signal handler."""
+        self._stopping.set()
+
+    def stop(self) -> None:
+        """Stops all queries, each after its micro-batch. A micro-batch that takes longer than 30 s is repeated later."""
+        self._stopping.set()
+        deadline = time.monotonic() + _FINISH_WITHIN
+        running = [(query, query.finish_batch()) for query in self._queries]
+        while running:
+            late = time.monotonic() > deadline
+            for query, finished in [each for each in running if late or each[1]()]:
+                query.stop()
+                running.remove((query, finished))
+            if running:
+                time.sleep(0.05)
+
+    def _wait_for_queue(self, pipe: Pipe) -> bool:
+        """Whether the queue and its partitions exist, waiting for them; False when a stop was requested."""
+        gathers = bool(pipe.receivers or pipe.fetchers)
+        wanted = self._pipeline.gather.processes if gathers else 1
+        waits = False
+        while len(partitions(pipe.queue.dir)) < wanted:
+            if self._once:
+                raise StartError(f"pipe {pipe.name}: no queue in {pipe.queue.dir}; run `mmapqueue gather` first")
+            if not waits:
+                _LOG.info("pipe %s: waiting for the queue in %s (%d partitions)", pipe.name, pipe.queue.dir, wanted)
+                waits = True
+            if self._stopping.wait(_POLL):
+                return False
+        return True
+
+    def _checked(self, pipe: Pipe) -> Iterator[SupervisedQuery]:
+        dead = DeadLetters(pipe) if pipe.dead_letter is not None else None
+        if dead is None:
+            _LOG.warning("pipe %s has no dead_letter: records that cannot be decoded are left out", pipe.name)
+        for sender in pipe.senders:
+            context = self._context(pipe, sender, dead)
+            start = functools.partial(self._start, pipe, sender, context, dead)
+            try:
+                sender.check(self._rows(pipe, sender, dead), context)
+            except Exception as error:
+                raise StartError(f"pipe {pipe.name}, sender {sender.name}: {_first_line(error)}") from error
+            yield self._supervised(context.query, start)
+        if dead is not None:
+            yield self._supervised(
+                f"{pipe.name}.{DEAD_LETTER}", functools.partial(self._start_dead_letters, pipe, dead)
+            )
+
+    def _supervised(self, name: str, start: Callable[[], StreamingQuery]) -> SupervisedQuery:
+        def start_in_pool() -> StreamingQuery:
+            # The query's thread inherits it: with FAIR scheduling each query gets its share of the cores.
+            with _local_property(self._spark, _POOL, name):
+                return start()
+
+        return SupervisedQuery(name, start_in_pool, restarts=not self._once)
+
+    def _context(self, pipe: Pipe, sender: Sender, dead: DeadLetters | None) -> Context:
+        return Context(
+            spark=self._spark,
+            pipe=pipe.name,
+            sender=sender.name,
+            queue=pipe.queue.dir,
+            checkpoint=pipe.checkpoint(sender.name),
+            trigger=self._trigger(sender.batch.interval.total_seconds()),
+            letters=dead,
+            stopping=self._stopping,
+            counted=self._telemetry.sender_output if self._telemetry is not None else _ignore,
+        )
+
+    def _rows(self, pipe: Pipe, sender: Sender, dead: DeadLetters | None) -> Any:
+        # What is dead-lettered from one micro-batch must fit into the dead-letter queue.
+        then = getattr(getattr(sender, "retry", None), "then", None)
+        limit = dead.batch_bytes if dead is not None and then == DEAD_LETTER else None
+        return sent_rows(self._spark, pipe, sender, batch_bytes=limit)
+
+    def _start(self, pipe: Pipe, sender: Sender, context: Context, dead: DeadLetters | None) -> StreamingQuery:
+        return sender.start(self._rows(pipe, sender, dead), context)
+
+    def _start_dead_letters(self, pipe: Pipe, dead: DeadLetters) -> StreamingQuery:
+        failed = failed_rows(self._spark, pipe, DEAD_LETTER, batch_bytes=dead.batch_bytes)
+        writer = dead.stream(letters(failed, pipe.name), pipe.checkpoint(DEAD_LETTER))
+        return writer.queryName(f"{pipe.name}.{DEAD_LETTER}").trigger(**self._trigger(1.0)).start()
+
+    def _trigger(self, seconds: float) -> dict[str, Any]:
+        if self._once:
+            return {"availableNow": True}
+        return {"processingTime": f"{round(seconds * 1000)} milliseconds"}
+
+
+def main(pipeline: Pipeline, *, once: bool = False, telemetry: ProcessTelemetry | None = None) -> int:
+    """Processes a pipeline until SIGTERM or SIGINT; with `once`, what its queues hold. Belongs to the main thread.
+
+    Returns:
+        0 after a stop, 1 when the pipeline cannot be processed as configured, or a query failed with `once`.
+    """
+    spark = session(pipeline)
+    processor = Processor(pipeline, spark, once=once, telemetry=telemetry)
+    try:
+        with _signals(processor.request_stop):
+            try:
+                processor.start()
+                processor.wait()
+            finally:
+                processor.stop()
+    except StartError as error:
+        _LOG.error("%s", error)
+        return 1
+    except RuntimeError as error:
+        _LOG.error("failed: %s", error)
+        return 1
+    finally:
+        spark.stop()
+    return 0
+
+
+@contextmanager
+def _signals(stop: Callable[[], None]) -> Iterator[None]:
+    numbers = (signal.SIGTERM, signal.SIGINT)
+    before = {number: signal.signal(number, lambda _number, _frame: stop()) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _local_property(spark: SparkSession, key: str, value: str) -> Iterator[None]:
+    context = spark.sparkContext
+    before = context.getLocalProperty(key)
+    context.setLocalProperty(key, value)
+    try:
+        yield
+    finally:
+        context.setLocalProperty(key, before)  # type: ignore[arg-type]
+
+
+def _ignore(_pipe: str, _sender: str, _status: str, _records: int) -> None:
+    pass
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).strip().partition("\n")[0] or type(error).__name__
+
+
+__all__ = ["ProcessTelemetry", "Processor", "StartError", "Stopping", "main"]

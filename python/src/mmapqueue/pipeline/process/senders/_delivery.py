@@ -1,0 +1,199 @@
+"""Delivery of one request: attempts, back-off, and what becomes of a request that cannot be delivered."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import Field, model_validator
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception,
+    stop_after_attempt,
+    stop_any,
+    stop_before_delay,
+    stop_never,
+)
+from tenacity.wait import wait_base
+
+from mmapqueue.pipeline.plugins import Duration, Options
+
+_LOG = logging.getLogger("mmapqueue.pipeline.senders")
+_DEFAULT_ATTEMPTS = 5
+#: 2 to this power times any pause exceeds any longest pause.
+_EXPONENTS = 60
+#: Seconds for which a task keeps a core while it waits between attempts. Longer pauses are spent in the driver.
+HOLD = 5.0
+
+
+class Backoff(Options):
+    """Pauses between attempts. Each is twice the one before, plus a random part of up to `first`.
+
+    Attributes:
+        first: The first pause.
+        most: The longest pause. A pause that the receiver asks for is kept even if it is longer.
+    """
+
+    first: Annotated[Duration, Field(gt=timedelta(0))] = timedelta(seconds=1)
+    most: Annotated[Duration, Field(gt=timedelta(0))] = timedelta(seconds=30)
+
+    @model_validator(mode="after")
+    def _check(self) -> Backoff:
+        if self.first > self.most:
+            raise ValueError(f"first = {self.first.total_seconds()} s exceeds most = {self.most.total_seconds()} s")
+        return self
+
+
+class Retry(Options):
+    """What is done when a request fails.
+
+    Attributes:
+        max_attempts: Attempts for a request, the first included; 5 when None. Refused with `then: block`, which has no
+            last attempt.
+        backoff: Pauses between attempts.
+        timeout: Time that one attempt may take.
+        then: After the last attempt, or at once after an error that no further attempt can mend: `block` tries on with
+            the longest pause, `dead_letter` stores the rows in the pipe's dead-letter queue, `drop` counts them.
+    """
+
+    max_attempts: Annotated[int, Field(ge=1, le=1_000_000)] | None = None
+    backoff: Backoff = Backoff()
+    timeout: Annotated[Duration, Field(gt=timedelta(0))] = timedelta(seconds=10)
+    then: Literal["block", "dead_letter", "drop"] = "block"
+
+    @model_validator(mode="after")
+    def _check(self) -> Retry:
+        if self.then == "block" and self.max_attempts is not None:
+            raise ValueError(
+                "max_attempts has no effect with then: block; set then: dead_letter or drop, or leave it out"
+            )
+        return self
+
+
+class Undelivered(Exception):
+    """A request was not delivered.
+
+    Attributes:
+        reason: What went wrong, with the receiver's words.
+        retryable: Whether a further attempt may succeed.
+        retry_after: Seconds that the receiver asks to wait; 0 when it does not.
+        partial: The receiver took the request and refused some of it. It must not be sent again.
+    """
+
+    def __init__(self, reason: str, *, retryable: bool, retry_after: float = 0.0, partial: bool = False) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.retryable = retryable
+        self.retry_after = retry_after
+        self.partial = partial
+
+
+class Delivered(NamedTuple):
+    """A request was delivered."""
+
+
+class GivenUp(NamedTuple):
+    """No further attempt is made.
+
+    Attributes:
+        error: The last one.
+    """
+
+    error: Undelivered
+
+
+class Waiting(NamedTuple):
+    """The next attempt is due after a pause that is too long to hold a task for.
+
+    Attributes:
+        error: The last one.
+        attempts: Attempts made so far.
+        pause: Seconds until the next attempt.
+    """
+
+    error: Undelivered
+    attempts: int
+    pause: float
+
+
+Outcome = Delivered | GivenUp | Waiting
+
+
+class _Pause(wait_base):
+    """Exponential; not shorter than the receiver asks for; the longest one after an error that is not retryable."""
+
+    def __init__(self, backoff: Backoff, earlier: int) -> None:
+        self._first, self._most = backoff.first.total_seconds(), backoff.most.total_seconds()
+        self._earlier = earlier
+
+    def __call__(self, retry_state: RetryCallState) -> float:
+        error = retry_state.outcome.exception() if retry_state.outcome else None
+        if not isinstance(error, Undelivered) or not error.retryable:
+            return self._most
+        attempt = min(self._earlier + retry_state.attempt_number, _EXPONENTS)
+        doubled = self._first * 2.0 ** (attempt - 1)
+        return max(min(doubled + random.uniform(0, self._first), self._most), error.retry_after)
+
+
+async def deliver(
+    send: Callable[[], Awaitable[None]], retry: Retry, key: str, *, earlier: int = 0, hold: float = HOLD
+) -> Outcome:
+    """Attempts to deliver a request.
+
+    Args:
+        send: One attempt. Raises `Undelivered`. Cancelled when it takes longer than `retry.timeout`.
+        retry: How often, and with which pauses.
+        key: Idempotency key of the request, for the log.
+        earlier: Attempts made before this call.
+        hold: Seconds that this call may last, apart from its last attempt.
+
+    Returns:
+        `GivenUp` after the last attempt, after an error that no attempt can mend, and after one that forbids another.
+        With `then: block` only the last of these is a reason to give up.
+    """
+    blocks = retry.then == "block"
+    most = None if blocks else retry.max_attempts or _DEFAULT_ATTEMPTS
+    pause = _Pause(retry.backoff, earlier)
+    attempts = earlier
+
+    def mendable(error: BaseException) -> bool:
+        return isinstance(error, Undelivered) and not error.partial and (blocks or error.retryable)
+
+    def log(state: RetryCallState) -> None:
+        error = state.outcome.exception() if state.outcome else None
+        _LOG.warning("request %s: attempt %d: %s; next attempt in %.1f s", key, attempts, error, state.upcoming_sleep)
+
+    retrying = AsyncRetrying(
+        stop=stop_any(stop_before_delay(hold), stop_never if most is None else stop_after_attempt(most - earlier)),
+        wait=pause,
+        retry=retry_if_exception(mendable),
+        before_sleep=log,
+        reraise=True,
+    )
+    try:
+        async for attempt in retrying:
+            attempts += 1
+            with attempt:
+                await _attempt(send, retry.timeout)
+    except Undelivered as error:
+        if not mendable(error) or (most is not None and attempts >= most):
+            return GivenUp(error)
+        return Waiting(error, attempts, attempt.retry_state.upcoming_sleep)
+    return Delivered()
+
+
+async def _attempt(send: Callable[[], Awaitable[None]], timeout: timedelta) -> None:
+    try:
+        await asyncio.wait_for(send(), timeout.total_seconds())
+    except (TimeoutError, asyncio.TimeoutError):
+        raise Undelivered(f"no answer within {timeout.total_seconds():g} s", retryable=True) from None
+    except Undelivered:
+        raise
+    except Exception as error:
+        # The payload cannot be made into a request: the same rows would fail again.
+        raise Undelivered(f"{type(error).__name__}: {error}", retryable=False) from error

@@ -1,0 +1,104 @@
+"""gRPC clients with raw bytes, and what their errors mean."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+import grpc
+from google.protobuf.message import DecodeError
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
+
+from mmapqueue.pipeline.process.senders._delivery import Undelivered
+from mmapqueue.pipeline.process.senders._network import ClientTls
+
+#: Status codes after which a further attempt may succeed: those that OTLP names.
+RETRYABLE = frozenset(
+    {
+        grpc.StatusCode.CANCELLED,
+        grpc.StatusCode.DEADLINE_EXCEEDED,
+        grpc.StatusCode.RESOURCE_EXHAUSTED,
+        grpc.StatusCode.ABORTED,
+        grpc.StatusCode.OUT_OF_RANGE,
+        grpc.StatusCode.UNAVAILABLE,
+        grpc.StatusCode.DATA_LOSS,
+    }
+)
+_DETAILS = "grpc-status-details-bin"
+_OPTIONS = (
+    # Attempts are counted by the sender alone.
+    ("grpc.enable_retries", 0),
+    ("grpc.max_send_message_length", -1),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 5000),
+)
+
+
+class GrpcClient:
+    """A channel. Belongs to the event loop that it is made on.
+
+    Args:
+        endpoint: HOST:PORT.
+        tls: Plain text when None.
+        headers: Metadata of each call.
+        compression: "gzip" or "none".
+    """
+
+    def __init__(self, endpoint: str, tls: ClientTls | None, headers: Mapping[str, str], compression: str) -> None:
+        gzip = grpc.Compression.Gzip if compression == "gzip" else grpc.Compression.NoCompression
+        if tls is None:
+            self._channel = grpc.aio.insecure_channel(endpoint, options=_OPTIONS, compression=gzip)
+        else:
+            credentials = grpc.ssl_channel_credentials(
+                root_certificates=tls.ca.read_bytes() if tls.ca else None,
+                private_key=tls.key.read_bytes() if tls.key else None,
+                certificate_chain=tls.certificate.read_bytes() if tls.certificate else None,
+            )
+            self._channel = grpc.aio.secure_channel(endpoint, credentials, options=_OPTIONS, compression=gzip)
+        self._headers = [(name.lower(), value) for name, value in headers.items()]
+
+    async def unary(self, path: str, request: bytes, key: str) -> bytes:
+        """Calls a method with one message; raises `Undelivered`."""
+        try:
+            reply: bytes = await self._channel.unary_unary(path)(request, metadata=self._metadata(key))
+        except grpc.aio.AioRpcError as error:
+            raise undelivered(error) from None
+        return reply
+
+    async def stream(self, path: str, messages: Sequence[bytes], key: str) -> bytes:
+        """Calls a method with a stream of messages; raises `Undelivered`."""
+
+        async def each() -> AsyncIterator[bytes]:
+            for message in messages:
+                yield message
+
+        try:
+            reply: bytes = await self._channel.stream_unary(path)(each(), metadata=self._metadata(key))
+        except grpc.aio.AioRpcError as error:
+            raise undelivered(error) from None
+        return reply
+
+    def _metadata(self, key: str) -> tuple[tuple[str, str], ...]:
+        return (*self._headers, ("idempotency-key", key))
+
+
+def undelivered(error: grpc.aio.AioRpcError) -> Undelivered:
+    """What a failed call means for its request."""
+    code = error.code()
+    return Undelivered(f"{code.name}: {error.details()}", retryable=code in RETRYABLE, retry_after=_retry_after(error))
+
+
+def _retry_after(error: grpc.aio.AioRpcError) -> float:
+    """Seconds of a RetryInfo in the error's details; 0 without one."""
+    for name, value in error.trailing_metadata() or ():
+        if name != _DETAILS:
+            continue
+        try:
+            details = Status.FromString(value).details
+            for each in details:
+                info = RetryInfo()
+                if each.Unpack(info):
+                    return max(0.0, info.retry_delay.ToTimedelta().total_seconds())
+        except DecodeError:
+            return 0.0
+    return 0.0

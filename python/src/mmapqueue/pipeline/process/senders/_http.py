@@ -1,0 +1,90 @@
+"""HTTP client, and what its answers mean."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import ssl
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from email.utils import parsedate_to_datetime
+
+import aiohttp
+
+from mmapqueue.pipeline.process.senders._delivery import Undelivered
+from mmapqueue.pipeline.process.senders._network import ClientTls
+
+#: Answers after which a further attempt may succeed: those that OTLP names.
+RETRYABLE = frozenset({429, 502, 503, 504})
+_REASON_BYTES = 300
+
+
+class HttpConnection:
+    """Connections to one URL's host. Belongs to the event loop that it is made on.
+
+    Args:
+        headers: Of each request.
+        tls: Certificates for https; the system's authorities when None.
+        compression: "gzip" or "none", of request bodies.
+    """
+
+    def __init__(self, headers: Mapping[str, str], tls: ClientTls | None, compression: str) -> None:
+        self._headers = dict(headers)
+        self._gzip = compression == "gzip"
+        # Attempts have their time limit where they are counted.
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(ssl=_context(tls) if tls else True, limit=0),
+            timeout=aiohttp.ClientTimeout(total=None),
+        )
+
+    async def send(self, method: str, url: str, body: bytes, content_type: str, key: str) -> tuple[str, bytes]:
+        """Sends a request.
+
+        Returns:
+            Content type and body of the answer, which has a status of 200 to 299.
+
+        Raises:
+            Undelivered: There was another status, or no answer.
+        """
+        headers = {**self._headers, "Content-Type": content_type, "Idempotency-Key": key}
+        if self._gzip:
+            body = await asyncio.to_thread(gzip.compress, body, 1)
+            headers["Content-Encoding"] = "gzip"
+        try:
+            # A redirected POST becomes a GET without a body, so redirects are answers that refuse.
+            async with self._session.request(method, url, data=body, headers=headers, allow_redirects=False) as answer:
+                content = await answer.read()
+                if answer.status < 300:
+                    return answer.content_type, content
+                text = content[:_REASON_BYTES].decode(errors="replace").strip()
+                raise Undelivered(
+                    f"{method} {url}: {answer.status} {answer.reason}{': ' + text if text else ''}",
+                    retryable=answer.status in RETRYABLE,
+                    retry_after=retry_after(answer.headers.get("Retry-After")),
+                )
+        except aiohttp.InvalidURL as error:
+            raise Undelivered(f"{method} {url}: {error}", retryable=False) from None
+        except (aiohttp.ClientError, OSError) as error:
+            raise Undelivered(f"{method} {url}: {type(error).__name__}: {error}", retryable=True) from None
+
+
+def retry_after(value: str | None, now: datetime | None = None) -> float:
+    """Seconds that a Retry-After header asks to wait: a number, or an HTTP date. 0 without one that can be read."""
+    if value is None:
+        return 0.0
+    if value.strip().isdigit():
+        return float(value)
+    try:
+        until = parsedate_to_datetime(value)
+    except ValueError:
+        return 0.0
+    if until.tzinfo is None:
+        until = until.replace(tzinfo=timezone.utc)
+    return max(0.0, (until - (now or datetime.now(timezone.utc))).total_seconds())
+
+
+def _context(tls: ClientTls) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=str(tls.ca) if tls.ca else None)
+    if tls.certificate is not None:
+        context.load_cert_chain(tls.certificate, tls.key)
+    return context

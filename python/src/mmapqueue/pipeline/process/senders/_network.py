@@ -1,0 +1,180 @@
+"""What senders over a network share: rows of a micro-batch are sent by Spark's Python workers."""
+
+from __future__ import annotations
+
+import logging
+from abc import abstractmethod
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol
+
+from pydantic import Field
+
+import mmapqueue
+from mmapqueue.pipeline.plugins import Options, Sender, SenderContext
+from mmapqueue.pipeline.process.records import COLUMNS
+from mmapqueue.pipeline.process.senders._delivery import Retry
+from mmapqueue.pipeline.process.senders._requests import RequestLimits, Row
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_LOG = logging.getLogger("mmapqueue.pipeline.senders")
+_PLACE = ("partition", "offset")
+#: Number of an exploded row in its event.
+_INDEX = "index"
+
+
+class Client(Protocol):
+    """A connection, kept by a worker process. Its methods are awaited on one event loop."""
+
+    async def send(self, route: str, rows: Sequence[Row], key: str) -> None:
+        """Sends a request once.
+
+        Args:
+            route: What `NetworkSender.route` gave.
+            rows: The rows, one at least.
+            key: Idempotency key; equal when the request is sent again.
+
+        Raises:
+            Undelivered: It was not delivered, or nobody knows.
+        """
+
+
+class ClientTls(Options):
+    """TLS of a client.
+
+    Attributes:
+        ca: PEM file of the authorities to trust; the system's, when None.
+        certificate: PEM file of the client's own chain, with `key`.
+        key: PEM file of its private key.
+    """
+
+    ca: Path | None = None
+    certificate: Path | None = None
+    key: Path | None = None
+
+
+class NetworkSender(Sender):
+    """A sender whose requests leave from Spark's Python workers. At least once.
+
+    Requests of one partition are sent in the order of offsets, one after the other; with `parallel` above 1 some at a
+    time. A micro-batch is done when each of its requests was delivered, stored in the dead-letter queue or dropped, as
+    `retry` says.
+
+    A class of its own: the columns that it needs, `client()`, and `route`, `size` and `limits` if need be. Instances are
+    pickled to the workers.
+
+    Attributes:
+        retry: What is done when a request fails.
+        request: How much a request holds.
+        parallel: Requests in flight at a time, for each partition of the queue.
+        headers: Sent with each request, as HTTP headers or gRPC metadata.
+    """
+
+    #: Columns without which it cannot work; `json` is the whole row as JSON text.
+    needs: ClassVar[tuple[str, ...]] = ("data", "content_type")
+
+    retry: Retry = Retry()
+    request: RequestLimits = RequestLimits()
+    parallel: Annotated[int, Field(ge=1, le=256)] = 1
+    headers: dict[str, str] = Field(default_factory=dict, repr=False)
+
+    @abstractmethod
+    def client(self) -> Client:
+        """A client; called once in each worker process, on its event loop."""
+
+    def route(self, row: Row) -> str:  # noqa: ARG002
+        """Where a row goes. Rows of different routes are never in one request."""
+        return ""
+
+    def size(self, row: Row) -> int:
+        """Bytes of a row's payload."""
+        return len(row["data"] or b"")
+
+    def limits(self, route: str) -> RequestLimits:  # noqa: ARG002
+        """Limits of a route's requests."""
+        return self.request
+
+    def columns(self) -> tuple[str, ...]:
+        """Columns that it needs, by its options."""
+        return self.needs
+
+    def check(self, events: DataFrame, context: SenderContext) -> None:
+        """As `Sender.check`."""
+        missing = [name for name in (*_PLACE, *self.columns()) if name != "json" and name not in events.columns]
+        if missing:
+            raise mmapqueue.ConfigError(
+                f"it needs the columns {', '.join(missing)}, which the filters have left out; "
+                f"there are {', '.join(events.columns)}"
+            )
+        if self.retry.then == "dead_letter" and context.dead_letter is None:
+            raise mmapqueue.ConfigError("then: dead_letter needs the pipe's dead_letter.dir")
+
+    def start(self, events: DataFrame, context: SenderContext) -> StreamingQuery:
+        """As `Sender.start`."""
+        self.check(events, context)
+        rows = self._prepare(events)
+
+        def send(batch: DataFrame, _batch_id: int) -> None:
+            self._send(batch, context)
+
+        return context.writer(rows).foreachBatch(send).start()
+
+    def _prepare(self, events: DataFrame) -> DataFrame:
+        """The columns that workers get, and nothing else."""
+        from pyspark.sql import functions as sf
+
+        present = events.columns
+        whole_event = {"data", "content_type"} <= set(present)
+        as_json = "json" in self.columns() or (self.retry.then == "dead_letter" and not whole_event)
+        wanted = set(self.columns()) | {*_PLACE, _INDEX}
+        if whole_event:
+            wanted |= set(COLUMNS)
+        selected = [sf.col(name) for name in present if name in wanted and name not in ("json", "time")]
+        if "time" in present and dict(events.dtypes)["time"] == "timestamp":
+            selected.append(sf.unix_millis("time").alias("time_ms"))
+        if as_json:
+            selected.append(sf.to_json(sf.struct(*present)).alias("json"))
+        return events.select(*selected)
+
+    def _send(self, batch: DataFrame, context: SenderContext) -> None:
+        """Sends the rows of a micro-batch; returns when each request is finished.
+
+        Pauses between attempts that are longer than a moment are spent here, so that a receiver that is away takes no
+        core from the other senders.
+        """
+        from mmapqueue.pipeline.process.senders._worker import OUTCOME_DDL, Task
+
+        queues = dict(context.queue_ids())
+        # One task has all rows of a partition, so that requests are cut alike however Spark cuts its tasks.
+        tasks = min(len(queues), batch.sparkSession.sparkContext.defaultParallelism)
+        order = [name for name in (*_PLACE, _INDEX) if name in batch.columns]
+        rows = batch.repartition(tasks, "partition").sortWithinPartitions(*order)
+        done: dict[int, int] = {}
+        attempts: dict[int, int] = {}
+        while True:
+            outcomes = rows.mapInArrow(Task(self, context.pipe, queues, done, attempts), OUTCOME_DDL).persist()
+            try:
+                found = outcomes.where("kind != 'letter'").collect()
+                counts: Counter[str] = Counter()
+                for row in found:
+                    if row.kind == "count":
+                        counts[row.status] += row.number
+                if counts["dead_letter"]:
+                    context.write_dead_letters(outcomes.where("kind = 'letter'").select("value"))
+            finally:
+                outcomes.unpersist()
+            for status, records in counts.items():
+                context.count(status, records)
+            done |= {row.partition: row.number for row in found if row.kind == "done"}
+            waiting = [row for row in found if row.kind == "waiting"]
+            if not waiting:
+                return
+            attempts = {row.partition: row.number for row in waiting}
+            pause = min(row.pause for row in waiting)
+            for row in waiting:
+                _LOG.warning("%s: %s; attempt %d in %.1f s", context.query, row.status, row.number + 1, pause)
+            context.sleep(pause)

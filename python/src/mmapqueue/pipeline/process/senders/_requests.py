@@ -1,0 +1,99 @@
+"""Cutting of rows into requests. The cuts depend on the rows and the limits alone, not on Spark's tasks or batches."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from mmapqueue.pipeline.plugins import Options, Size
+
+#: A row as its columns' values by name.
+Row = dict[str, Any]
+
+
+class RequestLimits(Options):
+    """How much a request holds. The rows of one record of the queue are never divided over two requests.
+
+    Attributes:
+        max_records: Rows in a request; more only where one record of the queue has more.
+        max_bytes: Bytes of payload in a request, before compression; more only where one record of the queue has more.
+    """
+
+    max_records: Annotated[int, Field(ge=1)] = 1000
+    max_bytes: Size = 1 << 20
+
+
+@dataclass
+class Request:
+    """Rows that are sent together.
+
+    Attributes:
+        queue: Identity of the partition of the queue.
+        partition: Number of the partition.
+        route: Where the rows go, for instance an RPC's path.
+        rows: The rows, by offset.
+        size: Bytes of payload.
+    """
+
+    queue: str
+    partition: int
+    route: str
+    rows: list[Row] = field(default_factory=list)
+    size: int = 0
+
+    @property
+    def key(self) -> str:
+        """Idempotency key: `<queue id>/<partition>/<first offset>-<last offset + 1>`."""
+        return f"{self.queue}/{self.partition}/{self.rows[0]['offset']}-{self.rows[-1]['offset'] + 1}"
+
+
+def requests(
+    rows: Iterable[Row],
+    *,
+    queues: Mapping[int, str],
+    route: Callable[[Row], str],
+    size: Callable[[Row], int],
+    limits: Callable[[str], RequestLimits],
+) -> Iterator[Request]:
+    """Cuts rows into requests of one partition and route each.
+
+    Args:
+        rows: Sorted by `partition` and `offset`.
+        queues: Identity of each partition.
+        route: Route of a row.
+        size: Bytes of a row's payload.
+        limits: Limits of a route's requests.
+
+    Yields:
+        Requests. Those of one partition and route come in the order of their offsets. Two requests never share a key:
+        rows of one record with different routes are told apart by the route alone, so a sender whose records have
+        several routes must add it to the key.
+    """
+    open_requests: dict[str, Request] = {}
+    partition = -1
+    for row in rows:
+        if row["partition"] != partition:
+            yield from _closed(open_requests)
+            partition = row["partition"]
+        name = route(row)
+        bytes_ = size(row)
+        request = open_requests.get(name)
+        if request is not None and row["offset"] != request.rows[-1]["offset"]:
+            limit = limits(name)
+            if len(request.rows) >= limit.max_records or request.size + bytes_ > limit.max_bytes:
+                yield open_requests.pop(name)
+                request = None
+        if request is None:
+            request = open_requests[name] = Request(queues[partition], partition, name)
+        request.rows.append(row)
+        request.size += bytes_
+    yield from _closed(open_requests)
+
+
+def _closed(open_requests: dict[str, Request]) -> list[Request]:
+    closed = sorted(open_requests.values(), key=lambda request: request.rows[0]["offset"])
+    open_requests.clear()
+    return closed

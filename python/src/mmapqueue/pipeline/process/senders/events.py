@@ -1,0 +1,50 @@
+"""Sender to another pipeline's receiver of type mmapqueue."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+from mmapqueue.pipeline.config import Address
+from mmapqueue.pipeline.event_pb2 import Batch
+from mmapqueue.pipeline.process.records import event_of
+from mmapqueue.pipeline.process.senders._grpc import GrpcClient
+from mmapqueue.pipeline.process.senders._network import Client, ClientTls, NetworkSender
+from mmapqueue.pipeline.process.senders._requests import Row
+
+_PUSH = "/mmapqueue.pipeline.v1.Events/Push"
+
+
+class EventsSender(NetworkSender):
+    """Sends events to another gather process, which answers when they are in its queue.
+
+    The receiver stores the events of a request together or not at all. An event without an identity gets
+    `<queue id>/<partition>/<offset>` as its `id`, so that a `dedupe` filter over there recognises what came twice.
+
+    Attributes:
+        endpoint: HOST:PORT of the other pipeline's gRPC server.
+        tls: Plain text when None.
+        compression: Of requests.
+    """
+
+    type: Literal["mmapqueue"] = "mmapqueue"
+    endpoint: Address
+    tls: ClientTls | None = None
+    compression: Literal["none", "gzip"] = "none"
+
+    def client(self) -> Client:
+        """As `NetworkSender.client`."""
+        return _Client(GrpcClient(self.endpoint, self.tls, self.headers, self.compression))
+
+
+class _Client:
+    def __init__(self, grpc: GrpcClient) -> None:
+        self._grpc = grpc
+
+    async def send(self, route: str, rows: Sequence[Row], key: str) -> None:  # noqa: ARG002
+        queue = key.split("/", 1)[0]
+        events = [
+            event_of(row if row.get("id") else {**row, "id": f"{queue}/{row['partition']}/{row['offset']}"})
+            for row in rows
+        ]
+        await self._grpc.unary(_PUSH, Batch(events=events, key=key).SerializeToString(), key)

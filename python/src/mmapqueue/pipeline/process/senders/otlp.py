@@ -1,0 +1,185 @@
+"""Sender to an OTLP endpoint, by gRPC or HTTP."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from google.protobuf import json_format
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest, ExportLogsServiceResponse
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from pydantic import model_validator
+
+from mmapqueue.pipeline.config._model import check_address
+from mmapqueue.pipeline.process.senders._delivery import Undelivered
+from mmapqueue.pipeline.process.senders._grpc import GrpcClient
+from mmapqueue.pipeline.process.senders._http import HttpConnection
+from mmapqueue.pipeline.process.senders._network import Client, ClientTls, NetworkSender
+from mmapqueue.pipeline.process.senders._requests import RequestLimits, Row
+
+_PROTOBUF = "application/x-protobuf; proto=otlp."
+_JSON = "application/json; proto=otlp."
+_REQUESTS = {
+    "logs": ExportLogsServiceRequest,
+    "traces": ExportTraceServiceRequest,
+    "metrics": ExportMetricsServiceRequest,
+}
+_RPCS = {
+    "logs": "/opentelemetry.proto.collector.logs.v1.LogsService/Export",
+    "traces": "/opentelemetry.proto.collector.trace.v1.TraceService/Export",
+    "metrics": "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export",
+}
+#: Fields that OTLP's JSON has in hexadecimal, and protobuf's JSON in base64.
+_HEXADECIMAL = frozenset({"traceId", "spanId", "parentSpanId", "trace_id", "span_id", "parent_span_id"})
+_ONE = RequestLimits(max_records=1)
+
+
+class OtlpSender(NetworkSender):
+    """Sends what came by OTLP, as it came: each event is one Export request.
+
+    Rows of other content types cannot be sent, and `retry.then` decides on them at once; leave them out by `where`. What
+    came as JSON is sent as JSON over HTTP, and converted for gRPC.
+
+    An answer of partial success says that the receiver took the request and refused some of it for good. By OTLP's rule
+    it is not sent again: with `then: dead_letter` the whole request goes to the dead-letter queue, else its rows count
+    as rejected.
+
+    Attributes:
+        endpoint: HOST:PORT for gRPC; for HTTP the URL that /v1/logs, /v1/traces and /v1/metrics are behind.
+        protocol: grpc or http.
+        merge: Events of one signal become one request, up to the limits of `request`, by concatenation of their bytes.
+        compression: Of requests.
+        tls: gRPC: plain text when None. HTTP: certificates for https.
+    """
+
+    type: Literal["otlp"] = "otlp"
+    endpoint: str
+    protocol: Literal["grpc", "http"] = "grpc"
+    merge: bool = False
+    compression: Literal["none", "gzip"] = "gzip"
+    tls: ClientTls | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> OtlpSender:
+        if self.protocol == "grpc":
+            check_address(self.endpoint)
+        elif not self.endpoint.startswith(("http://", "https://")):
+            raise ValueError(f"endpoint = {self.endpoint}: an http:// or https:// URL is needed with protocol: http")
+        elif self.tls is not None and not self.endpoint.startswith("https:"):
+            raise ValueError("tls has no effect with an endpoint of http://")
+        if not self.merge and "request" in self.model_fields_set:
+            raise ValueError("request has no effect without merge: true, as each event is one request")
+        return self
+
+    def route(self, row: Row) -> str:
+        """`logs`, `traces` or `metrics`, with `+json` for JSON; the content type of what is not OTLP."""
+        content_type = str(row["content_type"])
+        if content_type.startswith(_PROTOBUF):
+            return content_type[len(_PROTOBUF) :]
+        if content_type.startswith(_JSON):
+            return content_type[len(_JSON) :] + "+json"
+        return content_type
+
+    def limits(self, route: str) -> RequestLimits:
+        """As `NetworkSender.limits`; JSON is never merged."""
+        return self.request if self.merge and route in _RPCS else _ONE
+
+    def client(self) -> Client:
+        """As `NetworkSender.client`."""
+        if self.protocol == "grpc":
+            return _Grpc(GrpcClient(self.endpoint, self.tls, self.headers, self.compression))
+        return _Http(HttpConnection(self.headers, self.tls, self.compression), self.endpoint.rstrip("/"))
+
+
+class _Grpc:
+    def __init__(self, grpc: GrpcClient) -> None:
+        self._grpc = grpc
+
+    async def send(self, route: str, rows: Sequence[Row], key: str) -> None:
+        signal, is_json = _signal(route)
+        body = protobuf_of(signal, rows[0]["data"]) if is_json else _body(rows)
+        _check_partial(await self._grpc.unary(_RPCS[signal], body, key))
+
+
+class _Http:
+    def __init__(self, http: HttpConnection, url: str) -> None:
+        self._http = http
+        self._url = url
+
+    async def send(self, route: str, rows: Sequence[Row], key: str) -> None:
+        signal, is_json = _signal(route)
+        content_type = "application/json" if is_json else "application/x-protobuf"
+        answer_type, answer = await self._http.send("POST", f"{self._url}/v1/{signal}", _body(rows), content_type, key)
+        if answer_type == "application/json":
+            _check_partial_json(answer)
+        elif answer_type == "application/x-protobuf":
+            _check_partial(answer)
+
+
+def protobuf_of(signal: str, document: bytes) -> bytes:
+    """An Export request in OTLP's JSON as protobuf.
+
+    Raises:
+        ValueError: The document is no request of that signal.
+    """
+    try:
+        request = json_format.ParseDict(_base64(json.loads(document)), _REQUESTS[signal](), ignore_unknown_fields=True)
+    except json_format.ParseError as error:
+        raise ValueError(f"no OTLP request of {signal} in JSON: {error}") from None
+    serialized: bytes = request.SerializeToString()
+    return serialized
+
+
+def _base64(value: Any) -> Any:
+    """A JSON value with its hexadecimal identities in base64."""
+    if isinstance(value, list):
+        return [_base64(each) for each in value]
+    if isinstance(value, dict):
+        return {
+            name: base64.b64encode(bytes.fromhex(inner)).decode()
+            if name in _HEXADECIMAL and isinstance(inner, str)
+            else _base64(inner)
+            for name, inner in value.items()
+        }
+    return value
+
+
+def _signal(route: str) -> tuple[str, bool]:
+    signal = route.removesuffix("+json")
+    if signal not in _RPCS:
+        raise Undelivered(
+            f"content type {route!r} is not OTLP's; leave such rows out by the sender's `where`", retryable=False
+        )
+    return signal, signal != route
+
+
+def _body(rows: Sequence[Row]) -> bytes:
+    # The concatenation of two protobuf messages is their merge, and Export requests have one repeated field.
+    return b"".join(row["data"] or b"" for row in rows)
+
+
+def _check_partial(answer: bytes) -> None:
+    # The field numbers are the same for all signals.
+    try:
+        partial = ExportLogsServiceResponse.FromString(answer).partial_success
+    except DecodeError:
+        return  # The status said that the request was taken.
+    _refused(partial.rejected_log_records, partial.error_message)
+
+
+def _check_partial_json(answer: bytes) -> None:
+    try:
+        partial = json.loads(answer or b"{}").get("partialSuccess") or {}
+        rejected = sum(int(value) for name, value in partial.items() if name.startswith("rejected"))
+    except (ValueError, AttributeError):
+        return  # The status said that the request was taken.
+    _refused(rejected, partial.get("errorMessage", ""))
+
+
+def _refused(rejected: int, message: str) -> None:
+    if rejected:
+        raise Undelivered(f"partial success: {rejected} rejected: {message}", retryable=False, partial=True)

@@ -1,0 +1,114 @@
+"""Sender to any sink of Spark: files, Kafka, Delta, JDBC, another queue."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field, model_validator
+
+import mmapqueue
+from mmapqueue.pipeline.plugins import Sender, SenderContext
+from mmapqueue.pipeline.process.records import COLUMNS, event_of
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import DataFrame
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_BATCH_FORMATS = frozenset({"jdbc"})
+_QUEUE = "mmapqueue"
+_OWN_OPTIONS = frozenset({"checkpointlocation", "queryname"})
+
+
+class SparkSender(Sender):
+    """Writes rows by one of Spark's data sources.
+
+    With a streaming sink the guarantee is the sink's: exactly once for files, Delta and queues, at least once for Kafka.
+    With `batch_writes` each micro-batch is an ordinary write, which comes twice when the driver dies between the write
+    and Spark's note of it: at least once.
+
+    `format: mmapqueue` writes events to a queue on this machine, as Events, or what `select` makes of them.
+
+    Attributes:
+        format: Name of the data source.
+        options: Its options.
+        select: SQL expressions, the columns that are written. All columns when None.
+        partition_by: Columns that directories are made of.
+        output_mode: append, update or complete.
+        batch_writes: Writes each micro-batch as a batch, for sources without a streaming sink. When None: for jdbc.
+    """
+
+    type: Literal["spark"] = "spark"
+    format: Annotated[str, Field(min_length=1)]
+    options: dict[str, str] = Field(default_factory=dict, repr=False)
+    select: tuple[str, ...] | None = None
+    partition_by: tuple[str, ...] = ()
+    output_mode: Literal["append", "update", "complete"] = "append"
+    batch_writes: bool | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> SparkSender:
+        for key in self.options:
+            if key.lower() in _OWN_OPTIONS:
+                raise ValueError(f"options.{key} is the pipeline's own: the pipe's checkpoints and the sender's name")
+        if self.select is not None and not self.select:
+            raise ValueError("select is empty; it needs one expression at least, or leave it out for all columns")
+        return self
+
+    def check(self, events: DataFrame, context: SenderContext) -> None:  # noqa: ARG002
+        """As `Sender.check`."""
+        rows = self._rows(events)
+        missing = [name for name in self.partition_by if name not in rows.columns]
+        if missing:
+            raise mmapqueue.ConfigError(
+                f"partition_by: no column {', '.join(missing)}; there are {', '.join(rows.columns)}"
+            )
+
+    def start(self, events: DataFrame, context: SenderContext) -> StreamingQuery:
+        """As `Sender.start`."""
+        rows = self._rows(events)
+        writer = context.writer(rows).outputMode(self.output_mode)
+        as_batches = self.format.lower() in _BATCH_FORMATS if self.batch_writes is None else self.batch_writes
+        if as_batches:
+            return writer.foreachBatch(self._write).start()
+        if self.partition_by:
+            writer = writer.partitionBy(*self.partition_by)
+        return writer.format(self.format).options(**self.options).start()
+
+    def _write(self, batch: DataFrame, _batch_id: int) -> None:
+        writer = batch.write.format(self.format).mode("append").options(**self.options)
+        if self.partition_by:
+            writer = writer.partitionBy(*self.partition_by)
+        writer.save()
+
+    def _rows(self, events: DataFrame) -> DataFrame:
+        if self.select is not None:
+            return events.selectExpr(*self.select)
+        if self.format.lower() == _QUEUE and "value" not in events.columns:
+            return _serialized(events)
+        return events
+
+
+def _serialized(events: DataFrame) -> DataFrame:
+    """Rows of the event schema as a column `value` of Events."""
+    from pyspark.sql import functions as sf
+
+    missing = [name for name in ("data", "content_type") if name not in events.columns]
+    if missing:
+        raise mmapqueue.ConfigError(
+            f"format: mmapqueue writes events, and the filters have left out {', '.join(missing)}; give `select` with "
+            "an expression for `value`, as to_json(struct(*)) AS value"
+        )
+    columns = [sf.col(name) for name in COLUMNS if name in events.columns and name != "time"]
+    if "time" in events.columns:
+        columns.append(sf.unix_millis("time").alias("time_ms"))
+    return events.select(*columns).mapInArrow(_values, "value binary")
+
+
+def _values(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
+    import pyarrow as pa
+
+    for batch in batches:
+        values = [event_of(row) for row in batch.to_pylist()]
+        yield pa.RecordBatch.from_arrays([pa.array(values, pa.binary())], ["value"])

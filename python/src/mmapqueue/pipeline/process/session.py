@@ -1,0 +1,47 @@
+"""The Spark session of `mmapqueue process`."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import mmapqueue
+from mmapqueue.pipeline.config import Pipeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+#: Properties that count where neither the file nor the command line says otherwise.
+_DEFAULTS = {
+    # Jobs of one sender do not wait for those of the others.
+    "spark.scheduler.mode": "FAIR",
+    # Rows may be as large as an event.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
+    "spark.sql.streaming.stopTimeout": "30s",
+    "spark.ui.showConsoleProgress": "false",
+}
+
+
+def session(pipeline: Pipeline) -> SparkSession:
+    """Makes the session, or takes that of spark-submit, whose master and properties count before those of the file.
+
+    Raises:
+        mmapqueue.JarNotFound: This installation carries no jar.
+    """
+    from pyspark import SparkConf
+    from pyspark.sql import SparkSession
+
+    settings = pipeline.spark
+    builder = SparkSession.builder
+    given: set[str] = set()
+    if "PYSPARK_GATEWAY_PORT" in os.environ:
+        given = {key for key, _ in SparkConf().getAll()}
+    properties = {**_DEFAULTS, **settings.conf, "spark.app.name": settings.app_name or pipeline.name}
+    if settings.master is not None:
+        properties["spark.master"] = settings.master
+    for key, value in properties.items():
+        if key not in given:
+            builder = builder.config(key, value)
+    spark = mmapqueue.configure(builder).getOrCreate()
+    spark.sparkContext.setLogLevel("WARN")
+    return spark

@@ -1,0 +1,110 @@
+"""One streaming query that is started again whenever it fails."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pyspark.sql.streaming.query import StreamingQuery
+
+_LOG = logging.getLogger("mmapqueue.pipeline.process")
+#: Seconds before the first and between the last restarts of a query that fails.
+FIRST_PAUSE = 1.0
+LONGEST_PAUSE = 60.0
+_REASON_CHARACTERS = 2000
+_EXPONENTS = 30
+
+
+class SupervisedQuery:
+    """Keeps a query running. For one thread.
+
+    Args:
+        name: Name of the query.
+        start: Starts it, from its checkpoint.
+        restarts: Whether it is started again after a failure.
+
+    Attributes:
+        ended: Whether it will not run again.
+        failure: Why it ended; None when it ended well.
+    """
+
+    def __init__(self, name: str, start: Callable[[], StreamingQuery], *, restarts: bool) -> None:
+        self.name = name
+        self.ended = False
+        self.failure: str | None = None
+        self._start = start
+        self._restarts = restarts
+        self._query: StreamingQuery | None = None
+        self._failures = 0
+        self._due = 0.0
+
+    @property
+    def active(self) -> bool:
+        """Whether it runs now."""
+        return self._query is not None and bool(self._query.isActive)
+
+    def start(self) -> None:
+        """Starts the query; what Spark raises then comes out."""
+        self._query = self._start()
+
+    def look(self) -> None:
+        """Notices that the query has ended, and starts it again when it is time to."""
+        if self.ended or self.active:
+            return
+        if self._query is not None:
+            error = self._query.exception()
+            progressed = self._query.lastProgress is not None
+            self._query = None
+            if error is None:
+                self.ended = True
+                return
+            self._failed(error, progressed)
+        elif time.monotonic() >= self._due:
+            try:
+                self.start()
+            except Exception as error:
+                self._failed(error, progressed=False)
+
+    def finish_batch(self) -> Callable[[], bool]:
+        """A function that tells whether the micro-batch that runs now has ended."""
+        query = self._query
+        if query is None:
+            return lambda: True
+        before = _batch(query)
+        return lambda: not query.isActive or not query.status["isTriggerActive"] or _batch(query) != before
+
+    def stop(self) -> None:
+        """Stops the query. Its micro-batch is repeated from the checkpoint when it had not ended."""
+        self.ended = True
+        if self._query is None:
+            return
+        try:
+            self._query.stop()
+        except Exception as error:
+            _LOG.warning("%s: stop: %s", self.name, _reason(error))
+
+    def _failed(self, error: Exception, progressed: bool) -> None:
+        reason = _reason(error)
+        if not self._restarts:
+            self.ended, self.failure = True, reason
+            _LOG.error("%s failed: %s", self.name, reason)
+            return
+        self._failures = 1 if progressed else self._failures + 1
+        pause = min(FIRST_PAUSE * 2.0 ** min(self._failures - 1, _EXPONENTS), LONGEST_PAUSE) * random.uniform(0.75, 1)
+        self._due = time.monotonic() + pause
+        _LOG.error("%s failed (%d in a row), next start in %.1f s: %s", self.name, self._failures, pause, reason)
+
+
+def _batch(query: StreamingQuery) -> Any:
+    progress: Any = query.lastProgress
+    if progress is None:
+        return None
+    return progress["batchId"] if isinstance(progress, dict) else progress.batchId
+
+
+def _reason(error: Exception) -> str:
+    return str(error).partition("\nJVM stacktrace")[0].strip()[:_REASON_CHARACTERS]
