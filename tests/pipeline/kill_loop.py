@@ -23,17 +23,19 @@ import yaml
 
 import mmapqueue
 
-EXAMPLE = Path(__file__).parents[2] / "examples" / "log_pipeline"
-sys.path[:0] = [str(EXAMPLE), str(Path(__file__).parent)]
+sys.path.insert(0, str(Path(__file__).parent))
+sys.path.insert(0, str(Path(__file__).parents[2] / "examples" / "log_pipeline"))
 
-from kill_peers import Recorder, SyslogClient, numbers  # noqa: E402
+from kill_peers import Recorder, SyslogClient, numbers
 
-import journal  # noqa: E402
-from compare import check_records  # noqa: E402
-from demo import free_ports  # noqa: E402
-from outputs import rows_of_parquet  # noqa: E402
-from services import Service  # noqa: E402
-from view import committed  # noqa: E402
+import journal
+from compare import check_records
+from demo import free_ports
+from outputs import rows_of_parquet
+from services import Service
+from view import committed
+
+EXAMPLE = Path(journal.__file__).parent
 
 #: For a process to start or end, and for the last rows to be written.
 SECONDS = 300.0
@@ -176,7 +178,13 @@ def settings(directory: Path, port: int, syslog: int, url: str) -> dict[str, obj
             },
         ],
     }
-    conf = {"spark.ui.enabled": "false", "spark.sql.shuffle.partitions": "2", "spark.driver.memory": "1g"}
+    # Each driver lives for some seconds, so that compiling with C1 alone is quicker.
+    conf = {
+        "spark.ui.enabled": "false",
+        "spark.sql.shuffle.partitions": "2",
+        "spark.driver.memory": "1g",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    }
     return {
         "name": "kills",
         "servers": [{"name": "grpc", "type": "grpc", "listen": f"127.0.0.1:{port}"}],
