@@ -238,8 +238,7 @@ async def _abort(context: Any, path: str, error: Exception) -> NoReturn:
         raise error
     if isinstance(error, mmapqueue.Full):
         code, message = grpc.StatusCode.RESOURCE_EXHAUSTED, f"the queue is full: {error}"
-        details = _retry_info(message, getattr(error, "retry_after", 1.0))
-        await context.abort(code, message, (("grpc-status-details-bin", details),))
+        await context.abort(code, message, _retry_after(message, getattr(error, "retry_after", 1.0)))
     if isinstance(error, mmapqueue.TooLarge | Malformed):
         await context.abort(grpc.StatusCode.INVALID_ARGUMENT, str(error))
     if isinstance(error, mmapqueue.MmapQueueError):
@@ -249,10 +248,15 @@ async def _abort(context: Any, path: str, error: Exception) -> NoReturn:
     raise error
 
 
-def _retry_info(message: str, seconds: float) -> bytes:
+def _retry_after(message: str, seconds: float) -> tuple[tuple[str, bytes], ...]:
+    """Trailing metadata that asks for a retry. Some clients look for the status, others for the RetryInfo itself."""
     delay = Duration()
     delay.FromNanoseconds(round(seconds * 1e9))
+    info = RetryInfo(retry_delay=delay)
     detail = AnyMessage()
-    detail.Pack(RetryInfo(retry_delay=delay))
+    detail.Pack(info)
     status = Status(code=grpc.StatusCode.RESOURCE_EXHAUSTED.value[0], message=message, details=[detail])
-    return bytes(status.SerializeToString())
+    return (
+        ("grpc-status-details-bin", status.SerializeToString()),
+        ("google.rpc.retryinfo-bin", info.SerializeToString()),
+    )

@@ -11,6 +11,7 @@ WINDOW_BITS = {"gzip": 16 + zlib.MAX_WBITS, "x-gzip": 16 + zlib.MAX_WBITS, "defl
 
 
 def encoding_of(request: web.Request) -> str:
+    """The Content-Encoding of a request in lower case; empty for identity."""
     encoding = request.headers.get("Content-Encoding", "").strip().lower()
     return "" if encoding == "identity" else encoding
 
@@ -50,4 +51,5 @@ async def read_body(request: web.Request, limit: int) -> bytes:
 
 
 def too_large(limit: int) -> HttpError:
+    """The error of a body beyond the limit."""
     return HttpError(413, f"the body has more than max_message_size = {limit} bytes")

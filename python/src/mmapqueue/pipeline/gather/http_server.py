@@ -3,6 +3,7 @@
 import asyncio
 import hmac
 import logging
+import math
 import re
 from collections.abc import Awaitable, Callable
 from http import HTTPStatus
@@ -77,6 +78,7 @@ class HttpServer:
         self._app = web.Application()
         self._runner: web.AppRunner | None = None
         self._listener: asyncio.Server | None = None
+        self._port: int | None = None
         self._refusing: set[_Refusing] = set()
         self._stopping = False
 
@@ -180,6 +182,7 @@ class HttpServer:
             raise OSError(
                 error.errno, f"server {settings.name}: cannot listen on {settings.listen}: {error}"
             ) from error
+        self._port = int(self._listener.sockets[0].getsockname()[1])
 
     async def stop(self, seconds: float) -> None:
         """Refuses new requests; those in flight have this time for their answers."""
@@ -202,9 +205,9 @@ class HttpServer:
         Raises:
             RuntimeError: It was not started.
         """
-        if self._listener is None or not self._listener.sockets:
-            raise RuntimeError(f"server {self._settings.name} does not listen")
-        return int(self._listener.sockets[0].getsockname()[1])
+        if self._port is None:
+            raise RuntimeError(f"server {self._settings.name} was not started")
+        return self._port
 
     @property
     def connections(self) -> int:
@@ -245,7 +248,7 @@ def _failure(request: web.Request, error: Exception, error_reply: ErrorReply) ->
     elif isinstance(error, mmapqueue.Full):
         status, message = 429, f"the queue is full: {error}"
         # Whole seconds, at least one.
-        headers = {"Retry-After": str(max(1, round(getattr(error, "retry_after", 1.0))))}
+        headers = {"Retry-After": str(max(1, math.ceil(getattr(error, "retry_after", 1.0))))}
     elif isinstance(error, mmapqueue.TooLarge):
         status, message = 413, str(error)
     elif isinstance(error, Malformed):

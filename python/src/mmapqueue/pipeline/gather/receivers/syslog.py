@@ -9,9 +9,9 @@ from typing import Annotated, Literal
 from pydantic import AfterValidator, Field, PrivateAttr, model_validator
 
 import mmapqueue
-from mmapqueue.pipeline._event import encode
+from mmapqueue.pipeline._event import encode, repeated
 from mmapqueue.pipeline.config import Tls
-from mmapqueue.pipeline.event_pb2 import EventType
+from mmapqueue.pipeline.event_pb2 import Event, EventType
 from mmapqueue.pipeline.gather.sockets import server_context
 from mmapqueue.pipeline.gather.syslog_sockets import Push, TcpListener, UdpListener
 from mmapqueue.pipeline.plugins import Host, Receiver, Size
@@ -118,16 +118,19 @@ class SyslogReceiver(Receiver):
         waits = self.protocol != "udp"
 
         async def push(messages: list[tuple[bytes, str]]) -> None:
-            source, size = f"syslog+{self.protocol}://", 0
+            header, client, size = b"", None, 0
             part: list[bytes] = []
             for data, peer in messages:
-                event = encode(
-                    type=EventType.LOGGING,
-                    data=data,
-                    content_type=_CONTENT_TYPE,
-                    name="syslog",
-                    source=source + peer,
-                )
+                if peer != client:
+                    # What the events of a client have in common is encoded once.
+                    client = peer
+                    header = encode(
+                        type=EventType.LOGGING,
+                        content_type=_CONTENT_TYPE,
+                        name="syslog",
+                        source=f"syslog+{self.protocol}://{peer}",
+                    )
+                event = header + repeated(Event.DATA_FIELD_NUMBER, (data,))
                 # Smaller than the queue in any case, as a part is stored as a whole or not at all.
                 if part and size + len(event) > host.inbox.max_event_size:
                     await self._store(host, part, waits)
@@ -150,7 +153,7 @@ class SyslogReceiver(Receiver):
             except mmapqueue.MmapQueueError as error:
                 problem = error
                 host.log.warning("syslog: %s", error)
-            if not waits or self._stopping.is_set() or isinstance(problem, mmapqueue.Closed):
+            if not waits or self._stopping.is_set() or isinstance(problem, mmapqueue.Closed | mmapqueue.TooLarge):
                 host.log.log(
                     logging.DEBUG if isinstance(problem, mmapqueue.Full) and not waits else logging.WARNING,
                     "syslog: %d messages are lost: %s",

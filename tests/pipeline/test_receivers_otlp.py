@@ -1,0 +1,285 @@
+"""OTLP: OpenTelemetry's own exporters against the receiver, and raw requests."""
+
+import asyncio
+import gzip
+import http.client
+import json
+import logging
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import grpc
+import pytest
+from google.rpc.status_pb2 import Status
+
+import mmapqueue
+from conftest import Open
+from mmapqueue.pipeline import Event, EventType
+from mmapqueue.pipeline.gather.inbox import Full, QueueInbox
+from mmapqueue.pipeline.gather.receivers.otlp import OtlpReceiver
+
+from .serving import FakeInbox, Serving
+
+pytest.importorskip("opentelemetry.sdk")
+
+from opentelemetry._logs import SeverityNumber
+from opentelemetry.exporter.otlp.proto.grpc import Compression
+from opentelemetry.exporter.otlp.proto.grpc._log_exporter import OTLPLogExporter as GrpcLogs
+from opentelemetry.exporter.otlp.proto.grpc.metric_exporter import OTLPMetricExporter as GrpcMetrics
+from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter as GrpcSpans
+from opentelemetry.exporter.otlp.proto.http import Compression as HttpCompression
+from opentelemetry.exporter.otlp.proto.http._log_exporter import OTLPLogExporter as HttpLogs
+from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExporter as HttpMetrics
+from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpSpans
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk._logs.export import SimpleLogRecordProcessor
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+LOGS = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
+TRACES = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+METRICS = "/opentelemetry.proto.collector.metrics.v1.MetricsService/Export"
+
+
+@pytest.fixture(params=["grpc", "grpc gzip", "http", "http gzip"])
+def exporting(request: pytest.FixtureRequest) -> Iterator[tuple[Serving, dict[str, Any]]]:
+    """A receiver, and the exporters of one protocol."""
+    protocol, _, compression = request.param.partition(" ")
+    with Serving(OtlpReceiver(server=protocol)) as serving:
+        if protocol == "grpc":
+            options = {
+                "endpoint": f"http://{serving.grpc_address}",
+                "compression": Compression.Gzip if compression else Compression.NoCompression,
+            }
+            yield (
+                serving,
+                {
+                    "logs": GrpcLogs(**options),
+                    "traces": GrpcSpans(**options),
+                    "metrics": GrpcMetrics(**options),
+                },
+            )
+        else:
+            packed = HttpCompression.Gzip if compression else HttpCompression.NoCompression
+            yield (
+                serving,
+                {
+                    "logs": HttpLogs(endpoint=f"{serving.url}/v1/logs", compression=packed),
+                    "traces": HttpSpans(endpoint=f"{serving.url}/v1/traces", compression=packed),
+                    "metrics": HttpMetrics(endpoint=f"{serving.url}/v1/metrics", compression=packed),
+                },
+            )
+
+
+def emit(exporter: Any, bodies: list[str]) -> None:
+    provider = LoggerProvider()
+    provider.add_log_record_processor(SimpleLogRecordProcessor(exporter))
+    logger = provider.get_logger("test")
+    for body in bodies:
+        logger.emit(body=body, severity_number=SeverityNumber.INFO)
+    provider.shutdown()
+
+
+def bodies(events: list[Event]) -> list[str]:
+    requests = [ExportLogsServiceRequest.FromString(each.data) for each in events]
+    return [
+        record.body.string_value
+        for request in requests
+        for resource in request.resource_logs
+        for scope in resource.scope_logs
+        for record in scope.log_records
+    ]
+
+
+def test_logs_of_the_sdk(exporting: tuple[Serving, dict[str, Any]]) -> None:
+    serving, exporters = exporting
+    sent = [f"log {number}" for number in range(20)]
+    emit(exporters["logs"], sent)
+    assert bodies(serving.events) == sent
+    for event in serving.events:
+        assert event.type == EventType.LOGGING
+        assert event.content_type == "application/x-protobuf; proto=otlp.logs"
+        assert event.source.startswith("otlp://127.0.0.1:")
+        assert event.remote
+
+
+def test_spans_of_the_sdk(exporting: tuple[Serving, dict[str, Any]]) -> None:
+    serving, exporters = exporting
+    provider = TracerProvider()
+    provider.add_span_processor(BatchSpanProcessor(exporters["traces"]))
+    tracer = provider.get_tracer("test")
+    for number in range(50):
+        with tracer.start_as_current_span(f"span {number}"):
+            pass
+    provider.shutdown()
+    requests = [ExportTraceServiceRequest.FromString(each.data) for each in serving.events]
+    names = [
+        span.name
+        for request in requests
+        for resource in request.resource_spans
+        for scope in resource.scope_spans
+        for span in scope.spans
+    ]
+    assert sorted(names) == sorted(f"span {number}" for number in range(50))
+    assert {each.content_type for each in serving.events} == {"application/x-protobuf; proto=otlp.traces"}
+    assert {each.type for each in serving.events} == {EventType.TRACING}
+
+
+def test_metrics_of_the_sdk(exporting: tuple[Serving, dict[str, Any]]) -> None:
+    serving, exporters = exporting
+    reader = PeriodicExportingMetricReader(exporters["metrics"], export_interval_millis=3_600_000)
+    provider = MeterProvider(metric_readers=[reader])
+    provider.get_meter("test").create_counter("things").add(42)
+    provider.shutdown()
+    (event,) = serving.events
+    request = ExportMetricsServiceRequest.FromString(event.data)
+    metric = request.resource_metrics[0].scope_metrics[0].metrics[0]
+    assert (metric.name, metric.sum.data_points[0].as_int) == ("things", 42)
+    assert (event.type, event.content_type) == (EventType.METRICS, "application/x-protobuf; proto=otlp.metrics")
+
+
+def full() -> Full:
+    error = Full("consumer 'slow' has not acked")
+    error.retry_after = 0.01
+    return error
+
+
+def test_the_sdk_tries_again_when_the_queue_is_full(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.WARNING, "opentelemetry")
+    with Serving(OtlpReceiver(server="grpc")) as serving:
+        serving.inbox.failures += [full(), full()]
+        emit(GrpcLogs(endpoint=f"http://{serving.grpc_address}"), ["one"])
+        assert bodies(serving.events) == ["one"]
+        assert serving.inbox.refused == 2
+    # The wait that RetryInfo asks for, and not the exporter's own of a second or more.
+    waits = [each.getMessage() for each in caplog.records if "retrying in" in each.getMessage()]
+    assert len(waits) == 2
+    assert all("RESOURCE_EXHAUSTED" in each and "retrying in 0.01s" in each for each in waits)
+
+
+def test_what_the_client_sent_is_kept_byte_for_byte() -> None:
+    rng = random.Random(5)
+    requests = {path: [rng.randbytes(rng.randrange(5000)) for _ in range(30)] for path in (LOGS, TRACES, METRICS)}
+    with Serving(OtlpReceiver(server="grpc")) as serving:
+        with grpc.insecure_channel(serving.grpc_address) as channel:
+            for path, sent in requests.items():
+                for data in sent:
+                    assert channel.unary_unary(path)(data, timeout=30) == b""
+        for path, sent in requests.items():
+            assert [each.data for each in serving.events if each.name == path] == sent
+
+
+def test_clients_are_answered_after_the_push() -> None:
+    with Serving(OtlpReceiver(server="grpc")) as serving:
+        serving.run(serving.inbox.hold())
+        with grpc.insecure_channel(serving.grpc_address) as channel:
+            reply = channel.unary_unary(LOGS).future(b"abc", timeout=60)
+            assert serving.inbox.waiting.acquire(timeout=30)
+            with pytest.raises(grpc.FutureTimeoutError):
+                reply.result(timeout=0.2)
+            assert not serving.inbox.records
+            serving.run(serving.inbox.release())
+            assert reply.result(timeout=30) == b""
+        assert len(serving.inbox.records) == 1
+
+
+def test_signals_that_are_not_taken() -> None:
+    receivers = (OtlpReceiver(server="grpc", signals=("traces",)), OtlpReceiver(server="http", signals=("traces",)))
+    with Serving(*receivers) as serving:
+        with grpc.insecure_channel(serving.grpc_address) as channel:
+            assert channel.unary_unary(TRACES)(b"abc", timeout=30) == b""
+            with pytest.raises(grpc.RpcError) as caught:
+                channel.unary_unary(LOGS)(b"abc", timeout=30)
+            assert caught.value.code() == grpc.StatusCode.UNIMPLEMENTED
+        assert post(serving, "/v1/traces", b"abc", "application/x-protobuf")[0] == 200
+        assert post(serving, "/v1/logs", b"abc", "application/x-protobuf")[0] == 404
+    assert len(serving.inbox.records) == 2
+
+
+def post(
+    serving: Serving, path: str, data: bytes, content_type: str, **headers: str
+) -> tuple[int, bytes, dict[str, str]]:
+    connection = http.client.HTTPConnection("127.0.0.1", serving.http.port, timeout=30)
+    try:
+        named = {key.replace("_", "-"): value for key, value in headers.items()}
+        connection.request("POST", path, data, {"Content-Type": content_type, **named})
+        reply = connection.getresponse()
+        return reply.status, reply.read(), dict(reply.getheaders())
+    finally:
+        connection.close()
+
+
+def test_json_over_http() -> None:
+    data = b'{"resourceLogs": []}'
+    with Serving(OtlpReceiver(server="http")) as serving:
+        sent = gzip.compress(data)
+        status, body, headers = post(
+            serving, "/v1/logs", sent, "application/json; charset=utf-8", Content_Encoding="gzip"
+        )
+        assert (status, body, headers["Content-Type"]) == (200, b"{}", "application/json")
+        (event,) = serving.events
+        assert (event.data, event.content_type) == (data, "application/json; proto=otlp.logs")
+
+
+def test_errors_over_http_are_a_status_in_the_encoding_of_the_request() -> None:
+    with Serving(OtlpReceiver(server="http"), http={"max_message_size": 1000}) as serving:
+        serving.inbox.failures += [full(), full(), mmapqueue.Closed("stopping")]
+        status, body, headers = post(serving, "/v1/logs", b"abc", "application/x-protobuf")
+        assert (status, headers["Retry-After"], headers["Content-Type"]) == (429, "1", "application/x-protobuf")
+        assert Status.FromString(body).code == 8
+        status, body, headers = post(serving, "/v1/logs", b"{}", "application/json")
+        assert (status, headers["Retry-After"], json.loads(body)["code"]) == (429, "1", 8)
+        status, body, headers = post(serving, "/v1/logs", b"{}", "application/json")
+        assert (status, headers["Retry-After"], json.loads(body)["code"]) == (503, "1", 14)
+        assert post(serving, "/v1/logs", b"a" * 1001, "application/x-protobuf")[0] == 413
+        assert post(serving, "/v1/logs", b"abc", "text/plain")[0] == 415
+        assert not serving.inbox.records
+
+
+def test_an_event_larger_than_the_queue_takes_is_refused() -> None:
+    with Serving(OtlpReceiver(server="grpc"), inbox=FakeInbox(max_event_size=1000)) as serving:
+        with grpc.insecure_channel(serving.grpc_address) as channel, pytest.raises(grpc.RpcError) as caught:
+            channel.unary_unary(LOGS)(b"a" * 1000, timeout=30)
+        assert caught.value.code() == grpc.StatusCode.INVALID_ARGUMENT
+
+
+def test_into_a_real_queue(open_queue: Open, tmp_path: Path) -> None:
+    queue = open_queue(tmp_path / "real")
+    with Serving(OtlpReceiver(server="grpc")) as serving:
+
+        async def make() -> QueueInbox:
+            return QueueInbox(queue)
+
+        inbox = serving.run(make())
+        serving.host.inbox = inbox  # type: ignore[assignment]
+        sent = [f"log {number}" for number in range(30)]
+        emit(GrpcLogs(endpoint=f"http://{serving.grpc_address}"), sent)
+        stored = [each.data for each in queue.get_many(queue.first_offset(), 1000)]
+        assert bodies([Event.FromString(each) for each in stored]) == sent
+
+        async def close() -> None:
+            await inbox.close()
+
+        serving.run(close())
+        with grpc.insecure_channel(serving.grpc_address) as channel, pytest.raises(grpc.RpcError) as caught:
+            channel.unary_unary(LOGS)(b"late", timeout=30)
+        assert caught.value.code() == grpc.StatusCode.UNAVAILABLE
+
+
+def test_two_pipes_cannot_take_one_signal_from_one_server() -> None:
+    serving = Serving()
+
+    async def start() -> None:
+        await OtlpReceiver(server="grpc").start(serving.host)
+        serving.host.pipe = "second"
+        await OtlpReceiver(server="grpc", signals=("logs",)).start(serving.host)
+
+    with pytest.raises(ValueError, match=r"pipe second: receiver otlp takes .*, which pipe pipe: receiver otlp takes"):
+        asyncio.run(start())

@@ -1,0 +1,300 @@
+"""Syslog: rsyslog and logger against the receiver, and raw sockets."""
+
+import contextlib
+import random
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+import mmapqueue
+from mmapqueue.pipeline import EventType
+from mmapqueue.pipeline.gather.receivers.syslog import SyslogReceiver
+from mmapqueue.pipeline.gather.syslog_frames import SyslogFrames
+
+from .serving import FakeInbox, Serving, certificates, wait_for
+
+TCP = "tcp://127.0.0.1:0"
+UDP = "udp://127.0.0.1:0"
+RFC5424 = b'<165>1 2003-10-11T22:14:15.003Z host app 7 ID47 [a@32473 x="1"] \xef\xbb\xbfmessage'
+RFC3164 = b"<34>Oct 11 22:14:15 host su: 'su root' failed for lonvick on /dev/pts/8"
+
+
+def port(serving: Serving) -> int:
+    receiver = serving.receivers[0]
+    assert isinstance(receiver, SyslogReceiver)
+    return receiver.port
+
+
+def data(serving: Serving) -> list[bytes]:
+    return [each.data for each in serving.events]
+
+
+def connect(serving: Serving) -> socket.socket:
+    return socket.create_connection(("127.0.0.1", port(serving)), 30)
+
+
+# ---- framing
+
+
+@given(st.data())
+def test_frames_do_not_depend_on_how_their_bytes_arrive(draw: st.DataObject) -> None:
+    texts = st.binary(max_size=40).map(lambda each: b"<1>" + each)
+    lines = texts.map(lambda each: each.replace(b"\n", b" "))
+    messages, sent = [], b""
+    for counted in draw.draw(st.lists(st.booleans(), max_size=20)):
+        message = draw.draw(texts if counted else lines)
+        messages.append(message)
+        sent += b"%d %s" % (len(message), message) if counted else message + b"\n"
+    frames, found = SyslogFrames(100), []
+    while sent:
+        size = draw.draw(st.integers(1, len(sent)))
+        found += frames.feed(sent[:size])
+        sent = sent[size:]
+    assert found + frames.end() == messages
+    assert frames.discarded == 0
+
+
+@given(st.lists(st.tuples(st.booleans(), st.integers(1, 60)), max_size=20), st.integers(1, 30))
+def test_frames_beyond_the_limit_are_left_out_and_the_next_is_found(sizes: list[tuple[bool, int]], step: int) -> None:
+    sent, fitting = b"", []
+    for counted, size in sizes:
+        message = b"<" + b"m" * (size - 1)
+        sent += b"%d %s" % (size, message) if counted else message + b"\n"
+        if size <= 30:
+            fitting.append(message)
+    frames, found = SyslogFrames(30), []
+    for at in range(0, len(sent), step):
+        found += frames.feed(sent[at : at + step])
+    assert found == fitting
+    assert frames.discarded == len(sizes) - len(fitting)
+
+
+def test_frames_at_the_end() -> None:
+    frames = SyslogFrames(100)
+    assert frames.feed(b"\n\n2003 is a year\n<1>no newline") == [b"2003 is a year"]
+    assert frames.end() == [b"<1>no newline"]
+    assert frames.feed(b"10 <1>cut") == []
+    assert frames.end() == []
+
+
+# ---- TCP
+
+
+def test_tcp_messages_are_kept_byte_for_byte() -> None:
+    with Serving(SyslogReceiver(listen=TCP)) as serving:
+        with connect(serving) as connection:
+            name = connection.getsockname()
+            connection.sendall(b"%d %s" % (len(RFC5424), RFC5424) + RFC3164 + b"\n" + b"<1>last")
+        wait_for(lambda: len(serving.inbox.records) == 3)
+        assert data(serving) == [RFC5424, RFC3164, b"<1>last"]
+        event = serving.events[0]
+        assert (event.type, event.content_type) == (EventType.LOGGING, "text/x-syslog")
+        assert event.source == f"syslog+tcp://127.0.0.1:{name[1]}"
+
+
+def test_tcp_messages_that_arrive_together_are_pushed_together() -> None:
+    sent = [b"<1>message %d" % number for number in range(5000)]
+    with Serving(SyslogReceiver(listen=TCP)) as serving:
+        with connect(serving) as connection:
+            connection.sendall(b"".join(each + b"\n" for each in sent))
+        wait_for(lambda: len(serving.inbox.records) == 5000)
+        assert data(serving) == sent
+        assert len(serving.inbox.puts) < 500
+
+
+@pytest.mark.parametrize("error", [mmapqueue.Full("no consumer"), mmapqueue.MmapQueueError("no space left")])
+def test_tcp_clients_wait_while_the_queue_is_full(error: Exception) -> None:
+    text = b"<1>" + b"x" * 1000
+    sent, written = 20_000, threading.Event()
+    with Serving(SyslogReceiver(listen=TCP)) as serving:
+        serving.run(serving.inbox.hold())
+        serving.inbox.failures += [error] * 3
+        with connect(serving) as connection:
+
+            def write() -> None:
+                for _ in range(sent):
+                    connection.sendall(text + b"\n")
+                written.set()
+
+            thread = threading.Thread(target=write)
+            thread.start()
+            # 20 MB do not fit into the buffers of the sockets.
+            assert not written.wait(1)
+            serving.run(serving.inbox.release())
+            thread.join(60)
+            assert written.is_set()
+        wait_for(lambda: len(serving.inbox.records) == sent)
+        assert set(data(serving)) == {text}
+        assert serving.inbox.refused == 3
+
+
+def test_tcp_what_was_read_is_pushed_when_the_receiver_stops_and_when_the_client_resets() -> None:
+    with Serving(SyslogReceiver(listen=TCP)) as serving:
+        serving.run(serving.inbox.hold())
+        connection = connect(serving)
+        connection.sendall(b"<1>one\n")
+        assert serving.inbox.waiting.acquire(timeout=30)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        connection.close()
+        stopping = serving.submit(serving.receivers[0].stop())
+        serving.run(serving.inbox.release())
+        stopping.result(30)
+        assert data(serving) == [b"<1>one"]
+
+
+def test_tcp_limits(caplog: pytest.LogCaptureFixture) -> None:
+    with Serving(SyslogReceiver(listen=TCP, max_message_size=1000, max_connections=1)) as serving:
+        with connect(serving) as first:
+            first.sendall(b"<1>" + b"x" * 1000 + b"\n1003 <1>" + b"y" * 1000 + b"<2>fits\n")
+            wait_for(lambda: serving.inbox.records)
+            with connect(serving) as second, contextlib.suppress(ConnectionError):
+                assert second.recv(10) == b""
+            first.sendall(b"<3>still there\n")
+            wait_for(lambda: len(serving.inbox.records) == 2)
+        assert data(serving) == [b"<2>fits", b"<3>still there"]
+    assert len([each for each in caplog.messages if "exceeds max_message_size = 1000" in each]) == 1
+
+
+def test_tls(tmp_path: Path) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is not installed")
+    files = certificates(tmp_path)
+    tls = {"certificate": files["server.pem"], "key": files["server.key"], "client_ca": files["ca.pem"]}
+    with Serving(SyslogReceiver(listen="tls+tcp://127.0.0.1:0", tls=tls)) as serving:
+        context = ssl.create_default_context(cafile=str(files["ca.pem"]))
+        context.load_cert_chain(files["client.pem"], files["client.key"])
+        with connect(serving) as plain, context.wrap_socket(plain, server_hostname="127.0.0.1") as connection:
+            connection.sendall(b"%d %s" % (len(RFC5424), RFC5424))
+            wait_for(lambda: serving.inbox.records)
+        assert data(serving) == [RFC5424]
+        assert serving.events[0].source.startswith("syslog+tls+tcp://127.0.0.1:")
+
+
+# ---- UDP
+
+
+def test_udp_datagrams_are_kept_byte_for_byte() -> None:
+    rng = random.Random(3)
+    sent = [RFC5424, RFC3164, *[b"<1>" + rng.randbytes(rng.randrange(1000)) for _ in range(100)]]
+    with Serving(SyslogReceiver(listen=UDP)) as serving:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+            client.connect(("127.0.0.1", port(serving)))
+            for each in sent:
+                client.send(each)
+            name = client.getsockname()
+        wait_for(lambda: len(serving.inbox.records) == len(sent))
+        assert data(serving) == sent
+        assert {each.source for each in serving.events} == {f"syslog+udp://127.0.0.1:{name[1]}"}
+
+
+def test_udp_datagrams_wait_in_the_system_during_a_push_and_are_lost_when_the_queue_is_full() -> None:
+    with Serving(SyslogReceiver(listen=UDP, max_message_size=1000)) as serving:
+        serving.run(serving.inbox.hold())
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as client:
+            client.connect(("127.0.0.1", port(serving)))
+            client.send(b"<1>refused")
+            assert serving.inbox.waiting.acquire(timeout=30)
+            serving.inbox.failures.append(mmapqueue.Full("no consumer"))
+            for each in (b"<1>one", b"x" * 1001, b"<1>two"):
+                client.send(each)
+            serving.run(serving.inbox.release())
+            wait_for(lambda: len(serving.inbox.records) == 2)
+        assert data(serving) == [b"<1>one", b"<1>two"]
+        assert serving.inbox.refused == 1
+
+
+@pytest.mark.parametrize("listen", [TCP, UDP])
+def test_processes_share_a_port(listen: str) -> None:
+    with Serving(SyslogReceiver(listen=listen), shared=True) as first:
+        again = listen.removesuffix("0") + str(port(first))
+        with Serving(SyslogReceiver(listen=again), shared=True):
+            pass
+        with (
+            pytest.raises(OSError, match=f"receiver syslog: cannot listen on {again}"),
+            Serving(SyslogReceiver(listen=again)),
+        ):
+            pass
+
+
+# ---- real clients
+
+
+def test_logger() -> None:
+    if shutil.which("logger") is None:
+        pytest.skip("logger is not installed")
+    with Serving(SyslogReceiver(listen=TCP)) as serving:
+        server = ("--server", "127.0.0.1", "--port", str(port(serving)), "--tcp")
+        for options in (("--rfc5424",), ("--rfc3164",), ("--rfc5424", "--octet-count")):
+            subprocess.run(["logger", *server, *options, "--tag", "shop", f"by {options}"], check=True, timeout=60)
+        wait_for(lambda: len(serving.inbox.records) == 3)
+        first, second, third = data(serving)
+    assert first.startswith(b"<13>1 ")
+    assert first.endswith(b"by ('--rfc5424',)")
+    assert second.startswith(b"<13>")
+    assert second.endswith(b"shop: by ('--rfc3164',)")
+    assert third.startswith(b"<13>1 ")
+    assert third.endswith(b"by ('--rfc5424', '--octet-count')")
+
+
+@pytest.mark.parametrize("framing", ["octet-counted", "traditional"])
+def test_rsyslog(tmp_path: Path, framing: str) -> None:
+    if shutil.which("rsyslogd") is None:
+        pytest.skip("rsyslog is not installed")
+    lines = [f"line {number} of a log file" for number in range(1000)]
+    log = tmp_path / "app.log"
+    log.write_text("")
+    with Serving(SyslogReceiver(listen=TCP)) as serving:
+        (tmp_path / "rsyslog.conf").write_text(
+            f'global(workDirectory="{tmp_path}")\n'
+            'module(load="imfile" mode="inotify")\n'
+            f'input(type="imfile" file="{log}" tag="app" readMode="0")\n'
+            f'action(type="omfwd" target="127.0.0.1" port="{port(serving)}" protocol="tcp" TCP_Framing="{framing}"\n'
+            '  template="RSYSLOG_SyslogProtocol23Format")\n'
+        )
+        daemon = subprocess.Popen(
+            ["rsyslogd", "-n", "-f", str(tmp_path / "rsyslog.conf"), "-i", str(tmp_path / "pid")],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            time.sleep(1)
+            log.write_text("".join(each + "\n" for each in lines))
+            wait_for(lambda: len(serving.inbox.records) >= 1000)
+        finally:
+            daemon.terminate()
+            daemon.wait(30)
+        assert [each.decode().rpartition("- ")[2] for each in data(serving)] == lines
+
+
+# ---- options
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"listen": "0.0.0.0:514"}, "listen is udp://HOST:PORT"),
+        ({"listen": "tcp://0.0.0.0:70000"}, "listen is udp://HOST:PORT"),
+        ({"listen": "tls+tcp://0.0.0.0:6514"}, "needs tls"),
+        ({"listen": TCP, "tls": {"certificate": "a", "key": "b"}}, "tls has no effect"),
+        ({"listen": UDP, "max_connections": 5}, "max_connections has no effect"),
+    ],
+)
+def test_options_that_are_wrong(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValidationError, match=message):
+        SyslogReceiver(**options)
+
+
+def test_a_message_must_fit_into_the_queue() -> None:
+    receiver = SyslogReceiver(listen=TCP, max_message_size=2000)
+    with pytest.raises(ValueError, match="max_event_size = 2000"), Serving(receiver, inbox=FakeInbox(2000)):
+        pass
