@@ -85,6 +85,11 @@ def repeated(number: int, messages: Sequence[bytes]) -> bytes:
     return b"".join(part for message in messages for part in _field(number, message))
 
 
+def data_header(length: int) -> bytes:
+    """Tag and length of `Event.data`; bytes of that number must follow."""
+    return _varint(_DATA << 3 | _LENGTH_DELIMITED) + _varint(length)
+
+
 def _field(number: int, value: bytes) -> tuple[bytes, bytes, bytes]:
     return _varint(number << 3 | _LENGTH_DELIMITED), _varint(len(value)), value
 

@@ -125,6 +125,12 @@ class Inbox(Protocol):
     async def last_sequence(self, producer: str) -> int | None:
         """The last sequence that a producer has pushed; None when there is none."""
 
+    async def producers(self) -> list[str]:
+        """Names of the producers of `put_once`, in alphabetical order."""
+
+    async def forget(self, producer: str) -> None:
+        """Forgets a producer. Its sequences begin anew, and its records stay. Does nothing when there is none."""
+
 
 class Host(Protocol):
     """What a receiver or fetcher runs in.
@@ -143,6 +149,12 @@ class Host(Protocol):
     @property
     def inbox(self) -> Inbox:
         """Where its events go."""
+
+    def count(self, status: str, number: int) -> None:
+        """Counts events that did not reach the inbox, for instance ("fail", 1) after a request that failed.
+
+        They appear in gatherer_receive_count, or in gatherer_fetch_count for a fetcher. The inbox counts its own.
+        """
 
     def protocol(self, server: str) -> Literal["grpc", "http"]:
         """What a server speaks."""

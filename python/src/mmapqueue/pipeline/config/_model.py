@@ -162,6 +162,9 @@ class Pipe(Options):
     @model_validator(mode="after")
     def _check(self) -> Pipe:
         _check_unique("sender", [each.name for each in self.senders], "senders", "name")
+        # Those that have a name store positions under it.
+        names = [str(getattr(each, "name", f"#{index}")) for index, each in enumerate(self.fetchers)]
+        _check_unique("fetcher", names, "fetchers", "name")
         for index, sender in enumerate(self.senders):
             retry = getattr(sender, "retry", None)
             if getattr(retry, "then", None) == "dead_letter" and self.dead_letter is None:

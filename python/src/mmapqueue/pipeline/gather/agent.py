@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,7 +11,7 @@ from tenacity import AsyncRetrying, before_sleep_log, retry_if_exception_type, w
 
 import mmapqueue
 from mmapqueue.pipeline.config import Pipe, Pipeline, Server
-from mmapqueue.pipeline.gather.inbox import QueueInbox
+from mmapqueue.pipeline.gather.inbox import Counted, CountedInbox, QueueInbox
 from mmapqueue.pipeline.plugins import Fetcher
 
 if TYPE_CHECKING:
@@ -37,10 +37,15 @@ class PipeHost:
 
     pipe: str
     queue: mmapqueue.Queue
-    inbox: QueueInbox
+    inbox: QueueInbox | CountedInbox
     log: logging.Logger
     shared: bool
     _servers: "dict[str, GrpcServer | HttpServer]"
+    _counted: Counted
+
+    def count(self, status: str, number: int) -> None:
+        """As `mmapqueue.pipeline.plugins.Host.count`."""
+        self._counted(status, number)
 
     def protocol(self, server: str) -> Literal["grpc", "http"]:
         """As `mmapqueue.pipeline.plugins.Host.protocol`."""
@@ -81,6 +86,7 @@ class Agent:
         self._pipeline = pipeline
         self._partition = partition
         self._telemetry = telemetry
+        self._fetcher_hosts: dict[str, PipeHost] = {}
         self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> "Agent":
@@ -111,9 +117,10 @@ class Agent:
         for running in self.servers.values():
             await running.start()
             self._stack.push_async_callback(running.stop, seconds)
-        for pipe in gathering:
+        # Only in one process: all would fetch the same.
+        for pipe in gathering if self._partition == 0 else ():
             for fetcher in pipe.fetchers:
-                task = asyncio.create_task(_fetch(fetcher, self.pipes[pipe.name]))
+                task = asyncio.create_task(_fetch(fetcher, self._fetcher_hosts[pipe.name]))
                 self._stack.push_async_callback(_cancel, task)
 
     async def _open_pipe(self, pipe: Pipe) -> None:
@@ -122,12 +129,19 @@ class Agent:
             mmapqueue.Queue, None, directory, lock_timeout=_LOCK_TIMEOUT, **pipe.queue.keys()
         )
         self._stack.push_async_callback(asyncio.to_thread, queue.close)
-        count = self._telemetry.receive_count(pipe.name) if self._telemetry else lambda _status, _records: None
+        count = self._telemetry.receive_count(pipe.name) if self._telemetry else _uncounted
         inbox = QueueInbox(queue, on_full=pipe.on_full, synced=pipe.ack == "synced", count=count)
         self._stack.push_async_callback(inbox.close)
         log = _LOG.getChild(pipe.name)
         shared = self._pipeline.gather.processes > 1
-        self.pipes[pipe.name] = PipeHost(pipe.name, queue, inbox, log, shared, self.servers)
+        host = PipeHost(pipe.name, queue, inbox, log, shared, self.servers, count)
+        self.pipes[pipe.name] = host
+        count = self._telemetry.fetch_count(pipe.name) if self._telemetry else _uncounted
+        self._fetcher_hosts[pipe.name] = replace(host, inbox=CountedInbox(inbox, count), _counted=count)
+
+
+def _uncounted(_status: str, _number: int) -> None:
+    pass
 
 
 def partition_directory(directory: Path, partition: int, partitions: int) -> Path:

@@ -5,6 +5,7 @@ import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import Literal, NamedTuple
 
 import mmapqueue
@@ -33,6 +34,7 @@ class _Request(NamedTuple):
     records: tuple[bytes, ...]
     size: int
     done: "asyncio.Future[None]"
+    counted: Counted
 
 
 class QueueInbox:
@@ -70,12 +72,16 @@ class QueueInbox:
 
     async def put(self, *records: bytes) -> None:
         """As `mmapqueue.pipeline.plugins.Inbox.put`."""
+        await self.put_counted(records, self._count)
+
+    async def put_counted(self, records: tuple[bytes, ...], count: Counted) -> None:
+        """As `put`, and counts by `count`."""
         if not records:
             return
         size = 0
         for record in records:
             if len(record) > self.max_event_size:
-                self._count("too_large", len(records))
+                count("too_large", len(records))
                 raise mmapqueue.TooLarge(
                     f"an event of {len(record)} bytes is larger than max_event_size = {self.max_event_size}"
                 )
@@ -87,12 +93,16 @@ class QueueInbox:
             raise mmapqueue.Closed("the pipe is stopping")
         done = self._loop.create_future()
         self._waiting_bytes += size
-        self._waiting.append(_Request(records, size, done))
+        self._waiting.append(_Request(records, size, done, count))
         self._arrived.set()
         await done
 
     async def put_once(self, producer: str, sequence: int, records: Sequence[bytes]) -> bool:
         """As `mmapqueue.pipeline.plugins.Inbox.put_once`."""
+        return await self.put_once_counted(producer, sequence, records, self._count)
+
+    async def put_once_counted(self, producer: str, sequence: int, records: Sequence[bytes], count: Counted) -> bool:
+        """As `put_once`, and counts by `count`."""
 
         def push() -> int | None:
             while not self._closed:
@@ -104,12 +114,21 @@ class QueueInbox:
 
         stored = await self._loop.run_in_executor(self._once, push) is not None
         if stored:
-            self._count("success", len(records))
+            count("success", len(records))
         return stored
 
     async def last_sequence(self, producer: str) -> int | None:
         """As `mmapqueue.pipeline.plugins.Inbox.last_sequence`."""
         return await self._loop.run_in_executor(self._once, self._queue.last_sequence, producer)
+
+    async def producers(self) -> list[str]:
+        """As `mmapqueue.pipeline.plugins.Inbox.producers`."""
+        return await self._loop.run_in_executor(self._once, self._queue.producers)
+
+    async def forget(self, producer: str) -> None:
+        """As `mmapqueue.pipeline.plugins.Inbox.forget`."""
+        with suppress(mmapqueue.ConfigError):  # There is none.
+            await self._loop.run_in_executor(self._once, self._queue.forget_producer, producer)
 
     async def close(self) -> None:
         """Pushes what waits, then refuses. The queue stays open."""
@@ -169,15 +188,15 @@ class QueueInbox:
             self._waiting_bytes -= request.size
             records = len(request.records)
             if outcome is None:
-                self._count("success", records)
+                request.counted("success", records)
             elif isinstance(outcome, mmapqueue.Full):
                 if self._on_full == "drop":
-                    self._count("abandoned", records)
+                    request.counted("abandoned", records)
                     outcome = None
                 else:
-                    self._count("rejected", records)
+                    request.counted("rejected", records)
             else:
-                self._count("failed", records)
+                request.counted("failed", records)
             if request.done.done():  # The client has gone.
                 continue
             if outcome is None:
@@ -185,3 +204,23 @@ class QueueInbox:
             else:
                 request.done.set_exception(outcome)
         self._room.set()
+
+
+class CountedInbox:
+    """An inbox that counts elsewhere: what fetchers bring is no receiver's."""
+
+    def __init__(self, inbox: QueueInbox, count: Counted) -> None:
+        self.max_event_size = inbox.max_event_size
+        self._count = count
+        self._inbox = inbox
+        self.last_sequence = inbox.last_sequence
+        self.producers = inbox.producers
+        self.forget = inbox.forget
+
+    async def put(self, *records: bytes) -> None:
+        """As `mmapqueue.pipeline.plugins.Inbox.put`."""
+        await self._inbox.put_counted(records, self._count)
+
+    async def put_once(self, producer: str, sequence: int, records: Sequence[bytes]) -> bool:
+        """As `mmapqueue.pipeline.plugins.Inbox.put_once`."""
+        return await self._inbox.put_once_counted(producer, sequence, records, self._count)

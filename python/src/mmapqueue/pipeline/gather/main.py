@@ -74,6 +74,8 @@ async def _serve(pipeline: Pipeline, partition: int, stop: asyncio.Event) -> Non
         agent = await stack.enter_async_context(Agent(pipeline, partition, telemetry))
         if telemetry is not None:
             telemetry.watch(agent)
+            # Before the agent closes its queues.
+            stack.callback(telemetry.watch, None)
         if not stop.is_set():
             print(_ready(pipeline, agent, telemetry), flush=True)
         await stop.wait()

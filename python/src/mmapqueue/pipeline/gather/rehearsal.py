@@ -57,6 +57,9 @@ class _Host:
         self.inbox: Inbox = inbox
         self._servers = servers
 
+    def count(self, status: str, number: int) -> None:
+        pass
+
     def protocol(self, server: str) -> Literal["grpc", "http"]:
         protocol: Literal["grpc", "http"] = self._servers[server].protocol
         return protocol

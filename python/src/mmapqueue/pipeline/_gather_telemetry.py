@@ -1,0 +1,199 @@
+"""Metrics of gathering."""
+
+import asyncio
+import logging
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+from aiohttp import web
+from prometheus_client import Metric
+from prometheus_client.metrics_core import GaugeMetricFamily
+from prometheus_client.registry import Collector
+
+import mmapqueue
+from mmapqueue.pipeline._metrics import Counts, Pages, address
+from mmapqueue.pipeline.config import Pipeline
+
+if TYPE_CHECKING:
+    from mmapqueue.pipeline.gather.agent import Agent
+    from mmapqueue.pipeline.gather.inbox import Counted
+
+_LOG = logging.getLogger("mmapqueue.pipeline.telemetry")
+
+
+class GatherTelemetry:
+    """Counts what one gather process takes, and serves it. Belongs to one event loop; counters to any thread.
+
+    It serves `/metrics`, `/health` (503 when a queue cannot be written) and `/ready` (503 until the agent is watched,
+    which it is when its servers listen).
+
+    Example:
+        telemetry = GatherTelemetry(pipeline, partition)
+        await telemetry.start()
+        async with Agent(pipeline, partition, telemetry) as agent:
+            telemetry.watch(agent)
+            await stopped.wait()
+            telemetry.watch(None)
+        await telemetry.stop()
+
+    Args:
+        pipeline: The configuration. Nothing is served when its `telemetry` is None.
+        partition: Number of this process. It listens on port + partition.
+    """
+
+    def __init__(self, pipeline: Pipeline, partition: int = 0) -> None:
+        self._pipeline = pipeline
+        self._partition = partition
+        self._agent: Agent | None = None
+        self._runner: web.AppRunner | None = None
+        self._pages = Pages(self._health, self._ready)
+        self._received = Counts("gatherer_receive_count", "Events that receivers got.", ("pipe", "status"))
+        self._fetched = Counts("gatherer_fetch_count", "Events that fetchers got.", ("pipe", "status"))
+        for each in (self._received, self._fetched, _Gauges(self)):
+            self._pages.registry.register(each)
+
+    def receive_count(self, pipe: str) -> "Counted":
+        """What counts the events of a pipe's receivers: called with a status and a number."""
+        return lambda status, number: self._received.add((pipe, status), number)
+
+    def fetch_count(self, pipe: str) -> "Counted":
+        """What counts the events of a pipe's fetchers: called with a status and a number."""
+        return lambda status, number: self._fetched.add((pipe, status), number)
+
+    def watch(self, agent: "Agent | None") -> None:
+        """Measures the queues and servers of an agent that runs; of none, before it closes them."""
+        self._agent = agent
+
+    @property
+    def agent(self) -> "Agent | None":
+        """The agent that is watched."""
+        return self._agent
+
+    @property
+    def partition(self) -> int:
+        """Number of this process."""
+        return self._partition
+
+    async def start(self) -> None:
+        """Listens. Does nothing when the pipeline has no `telemetry`.
+
+        Raises:
+            OSError: The address is in use, or not this machine's.
+            ValueError: The port of this process is above 65535.
+        """
+        if self._pipeline.telemetry is None:
+            return
+        host, port = address(self._pipeline.telemetry.listen, self._partition)
+        app = web.Application()
+        app.router.add_get("/{path:.*}", self._answer)
+        self._runner = web.AppRunner(app, access_log=None)
+        await self._runner.setup()
+        try:
+            await web.TCPSite(self._runner, host or None, port).start()
+        except BaseException:
+            await self.stop()
+            raise
+        _LOG.info("metrics at port %d", self.port)
+
+    async def stop(self) -> None:
+        """Stops listening."""
+        runner, self._runner = self._runner, None
+        if runner is not None:
+            await runner.cleanup()
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on.
+
+        Raises:
+            RuntimeError: It does not listen.
+        """
+        if self._runner is None or not self._runner.addresses:
+            raise RuntimeError("it does not listen")
+        return int(self._runner.addresses[0][1])
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        # In a thread: queues are asked, and flushed.
+        page = await asyncio.to_thread(self._pages.answer, request.path, ",".join(request.headers.getall("Accept", [])))
+        return web.Response(status=page.status, body=page.body, headers={"Content-Type": page.content_type})
+
+    def _health(self) -> str | None:
+        agent = self._agent
+        for pipe in list(agent.pipes.values()) if agent is not None else ():
+            try:
+                # Raises Poisoned after a failure to write, and costs an fsync at most.
+                pipe.queue.flush()
+            except mmapqueue.MmapQueueError as error:
+                if self._agent is agent:
+                    return f"pipe {pipe.pipe}: {type(error).__name__}: {error}"
+        return None
+
+    def _ready(self) -> str | None:
+        return "receivers do not listen yet" if self._agent is None else None
+
+
+class _Gauges(Collector):
+    """Figures of queues and servers at the time of a scrape."""
+
+    def __init__(self, telemetry: GatherTelemetry) -> None:
+        self._telemetry = telemetry
+
+    def collect(self) -> Iterator[Metric]:
+        """As `prometheus_client.registry.Collector.collect`."""
+        agent = self._telemetry.agent
+        if agent is None:
+            return
+        servers = list(agent.servers.values())
+        for protocol in ("grpc", "http"):
+            connections = sum(each.connections for each in servers if each.protocol == protocol)
+            name = f"{protocol}_server_connection_count"
+            yield GaugeMetricFamily(name, f"Open connections of {protocol} servers.", value=connections)
+        yield from _queue_gauges([(each.pipe, each.queue) for each in agent.pipes.values()], self._telemetry.partition)
+
+
+def _queue_gauges(queues: list[tuple[str, mmapqueue.Queue]], partition: int) -> Iterator[Metric]:
+    capacity = GaugeMetricFamily(
+        "pipeline_queue_total_capacity", "Bytes that the queue of a pipe may hold.", labels=("pipeline",)
+    )
+    of_partition = ("pipeline", "partition")
+    used = GaugeMetricFamily(
+        "pipeline_queue_partition_size", "Bytes that are not acked by every consumer.", labels=of_partition
+    )
+    of_queue = {
+        name: GaugeMetricFamily(name, text, labels=("pipe", "partition"))
+        for name, text in {
+            "queue_records": "Records that are retained.",
+            "queue_unsynced_bytes": "Bytes that are not fsynced yet.",
+            "queue_mapped_bytes": "Bytes of the queue that are mapped into memory.",
+            "queue_oldest_age_seconds": "Age of the oldest record that a consumer has not acked.",
+        }.items()
+    }
+    of_consumer = {
+        name: GaugeMetricFamily(name, text, labels=("pipe", "partition", "consumer"))
+        for name, text in {
+            "queue_consumer_lag_records": "Records that a consumer has not acked.",
+            "queue_consumer_lag_bytes": "Bytes that a consumer has not acked.",
+            "queue_consumer_lag_seconds": "Age of the first record that a consumer has not acked.",
+        }.items()
+    }
+    for pipe, queue in queues:
+        try:
+            stats, consumers = queue.stats(), queue.consumer_stats()
+        except mmapqueue.MmapQueueError as error:
+            _LOG.debug("pipe %s has no figures: %s", pipe, error)  # It is closing; /health says what else it may be.
+            continue
+        labels = (pipe, str(partition))
+        capacity.add_metric((pipe,), stats.capacity_segments * stats.segment_size)
+        used.add_metric(labels, stats.writing_position - stats.slowest_committed_position)
+        of_queue["queue_records"].add_metric(labels, stats.end_offset - stats.first_offset)
+        of_queue["queue_unsynced_bytes"].add_metric(labels, max(0, stats.writing_position - stats.watermark_position))
+        of_queue["queue_mapped_bytes"].add_metric(labels, stats.mapped_bytes)
+        oldest = max((each.lag_seconds for each in consumers), default=0.0)
+        of_queue["queue_oldest_age_seconds"].add_metric(labels, oldest)
+        for each in consumers:
+            names = (*labels, each.name)
+            of_consumer["queue_consumer_lag_records"].add_metric(names, each.lag_records)
+            of_consumer["queue_consumer_lag_bytes"].add_metric(names, each.lag_bytes)
+            of_consumer["queue_consumer_lag_seconds"].add_metric(names, each.lag_seconds)
+    metrics: list[Any] = [capacity, used, *of_queue.values(), *of_consumer.values()]
+    yield from metrics

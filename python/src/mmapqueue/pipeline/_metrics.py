@@ -1,0 +1,112 @@
+"""What both halves of a pipeline serve: counters with exact names, and the pages /metrics, /health and /ready."""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from prometheus_client import CollectorRegistry, Metric, ProcessCollector
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics_core import UnknownMetricFamily
+from prometheus_client.registry import Collector
+
+_TEXT = "text/plain; charset=utf-8"
+
+
+class Counts(Collector):
+    """A counter whose samples have its very name. Safe for any number of threads.
+
+    prometheus-client's Counter adds _total, which Satellite's names do not have. So these are of the type unknown,
+    which `rate()` works on as on a counter.
+
+    Example:
+        >>> received = Counts("gatherer_receive_count", "Events received.", ("pipe", "status"))
+        >>> received.add(("logs", "success"), 3)
+    """
+
+    def __init__(self, name: str, documentation: str, labels: Sequence[str]) -> None:
+        self._name = name
+        self._documentation = documentation
+        self._labels = tuple(labels)
+        self._values: dict[tuple[str, ...], int] = {}
+        self._lock = threading.Lock()
+
+    def add(self, labels: tuple[str, ...], number: int) -> None:
+        """Adds to the value of some labels."""
+        with self._lock:
+            self._values[labels] = self._values.get(labels, 0) + number
+
+    def collect(self) -> Iterator[Metric]:
+        """As `prometheus_client.registry.Collector.collect`."""
+        metric = UnknownMetricFamily(self._name, self._documentation, labels=self._labels)
+        with self._lock:
+            values = sorted(self._values.items())
+        for labels, value in values:
+            metric.add_metric(labels, value)
+        yield metric
+
+
+class Page(NamedTuple):
+    """An HTTP answer.
+
+    Attributes:
+        status: HTTP status.
+        content_type: Its media type.
+        body: The body.
+    """
+
+    status: int
+    content_type: str
+    body: bytes
+
+
+#: Returns what is wrong, None when nothing is.
+Check = Callable[[], str | None]
+
+
+class Pages:
+    """The pages of a process. Safe for any number of threads.
+
+    Attributes:
+        registry: Whose metrics are served.
+    """
+
+    def __init__(self, health: Check, ready: Check) -> None:
+        self.registry = CollectorRegistry()
+        self.registry.register(ProcessCollector(registry=None))
+        self._checks = {"/health": health, "/ready": ready}
+
+    def answer(self, path: str, accept: str) -> Page:
+        """The answer to GET.
+
+        Args:
+            path: Path of the request, without its query.
+            accept: Its header Accept: the OpenMetrics format when that is asked for, else Prometheus' text format.
+
+        Returns:
+            The page: 200 or 503 for /health and /ready, 404 for an unknown path.
+        """
+        if path == "/metrics":
+            encode, content_type = choose_encoder(accept)
+            return Page(200, content_type, encode(self.registry))
+        check = self._checks.get(path)
+        if check is None:
+            return Page(404, _TEXT, b"there are /metrics, /health and /ready\n")
+        problem = check()
+        if problem is None:
+            return Page(200, _TEXT, b"ok\n")
+        return Page(503, _TEXT, problem.encode() + b"\n")
+
+
+def address(listen: str, shift: int) -> tuple[str, int]:
+    """Host and port of "HOST:PORT", for the process of that number; port 0 stays 0.
+
+    Raises:
+        ValueError: The port of that process is above 65535.
+    """
+    host, _, port = listen.rpartition(":")
+    number = int(port) + shift if int(port) else 0
+    if number > 65_535:
+        raise ValueError(
+            f"telemetry.listen = {listen}: process {shift} would listen on port {number}; 65535 is the last"
+        )
+    return host.strip("[]"), number

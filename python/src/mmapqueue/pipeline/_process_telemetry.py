@@ -1,0 +1,245 @@
+"""Metrics of processing."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import TYPE_CHECKING, Any
+
+from prometheus_client import Gauge, Histogram
+
+from mmapqueue.pipeline._metrics import Counts, Pages, address
+from mmapqueue.pipeline.config import Pipeline
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+    from pyspark.sql.streaming.listener import (
+        QueryProgressEvent,
+        QueryStartedEvent,
+        QueryTerminatedEvent,
+    )
+
+_LOG = logging.getLogger("mmapqueue.pipeline.telemetry")
+#: Name of a pipe's query for records that cannot be decoded.
+_DEAD_LETTER = "dead_letter"
+_SECONDS = (0.01, 0.03, 0.1, 0.3, 1, 3, 10, 30, 100)
+
+
+class ProcessTelemetry:
+    """Counts what the queries of a pipeline read and send, and serves it. Safe for any number of threads.
+
+    It serves `/metrics`, `/health` (503 when the Spark session has stopped) and `/ready` (503 until a query of each
+    sender runs). The queries have the names `<pipe>.<sender>`.
+
+    Example:
+        with ProcessTelemetry(pipeline) as telemetry:
+            telemetry.attach(spark)
+
+    Args:
+        pipeline: The configuration. Nothing is served when its `telemetry` is None.
+    """
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+        self._queries = {
+            f"{pipe.name}.{name}": (pipe.name, name)
+            for pipe in pipeline.pipes
+            for name in (*(each.name for each in pipe.senders), _DEAD_LETTER)
+        }
+        self._wanted = {f"{pipe.name}.{each.name}" for pipe in pipeline.pipes for each in pipe.senders}
+        #: Names of running queries, by their run.
+        self._running: dict[str, str] = {}
+        #: Senders that count their output themselves.
+        self._counting: set[tuple[str, str]] = set()
+        self._lock = threading.Lock()
+        self._spark: SparkSession | None = None
+        self._listener: Any = None
+        self._server: ThreadingHTTPServer | None = None
+        self._pages = Pages(self._health, self._ready)
+        registry = self._pages.registry
+        self._read = Counts("queue_output_count", "Events that senders have read from queues.", ("pipe", "status"))
+        self._sent = Counts("sender_output_count", "Events and rows that were sent.", ("pipe", "status", "type"))
+        registry.register(self._read)
+        registry.register(self._sent)
+        of_sender = ("pipe", "sender")
+        self._lag_records = Gauge(
+            "sender_lag_records", "Records behind the end of the fullest partition.", of_sender, registry=registry
+        )
+        self._lag_bytes = Gauge("sender_lag_bytes", "Bytes behind the end.", of_sender, registry=registry)
+        self._lag_seconds = Gauge(
+            "sender_lag_seconds", "Age of the oldest record that was not read.", of_sender, registry=registry
+        )
+        self._seconds = Histogram(
+            "sender_batch_seconds", "Duration of micro-batches.", of_sender, registry=registry, buckets=_SECONDS
+        )
+
+    # ---- counting
+
+    def sender_output(self, pipe: str, sender: str, status: str, count: int) -> None:
+        """Counts what a sender has sent. From the first call on, the rows of its query are not counted besides.
+
+        Args:
+            pipe: Name of the pipe.
+            sender: Name of the sender; the label `type`.
+            status: What came of it, for instance "success" or "failure".
+            count: Number of events or rows.
+        """
+        with self._lock:
+            self._counting.add((pipe, sender))
+        self._sent.add((pipe, status, sender), count)
+
+    def attach(self, spark: SparkSession) -> None:
+        """Listens to the queries of a session, those that start later."""
+        self.detach()
+        self._spark, self._listener = spark, _listener(self)
+        spark.streams.addListener(self._listener)
+
+    def detach(self) -> None:
+        """Listens no more. Does nothing when it does not."""
+        spark, self._spark = self._spark, None
+        if spark is not None:
+            spark.streams.removeListener(self._listener)
+
+    def started(self, event: QueryStartedEvent) -> None:
+        """Takes note of a query that has started."""
+        if event.name in self._queries:
+            with self._lock:
+                self._running[str(event.runId)] = str(event.name)
+
+    def progressed(self, event: QueryProgressEvent) -> None:
+        """Counts a micro-batch."""
+        progress: dict[str, Any] = json.loads(event.progress.json)
+        known = self._queries.get(progress["name"] or "")
+        if known is None:
+            return
+        pipe, sender = known
+        records = sum(each["numInputRows"] for each in progress["sources"])
+        if records:
+            self._read.add((pipe, "success"), records)
+            self._seconds.labels(pipe, sender).observe(progress["batchDuration"] / 1000)
+            with self._lock:
+                counts = (pipe, sender) not in self._counting
+            if counts:
+                rows = progress["sink"].get("numOutputRows", -1)
+                self._sent.add((pipe, "success", sender), rows if rows >= 0 else records)
+        figures = [each.get("metrics") or {} for each in progress["sources"]]
+        for gauge, name, unit in (
+            (self._lag_records, "maxOffsetsBehindLatest", 1),
+            (self._lag_bytes, "bytesBehindLatest", 1),
+            (self._lag_seconds, "ageOfOldestUnreadMs", 1000),
+        ):
+            values = [float(each[name]) for each in figures if name in each]
+            if values:
+                gauge.labels(pipe, sender).set(max(values) / unit)
+
+    def terminated(self, event: QueryTerminatedEvent) -> None:
+        """Takes note of a query that has ended, and counts a failure."""
+        with self._lock:
+            name = self._running.pop(str(event.runId), None)
+        if name is not None and event.exception is not None:
+            self._read.add((self._queries[name][0], "failure"), 1)
+
+    # ---- serving
+
+    def start(self) -> None:
+        """Listens, on the first port that is none of a gather process. Does nothing without `telemetry`.
+
+        Raises:
+            OSError: The address is in use, or not this machine's.
+            ValueError: The port is above 65535.
+        """
+        if self._pipeline.telemetry is None:
+            return
+        host, port = address(self._pipeline.telemetry.listen, self._pipeline.gather.processes)
+        self._server = _server(host, port, self._pages)
+        threading.Thread(target=self._server.serve_forever, name="telemetry", daemon=True).start()
+        _LOG.info("metrics at port %d", self.port)
+
+    def stop(self) -> None:
+        """Stops listening."""
+        server, self._server = self._server, None
+        if server is not None:
+            server.shutdown()
+            server.server_close()
+
+    @property
+    def port(self) -> int:
+        """The port that it listens on.
+
+        Raises:
+            RuntimeError: It does not listen.
+        """
+        if self._server is None:
+            raise RuntimeError("it does not listen")
+        return int(self._server.server_address[1])
+
+    def __enter__(self) -> ProcessTelemetry:
+        """Starts it."""
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Stops it."""
+        self.stop()
+
+    def _health(self) -> str | None:
+        if self._spark is None:
+            return None
+        try:
+            stopped = bool(self._spark.sparkContext._jsc.sc().isStopped())
+        except Exception as error:
+            return f"the Spark session does not answer: {type(error).__name__}"
+        return "the Spark session has stopped" if stopped else None
+
+    def _ready(self) -> str | None:
+        with self._lock:
+            missing = self._wanted - set(self._running.values())
+        return f"queries that do not run: {', '.join(sorted(missing))}" if missing else None
+
+
+def _listener(telemetry: ProcessTelemetry) -> Any:
+    from pyspark.sql.streaming.listener import StreamingQueryListener
+
+    class Listener(StreamingQueryListener):
+        """Passes events on. What it raised would only be logged by Spark."""
+
+        def onQueryStarted(self, event: QueryStartedEvent) -> None:  # noqa: N802
+            telemetry.started(event)
+
+        def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+            telemetry.progressed(event)
+
+        def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+            pass
+
+        def onQueryTerminated(self, event: QueryTerminatedEvent) -> None:  # noqa: N802
+            telemetry.terminated(event)
+
+    return Listener()
+
+
+def _server(host: str, port: int, pages: Pages) -> ThreadingHTTPServer:
+    import socket
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        timeout = 60
+
+        def do_GET(self) -> None:
+            page = pages.answer(self.path.partition("?")[0], self.headers.get("Accept", ""))
+            self.send_response(page.status)
+            self.send_header("Content-Type", page.content_type)
+            self.send_header("Content-Length", str(len(page.body)))
+            self.end_headers()
+            self.wfile.write(page.body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+            _LOG.debug(format, *args)
+
+    class Server(ThreadingHTTPServer):
+        address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        daemon_threads = True
+
+    return Server((host, port), Handler)

@@ -1,0 +1,214 @@
+"""Follows the files of a fetcher: finds them, reads what is new, stores it, and closes those that have gone."""
+
+import asyncio
+import time
+import zlib
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import mmapqueue
+from mmapqueue.pipeline.gather.fetchers._discovery import directories, matches, renamed
+from mmapqueue.pipeline.gather.fetchers._notice import Notice
+from mmapqueue.pipeline.gather.fetchers._tail import Batch, Key, Tail, generations, producer
+from mmapqueue.pipeline.plugins import Host
+
+if TYPE_CHECKING:
+    from mmapqueue.pipeline.gather.fetchers.files import FileFetcher
+
+#: Bytes of lines, and of events beside their lines, that one batch may have, about.
+BATCH_BYTES = 1 << 20
+#: Batches of one file before the next file's turn.
+_TURN = 16
+
+_R = TypeVar("_R")
+
+
+class Follower:
+    """The state of a running fetcher. Belongs to one event loop; files are read in one thread of its own.
+
+    Attributes:
+        tails: The files that are followed.
+    """
+
+    def __init__(self, options: "FileFetcher", host: Host) -> None:
+        self.tails: dict[Key, Tail] = {}
+        self._options = options
+        self._host = host
+        self._inbox = host.inbox
+        self._prefix = f"file.{options.name}."
+        self._known: dict[Key, list[int]] = {}
+        self._missing: dict[Key, float] = {}
+        self._refused: set[Path] = set()
+        self._limit = BATCH_BYTES
+        self._reader = ThreadPoolExecutor(1, thread_name_prefix="tail")
+
+    async def run(self) -> None:
+        """Follows until it is cancelled."""
+        notice = Notice(self._host.log)
+        poll = self._options.poll.total_seconds()
+        try:
+            await notice.watch(await self.start())
+            while True:
+                if not await self.turn():
+                    await notice.wait(poll)
+                if notice.take_rescan(poll):
+                    await notice.watch(await self.scan())
+        finally:
+            await notice.stop()
+            self.close()
+
+    def close(self) -> None:
+        """Closes the files."""
+        self._reader.shutdown()
+        for tail in self.tails.values():
+            tail.close()
+
+    async def _in_thread(self, function: Callable[..., _R], *arguments: object) -> _R:
+        return await asyncio.get_running_loop().run_in_executor(self._reader, function, *arguments)
+
+    # ---- finding files
+
+    async def start(self) -> frozenset[Path]:
+        """Finds the files for the first time. Returns the directories to watch."""
+        producers = await self._inbox.producers()
+        self._known = generations(self._prefix, producers)
+        for key, numbers in self._known.items():
+            for number in numbers[:-1]:
+                await self._inbox.forget(producer(self._prefix, key, number))
+            del numbers[:-1]
+        # Which paths were followed before, so that "end" skips what is in files once.
+        marker = f"{self._prefix}started-{zlib.crc32(chr(0).join(sorted(self._options.absolute())).encode()):08x}"
+        places = await self._scan(skip=self._options.start == "end" and marker not in producers)
+        if marker not in producers:
+            await self._inbox.put_once(marker, 0, [])
+        return places
+
+    async def scan(self) -> frozenset[Path]:
+        """Finds files that were made, renamed or removed. Returns the directories to watch."""
+        return await self._scan(skip=False)
+
+    async def _scan(self, skip: bool) -> frozenset[Path]:
+        paths = self._options.absolute()
+        found = await self._in_thread(matches, paths, self._options.exclude)
+        places = await self._in_thread(directories, paths, found.values())
+        for key, tail in self.tails.items():
+            tail.matched = key in found
+            if tail.matched:
+                tail.path = found[key]
+        lost = {key for key, tail in self.tails.items() if not (tail.matched or tail.is_open)}
+        lost |= self._known.keys() - self.tails.keys() - found.keys() - self._missing.keys()
+        rotated = await self._in_thread(renamed, lost, places)
+        for key, path in (found | rotated).items():
+            if key in self.tails:
+                self.tails[key].path = path
+            else:
+                await self._adopt(key, path, key in found, skip)
+        for key in lost - rotated.keys():
+            self._drop(key)
+        for key in self._missing.keys() & found.keys():
+            del self._missing[key]
+        await self._forget()
+        return places
+
+    async def _adopt(self, key: Key, path: Path, matched: bool, skip: bool) -> None:
+        """Begins to follow a file."""
+        tail = Tail(self._prefix, path, key, self._inbox.max_event_size, self._options.start_pattern)
+        try:
+            await self._in_thread(tail.open)
+            numbers = self._known.get(key)
+            last = await self._inbox.last_sequence(producer(self._prefix, key, numbers[-1])) if numbers else None
+            await self._in_thread(tail.resume, numbers[-1] if numbers else 0, last)
+            if skip and not numbers:
+                await self._store(tail, await self._in_thread(tail.skip))
+        except FileNotFoundError:
+            tail.close()
+            return
+        except OSError as error:
+            tail.close()
+            if path not in self._refused:
+                self._refused.add(path)
+                self._host.count("fail", 1)
+                self._host.log.warning("%s cannot be read: %s", path, error)
+            return
+        except BaseException:
+            tail.close()
+            raise
+        self._refused.discard(path)
+        tail.matched = matched
+        self.tails[key] = tail
+
+    def _drop(self, key: Key) -> None:
+        tail = self.tails.pop(key, None)
+        if tail is not None:
+            tail.close()
+        if key in self._known:
+            self._missing.setdefault(key, time.monotonic())
+
+    async def _forget(self) -> None:
+        """Forgets files that have gone for long enough."""
+        before = time.monotonic() - self._options.forget_after.total_seconds()
+        for key in [key for key, since in self._missing.items() if since <= before]:
+            for number in self._known.pop(key):
+                await self._inbox.forget(producer(self._prefix, key, number))
+            del self._missing[key]
+
+    # ---- reading them
+
+    async def turn(self) -> bool:
+        """Lets each file that has something new have its turn. Returns whether there was any."""
+        idle = self._options.idle.total_seconds()
+        progress = False
+        for tail in await self._in_thread(self._due, idle):
+            try:
+                await self._in_thread(tail.open)
+                progress |= await self._drain(tail, idle)
+            except FileNotFoundError:
+                continue  # Renamed or removed: the next scan says which.
+            except OSError as error:
+                self._host.count("fail", 1)
+                self._host.log.warning("%s cannot be read: %s", tail.path, error)
+                self._drop(tail.key)
+        quiet = self._options.close_after.total_seconds()
+        for tail in [each for each in self.tails.values() if each.finished(quiet)]:
+            tail.close()
+            if not tail.matched:
+                self._drop(tail.key)
+        return progress
+
+    def _due(self, idle: float) -> list[Tail]:
+        due = []
+        for tail in self.tails.values():
+            with suppress(FileNotFoundError):
+                if tail.due(idle):
+                    due.append(tail)
+        return due
+
+    async def _drain(self, tail: Tail, idle: float) -> bool:
+        """Stores what a file has, as far as its turn goes. Returns whether there was something."""
+        for turn in range(_TURN):
+            batch = await self._in_thread(tail.read, self._limit, idle)
+            if batch is None:
+                return turn > 0
+            try:
+                await self._store(tail, batch)
+            except mmapqueue.TooLarge:
+                if len(batch.records) < 2:
+                    raise
+                self._limit = max(1, self._limit // 2)
+        return True
+
+    async def _store(self, tail: Tail, batch: Batch) -> None:
+        if not await self._inbox.put_once(batch.producer, batch.sequence, batch.records):
+            raise mmapqueue.MmapQueueError(
+                f"{tail.path}: {batch.producer} was at position {batch.end} already: another fetcher "
+                f"named {self._options.name!r} follows this file into the same queue"
+            )
+        tail.commit(batch)
+        numbers = self._known.setdefault(tail.key, [])
+        if tail.generation not in numbers:
+            numbers.append(tail.generation)
+            while len(numbers) > 1:
+                await self._inbox.forget(producer(self._prefix, tail.key, numbers.pop(0)))

@@ -1,0 +1,75 @@
+"""Notices of changes in directories."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Collection
+from contextlib import suppress
+from pathlib import Path
+
+from watchfiles import Change, awatch
+
+#: Milliseconds that changes are collected for.
+_DEBOUNCE = 200
+_STEP = 20
+
+
+class Notice:
+    """Says when something may have changed. Belongs to one event loop.
+
+    Changes that the system does not report, as on network file systems, are noticed by the caller's poll interval.
+    """
+
+    def __init__(self, log: logging.Logger) -> None:
+        self._log = log
+        self._changed = asyncio.Event()
+        self._rescan = False
+        self._scanned = time.monotonic()
+        self._directories: frozenset[Path] = frozenset()
+        self._task: asyncio.Task[None] | None = None
+
+    async def watch(self, directories: Collection[Path]) -> None:
+        """Watches these directories, and no others."""
+        self._scanned = time.monotonic()
+        wanted = frozenset(directories)
+        if wanted == self._directories and self._task is not None and not self._task.done():
+            return
+        await self.stop()
+        self._directories = wanted
+        if wanted:
+            self._task = asyncio.create_task(self._watch(wanted))
+
+    async def wait(self, seconds: float) -> None:
+        """Waits for a change, or for so long."""
+        with suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(self._changed.wait(), seconds)
+        self._changed.clear()
+
+    def take_rescan(self, seconds: float) -> bool:
+        """Whether files were made, renamed or removed since it last said so, or `watch` was called that long ago."""
+        rescan = self._rescan or time.monotonic() - self._scanned >= seconds
+        # Before the caller looks, so that what happens while it looks counts.
+        self._rescan = False
+        return rescan
+
+    async def stop(self) -> None:
+        """Watches nothing any more."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    async def _watch(self, directories: Collection[Path]) -> None:
+        try:
+            async for changes in awatch(
+                *directories,
+                watch_filter=None,
+                debounce=_DEBOUNCE,
+                step=_STEP,
+                recursive=False,
+                ignore_permission_denied=True,
+            ):
+                self._rescan |= any(change is not Change.modified for change, _ in changes)
+                self._changed.set()
+        except Exception as error:
+            self._log.info("changes of files are found by polling: %s", error)

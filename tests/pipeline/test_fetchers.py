@@ -1,0 +1,301 @@
+"""Fetchers of Prometheus metrics and of commands."""
+
+import asyncio
+import gzip
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+import mmapqueue
+from mmapqueue.pipeline import Event, EventType
+from mmapqueue.pipeline.gather.fetchers._schedule import every
+from mmapqueue.pipeline.gather.fetchers.command import CommandFetcher
+from mmapqueue.pipeline.gather.fetchers.prometheus import PrometheusFetcher
+from mmapqueue.pipeline.plugins import Duration, Fetcher
+from pipeline.tailing import FakeHost, MemoryInbox
+
+METRICS = b'# HELP up Up.\n# TYPE up gauge\nup{job="a"} 1\n'
+OPENMETRICS = b"# TYPE up gauge\nup 1.0\n# EOF\n"
+SECONDS = 60
+
+
+class Notes(FakeHost):
+    """A host that says when something was stored or counted."""
+
+    def __init__(self, inbox: MemoryInbox) -> None:
+        super().__init__(inbox)
+        self._changed = asyncio.Event()
+        put = inbox.put
+
+        async def put_and_tell(*records: bytes) -> None:
+            await put(*records)
+            self._changed.set()
+
+        inbox.put = put_and_tell  # type: ignore[method-assign]
+
+    def count(self, status: str, number: int) -> None:
+        super().count(status, number)
+        self._changed.set()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            await asyncio.wait_for(self._changed.wait(), SECONDS)
+            self._changed.clear()
+
+    @property
+    def events(self) -> list[Event]:
+        return [Event.FromString(record) for record in self.inbox.records]
+
+    @property
+    def failures(self) -> int:
+        return sum(number for status, number in self.counted if status == "fail")
+
+
+def run(fetcher: Fetcher, until: Callable[[Notes], Any], inbox: MemoryInbox | None = None) -> Notes:
+    """Runs a fetcher until a condition holds; returns what it did."""
+
+    async def fetch() -> Notes:
+        host = Notes(inbox or MemoryInbox())
+        task = asyncio.create_task(fetcher.run(host))
+        waiting = asyncio.create_task(host.until(lambda: until(host)))
+        await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED)
+        task.cancel()
+        waiting.cancel()
+        ended, _ = await asyncio.gather(task, waiting, return_exceptions=True)
+        if isinstance(ended, Exception):
+            raise ended
+        return host
+
+    return asyncio.run(fetch())
+
+
+def scrape(
+    handler: Callable[[web.Request], Awaitable[web.StreamResponse]],
+    until: Callable[[Notes], Any],
+    inbox: MemoryInbox | None = None,
+    paths: tuple[str, ...] = ("/metrics",),
+    **options: Any,
+) -> tuple[Notes, str]:
+    """Runs a fetcher of a server's paths; returns what it did, and the server's URL."""
+
+    async def both() -> tuple[Notes, str]:
+        app = web.Application()
+        app.router.add_get("/{path:.*}", handler)
+        runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+        fetcher = PrometheusFetcher(targets=[url + path for path in paths], **{"interval": "10ms", **options})
+        host = Notes(inbox or MemoryInbox())
+        task = asyncio.create_task(fetcher.run(host))
+        waiting = asyncio.create_task(host.until(lambda: until(host)))
+        await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED)
+        task.cancel()
+        ended, _ = await asyncio.gather(task, waiting, return_exceptions=True)
+        await runner.cleanup()
+        if isinstance(ended, Exception):
+            raise ended
+        return host, url
+
+    return asyncio.run(both())
+
+
+# ---- Prometheus
+
+
+@pytest.mark.parametrize(
+    ("body", "content_type"),
+    [
+        (METRICS, "text/plain; version=0.0.4; charset=utf-8"),
+        (OPENMETRICS, "application/openmetrics-text; version=1.0.0; charset=utf-8"),
+    ],
+)
+def test_a_scrape_is_one_event_as_it_came(body: bytes, content_type: str) -> None:
+    asked: list[web.Request] = []
+
+    async def metrics(request: web.Request) -> web.Response:
+        asked.append(request)
+        packed = gzip.compress(body)
+        return web.Response(body=packed, headers={"Content-Type": content_type, "Content-Encoding": "gzip"})
+
+    host, url = scrape(metrics, lambda host: len(host.events) > 2, headers={"Authorization": "Bearer x"})
+    event = host.events[0]
+    assert (event.type, event.data, event.content_type) == (EventType.METRICS, body, content_type)
+    assert event.source == f"{url}/metrics"
+    assert int(event.meta["scrape_ms"]) >= 0
+    assert asked[0].headers["Authorization"] == "Bearer x"
+    assert asked[0].headers["Accept"].startswith("application/openmetrics-text")
+    assert asked[0].headers["X-Prometheus-Scrape-Timeout-Seconds"] == "10"
+    assert host.failures == 0
+
+
+def test_failures_are_counted_and_stop_no_other_target() -> None:
+    async def metrics(request: web.Request) -> web.Response:
+        if request.path == "/good":
+            return web.Response(body=METRICS)
+        if request.path == "/hangs":
+            await asyncio.sleep(SECONDS)
+        if request.path == "/large":
+            return web.Response(body=METRICS * 100)
+        if request.path == "/no-metrics":
+            return web.Response(body=b"<html>\n")
+        return web.Response(status=500)
+
+    paths = ("/good", "/hangs", "/large", "/no-metrics", "/fails")
+    host, url = scrape(
+        metrics, lambda host: host.failures >= 12 and len(host.events) > 2, paths=paths, timeout="50ms", max_size=1000
+    )
+    assert {event.source for event in host.events} == {f"{url}/good"}
+    assert {event.content_type for event in host.events} == {"application/octet-stream"}
+
+
+def test_answers_that_are_no_metrics_may_pass() -> None:
+    async def text(_: web.Request) -> web.Response:
+        return web.Response(body=b"<html>\n", content_type="text/html")
+
+    host, _ = scrape(text, lambda host: host.events, validate_format=False)
+    assert host.events[0].data == b"<html>\n"
+
+
+def test_nobody_listens() -> None:
+    host = run(
+        PrometheusFetcher(targets=["http://127.0.0.1:1/metrics"], interval="10ms"), lambda host: host.failures > 2
+    )
+    assert host.events == []
+
+
+class FullInbox(MemoryInbox):
+    """Refuses the first events."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error: Exception | None = error
+
+    async def put(self, *records: bytes) -> None:
+        error, self.error = self.error, None
+        if error is not None:
+            raise error
+        await super().put(*records)
+
+
+@pytest.mark.parametrize("error", [mmapqueue.Full("full"), mmapqueue.TooLarge("too large")])
+def test_what_is_not_stored_stops_nothing(error: Exception) -> None:
+    async def metrics(_: web.Request) -> web.Response:
+        return web.Response(body=METRICS)
+
+    host, _ = scrape(metrics, lambda host: host.events, FullInbox(error))
+    assert host.events[0].data == METRICS
+    host = run(CommandFetcher(command=["echo", "x"], interval="10ms"), lambda host: host.events, FullInbox(error))
+    assert host.events[0].data == b"x\n"
+
+
+def test_a_closed_inbox_ends_fetchers() -> None:
+    async def metrics(_: web.Request) -> web.Response:
+        return web.Response(body=METRICS)
+
+    with pytest.raises(mmapqueue.Closed):
+        scrape(metrics, lambda _: False, FullInbox(mmapqueue.Closed("closed")))
+    with pytest.raises(mmapqueue.Closed):
+        run(CommandFetcher(command=["echo", "x"]), lambda _: False, FullInbox(mmapqueue.Closed("closed")))
+
+
+# ---- commands
+
+
+def python(code: str, *arguments: str, **options: Any) -> CommandFetcher:
+    return CommandFetcher(command=[sys.executable, "-c", code, *arguments], **{"interval": "10ms", **options})
+
+
+def test_output_is_one_event(tmp_path: Path) -> None:
+    code = "import os, sys; print(os.getcwd()); print(os.environ['X'], 'HOME' in os.environ); sys.exit(3)"
+    host = run(python(code, directory=tmp_path, environment={"X": "y"}), lambda host: len(host.events) > 1)
+    event = host.events[0]
+    assert (event.type, event.content_type) == (EventType.LOGGING, "text/plain")
+    assert event.data == f"{tmp_path}\ny True\n".encode()
+    assert dict(event.meta) == {"exit_status": "3"}
+    assert event.source.startswith(f"{sys.executable} -c import os")
+    assert event.name == Path(sys.executable).name
+    assert host.failures >= 1
+
+
+def test_each_line_is_an_event() -> None:
+    host = run(CommandFetcher(command=["printf", "a\\n\\nb"], lines=True), lambda host: len(host.events) > 2)
+    assert [event.data for event in host.events] == [b"a", b"", b"b"]
+
+
+def test_a_timeout_kills_the_group(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    # Its child holds the pipe open, and would write after it.
+    code = "import subprocess, sys; subprocess.run(['sh', '-c', 'echo $$ >> ' + sys.argv[1] + '; sleep 100'])"
+    pids = tmp_path / "pids"
+    run(python(code, str(pids), timeout="2s"), lambda host: host.failures > 0 and pids.exists())
+    for pid in pids.read_text().split():
+        assert not Path(f"/proc/{pid}").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text()
+    assert "killed after 2 s" in caplog.text
+
+
+def test_too_much_output(caplog: pytest.LogCaptureFixture) -> None:
+    host = run(python("while True: print('x' * 1000)", max_size=5000), lambda host: host.failures > 1)
+    assert host.events == []
+    assert "more than 5000 bytes" in caplog.text
+
+
+def test_standard_error_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    run(python("import sys; print('y' * 100_000, file=sys.stderr); print('x')"), lambda host: host.events)
+    assert "yyy" in caplog.text
+    assert len(caplog.text) < 20_000
+
+
+def test_a_program_that_does_not_exist() -> None:
+    host = run(CommandFetcher(command=["/does/not/exist"], interval="10ms"), lambda host: host.failures > 1)
+    assert host.events == []
+
+
+def test_runs_do_not_overlap(tmp_path: Path) -> None:
+    # Fails if the file of another run is there.
+    code = (
+        "import os, sys, time; os.close(os.open(sys.argv[1], os.O_CREAT | os.O_EXCL)); time.sleep(0.1);"
+        "os.unlink(sys.argv[1]); print('x')"
+    )
+    host = run(python(code, str(tmp_path / "running")), lambda host: len(host.events) > 2)
+    assert {event.meta["exit_status"] for event in host.events} == {"0"}
+
+
+def test_moments_that_have_passed_are_left_out() -> None:
+    async def moments() -> list[int]:
+        found = []
+        interval: Duration = CommandFetcher(command=["x"], interval="20ms").interval
+        async for number in every(interval):
+            found.append(number)
+            if len(found) == 3:
+                return found
+            await asyncio.sleep(0.05)
+        return found
+
+    first, second, third = asyncio.run(moments())
+    assert first == 0
+    assert second >= 3
+    assert third >= second + 3
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"targets": []},
+        {"targets": ["localhost:9100"]},
+        {"targets": ["ftp://host/x"]},
+        {"targets": ["http://h/x"], "interval": "0s"},
+    ],
+)
+def test_prometheus_options_that_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="validation error"):
+        PrometheusFetcher(**options)
+
+
+@pytest.mark.parametrize("options", [{"command": []}, {"command": ["x"], "timeout": 5}, {"command": "df -P"}])
+def test_command_options_that_are_refused(options: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="validation error"):
+        CommandFetcher(**options)

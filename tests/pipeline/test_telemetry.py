@@ -1,0 +1,291 @@
+"""Telemetry: Satellite's names and labels, and what the pages say."""
+
+import asyncio
+import json
+import socket
+import urllib.error
+import urllib.request
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from prometheus_client.openmetrics.parser import text_string_to_metric_families as parse_openmetrics
+from prometheus_client.parser import text_string_to_metric_families as parse_text
+
+import mmapqueue
+from conftest import SMALL
+from mmapqueue.pipeline.config import Pipeline
+from mmapqueue.pipeline.gather.agent import Agent
+from mmapqueue.pipeline.gather.fetchers.command import CommandFetcher
+from mmapqueue.pipeline.plugins import Host, Receiver, Sender
+from mmapqueue.pipeline.telemetry import GatherTelemetry, ProcessTelemetry
+
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+OPENMETRICS = "application/openmetrics-text; version=1.0.0"
+
+
+class Given(Receiver):
+    """Puts what a test gives."""
+
+    type: str = "given"
+    records: tuple[bytes, ...] = (b"a", b"b")
+
+    async def start(self, host: Host) -> None:
+        await host.inbox.put(*self.records)
+        with pytest.raises(mmapqueue.TooLarge):
+            await host.inbox.put(b"x" * 9000)
+
+
+class Nowhere(Sender):
+    """Sends nothing."""
+
+    type: str = "nowhere"
+
+    def start(self, *_: Any) -> Any:
+        raise NotImplementedError
+
+
+def pipeline(tmp_path: Path, **keys: Any) -> Pipeline:
+    fetcher = CommandFetcher(command=["echo", "x"], interval="1h")
+    failing = CommandFetcher(command=["/does/not/exist"], interval="1h")
+    pipe = {
+        "name": "logs",
+        "queue": {
+            "dir": tmp_path / "queue",
+            "capacity": 65536,
+            **{k: SMALL[k] for k in ("segment_size", "max_event_size")},
+        },
+        "receivers": (Given(),),
+        "fetchers": (fetcher, failing),
+        "senders": (Nowhere(name="archive"), Nowhere(name="back.end")),
+    }
+    return Pipeline(**{"name": "test", "telemetry": {"listen": "127.0.0.1:0"}, "pipes": (pipe,), **keys})
+
+
+def get(port: int, path: str, accept: str = "") -> tuple[int, str, str]:
+    request = urllib.request.Request(f"http://127.0.0.1:{port}{path}", headers={"Accept": accept} if accept else {})
+    try:
+        with urllib.request.urlopen(request, timeout=60) as answer:
+            return answer.status, answer.headers["Content-Type"], answer.read().decode()
+    except urllib.error.HTTPError as error:
+        with error:
+            return error.code, error.headers["Content-Type"], error.read().decode()
+
+
+def samples(text: str, parse: Callable[..., Any] = parse_text) -> Samples:
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in parse(text)
+        for sample in family.samples
+    }
+
+
+def labels(**each: str) -> tuple[tuple[str, str], ...]:
+    return tuple(sorted(each.items()))
+
+
+def gathered(config: Pipeline, look: Callable[[GatherTelemetry, Agent], Awaitable[None]], partition: int = 0) -> None:
+    """Runs an agent with telemetry, and looks at it."""
+
+    async def gather() -> None:
+        telemetry = GatherTelemetry(config, partition)
+        await telemetry.start()
+        try:
+            async with Agent(config, partition, telemetry) as agent:
+                await look(telemetry, agent)
+                telemetry.watch(None)
+        finally:
+            await telemetry.stop()
+
+    asyncio.run(gather())
+
+
+async def until(telemetry: GatherTelemetry, key: tuple[str, tuple[tuple[str, str], ...]], value: float) -> Samples:
+    for _ in range(600):
+        _, _, text = await asyncio.to_thread(get, telemetry.port, "/metrics")
+        found = samples(text)
+        if found.get(key) == value:
+            return found
+        await asyncio.sleep(0.05)
+    raise AssertionError(f"{key} is {found.get(key)}")
+
+
+def test_satellites_names_of_gathering(tmp_path: Path) -> None:
+    async def look(telemetry: GatherTelemetry, agent: Agent) -> None:
+        telemetry.watch(agent)
+        await until(telemetry, ("gatherer_fetch_count", labels(pipe="logs", status="fail")), 1)
+        found = await until(telemetry, ("gatherer_fetch_count", labels(pipe="logs", status="success")), 1)
+        assert found["gatherer_receive_count", labels(pipe="logs", status="success")] == 2
+        assert found["gatherer_receive_count", labels(pipe="logs", status="too_large")] == 1
+        assert found["pipeline_queue_total_capacity", labels(pipeline="logs")] == 65536
+        assert found["pipeline_queue_partition_size", labels(pipeline="logs", partition="0")] > 0
+        assert found["grpc_server_connection_count", ()] == 0
+        assert found["queue_records", labels(pipe="logs", partition="0")] == 3
+
+    gathered(pipeline(tmp_path), look)
+
+
+def test_figures_of_consumers(tmp_path: Path) -> None:
+    async def look(telemetry: GatherTelemetry, agent: Agent) -> None:
+        telemetry.watch(agent)
+        queue = agent.pipes["logs"].queue
+        await asyncio.to_thread(queue.create_consumer, "archive")
+        await asyncio.to_thread(queue.push_many, [b"x" * 100] * 10)
+        of_consumer = labels(pipe="logs", partition="0", consumer="archive")
+        found = await until(telemetry, ("gatherer_fetch_count", labels(pipe="logs", status="success")), 1)
+        records = queue.end_offset() - queue.first_offset()
+        found = await until(telemetry, ("queue_consumer_lag_records", of_consumer), records)
+        assert found["queue_consumer_lag_bytes", of_consumer] > 1000
+        age = found["queue_oldest_age_seconds", labels(pipe="logs", partition="0")]
+        assert age == found["queue_consumer_lag_seconds", of_consumer] > 0
+        assert found["queue_mapped_bytes", labels(pipe="logs", partition="0")] > 0
+        assert found["queue_unsynced_bytes", labels(pipe="logs", partition="0")] >= 0
+
+    gathered(pipeline(tmp_path), look)
+
+
+def test_both_formats_have_the_same_names(tmp_path: Path) -> None:
+    async def look(telemetry: GatherTelemetry, agent: Agent) -> None:
+        telemetry.watch(agent)
+        await until(telemetry, ("gatherer_fetch_count", labels(pipe="logs", status="success")), 1)
+        _, text_type, text = await asyncio.to_thread(get, telemetry.port, "/metrics", "text/plain")
+        _, open_type, opened = await asyncio.to_thread(get, telemetry.port, "/metrics", OPENMETRICS)
+        assert text_type.startswith("text/plain")
+        assert open_type.startswith("application/openmetrics-text")
+        key = ("gatherer_receive_count", labels(pipe="logs", status="success"))
+        assert samples(text)[key] == samples(opened, parse_openmetrics)[key] == 2
+
+    gathered(pipeline(tmp_path), look)
+
+
+def test_ready_and_health_of_gathering(tmp_path: Path) -> None:
+    async def look(telemetry: GatherTelemetry, agent: Agent) -> None:
+        async def page(path: str) -> tuple[int, str]:
+            status, _, text = await asyncio.to_thread(get, telemetry.port, path)
+            return status, text
+
+        assert await page("/ready") == (503, "receivers do not listen yet\n")
+        assert await page("/health") == (200, "ok\n")
+        telemetry.watch(agent)
+        assert await page("/ready?verbose") == (200, "ok\n")
+        assert await page("/health") == (200, "ok\n")
+        assert (await page("/other"))[0] == 404
+        await asyncio.to_thread(agent.pipes["logs"].queue.close)
+        status, text = await page("/health")
+        assert (status, text[:11]) == (503, "pipe logs: ")
+        assert (await page("/metrics"))[0] == 200
+
+    gathered(pipeline(tmp_path), look)
+
+
+def test_each_process_has_a_port(tmp_path: Path) -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        port = taken.getsockname()[1]
+    if port > 65_000:
+        port = 40_000
+    config = pipeline(tmp_path, telemetry={"listen": f"127.0.0.1:{port}"}, gather={"processes": 3})
+
+    async def look(telemetry: GatherTelemetry, agent: Agent) -> None:
+        telemetry.watch(agent)
+        assert telemetry.port == port + 2
+        _, _, text = await asyncio.to_thread(get, telemetry.port, "/metrics")
+        found = samples(text)
+        assert found["gatherer_receive_count", labels(pipe="logs", status="success")] == 2
+        assert ("pipeline_queue_partition_size", labels(pipeline="logs", partition="2")) in found
+        # Fetchers run in the first process alone.
+        assert not [name for name, _ in found if name == "gatherer_fetch_count"]
+
+    gathered(config, look, partition=2)
+    with ProcessTelemetry(config) as telemetry:
+        assert telemetry.port == port + 3
+
+
+def test_ports_end() -> None:
+    config = Pipeline(
+        name="x",
+        telemetry={"listen": "127.0.0.1:65535"},
+        pipes=({"name": "a", "queue": {"dir": "q"}, "senders": (Nowhere(name="b"),)},),
+    )
+    with pytest.raises(ValueError, match="process 1 would listen on port 65536"):
+        ProcessTelemetry(config).start()
+
+
+def test_nothing_is_served_without_telemetry(tmp_path: Path) -> None:
+    config = pipeline(tmp_path, telemetry=None)
+
+    async def look(telemetry: GatherTelemetry, agent: Agent) -> None:
+        telemetry.watch(agent)
+        with pytest.raises(RuntimeError):
+            assert telemetry.port
+
+    gathered(config, look)
+    with ProcessTelemetry(config) as telemetry, pytest.raises(RuntimeError):
+        assert telemetry.port
+
+
+# ---- processing
+
+
+def started(name: str | None, run: str = "r1") -> Any:
+    return SimpleNamespace(name=name, runId=run)
+
+
+def progressed(name: str | None, records: int, rows: int = -1, **metrics: str) -> Any:
+    source = {"numInputRows": records, "metrics": metrics}
+    progress = {"name": name, "batchDuration": 400, "sources": [source], "sink": {"numOutputRows": rows}}
+    return SimpleNamespace(progress=SimpleNamespace(json=json.dumps(progress)))
+
+
+def test_satellites_names_of_processing(tmp_path: Path) -> None:
+    with ProcessTelemetry(pipeline(tmp_path)) as telemetry:
+        behind = {"maxOffsetsBehindLatest": "7", "bytesBehindLatest": "700", "ageOfOldestUnreadMs": "1500"}
+        telemetry.progressed(progressed("logs.archive", 100, **behind))
+        telemetry.progressed(progressed("logs.archive", 10, rows=25))
+        telemetry.progressed(progressed("logs.archive", 0))
+        telemetry.progressed(progressed("other", 1))
+        telemetry.progressed(progressed(None, 1))
+        # This one counts by itself.
+        telemetry.sender_output("logs", "back.end", "success", 3)
+        telemetry.sender_output("logs", "back.end", "failure", 2)
+        telemetry.progressed(progressed("logs.back.end", 5))
+        _, _, text = get(telemetry.port, "/metrics")
+        found = samples(text)
+        sent = {key: value for key, value in found.items() if key[0] == "sender_output_count"}
+        assert sent == {
+            ("sender_output_count", labels(pipe="logs", status="success", type="archive")): 125,
+            ("sender_output_count", labels(pipe="logs", status="success", type="back.end")): 3,
+            ("sender_output_count", labels(pipe="logs", status="failure", type="back.end")): 2,
+        }
+        assert found["queue_output_count", labels(pipe="logs", status="success")] == 115
+        archive = labels(pipe="logs", sender="archive")
+        assert found["sender_lag_records", archive] == 7
+        assert found["sender_lag_bytes", archive] == 700
+        assert found["sender_lag_seconds", archive] == 1.5
+        assert found["sender_batch_seconds_count", archive] == 2
+        assert found["sender_batch_seconds_sum", archive] == 0.8
+
+
+def test_ready_and_health_of_processing(tmp_path: Path) -> None:
+    with ProcessTelemetry(pipeline(tmp_path)) as telemetry:
+
+        def page(path: str) -> tuple[int, str]:
+            status, _, text = get(telemetry.port, path)
+            return status, text
+
+        assert page("/health") == (200, "ok\n")
+        assert page("/ready") == (503, "queries that do not run: logs.archive, logs.back.end\n")
+        telemetry.started(started("logs.archive", "r1"))
+        telemetry.started(started("logs.back.end", "r2"))
+        telemetry.started(started(None, "r3"))
+        assert page("/ready") == (200, "ok\n")
+        telemetry.terminated(SimpleNamespace(runId="r2", exception="lost"))
+        telemetry.terminated(SimpleNamespace(runId="r3", exception="not ours"))
+        assert page("/ready") == (503, "queries that do not run: logs.back.end\n")
+        assert page("/nothing")[0] == 404
+        assert (
+            samples(get(telemetry.port, "/metrics")[2])["queue_output_count", labels(pipe="logs", status="failure")]
+            == 1
+        )
