@@ -1,0 +1,251 @@
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Any
+
+import grpc
+import pytest
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
+
+import mmapqueue
+from mmapqueue import _pipeline_commands
+from mmapqueue._cli import main
+from mmapqueue.pipeline import Event
+
+_EXPORT = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
+_SECONDS = 120.0
+
+CONFIG = """\
+name: shop
+gather: {{processes: {processes}, stop_within: 1s}}
+servers: [{{name: grpc, type: grpc, listen: "127.0.0.1:0"}}]
+pipes:
+  - name: logs
+    queue: {{dir: q, capacity: 32m, segment_size: 8m}}
+    receivers: [{{type: otlp, server: grpc}}]
+"""
+
+
+@contextlib.contextmanager
+def running(*arguments: str) -> Iterator["subprocess.Popen[str]"]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "mmapqueue", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    try:
+        yield process
+    finally:
+        if process.poll() is None:
+            process.kill()
+        process.communicate()
+
+
+def ready(process: "subprocess.Popen[str]") -> str:
+    """The address of the server."""
+    stdout: Any = process.stdout
+    line = stdout.readline()
+    found = re.fullmatch(r"ready: grpc (127\.0\.0\.1:[1-9][0-9]*)\n", line)
+    assert found, (line, _rest(process.stderr))
+    return found[1]
+
+
+def _rest(stream: "IO[str] | None") -> str:
+    return stream.read() if stream else ""
+
+
+def export(address: str, request: bytes) -> None:
+    with grpc.insecure_channel(address) as channel:
+        call = channel.unary_unary(_EXPORT)
+        assert call(request, timeout=_SECONDS, wait_for_ready=True) == b""
+
+
+def a_request(text: str) -> bytes:
+    request = ExportLogsServiceRequest()
+    request.resource_logs.add().scope_logs.add().log_records.add().body.string_value = text
+    return request.SerializeToString()
+
+
+def stored(directory: Path) -> list[bytes]:
+    with mmapqueue.Queue(None, directory, lock_timeout=_SECONDS) as queue:
+        return [Event.FromString(message.data).data for message in queue.pop_many(1000)]
+
+
+def config(tmp_path: Path, processes: int = 1) -> str:
+    file = tmp_path / "shop.yaml"
+    file.write_text(CONFIG.format(processes=processes))
+    return str(file)
+
+
+def children(pid: int) -> list[int]:
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            with contextlib.suppress(OSError):
+                stat = (entry / "stat").read_text().rpartition(")")[2].split()
+                command = (entry / "cmdline").read_bytes()
+                if int(stat[1]) == pid and b"--partition" in command:
+                    found.append(int(entry.name))
+    return found
+
+
+def gone(pid: int) -> bool:
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def wait_until(condition: Any) -> None:
+    deadline = time.monotonic() + _SECONDS
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_gather_says_ready_takes_events_and_stops(number: signal.Signals, tmp_path: Path) -> None:
+    request = a_request("hello")
+    with running("gather", config(tmp_path)) as process:
+        export(ready(process), request)
+        process.send_signal(number)
+        assert process.wait(_SECONDS) == 0
+    assert stored(tmp_path / "q") == [request]
+
+
+def test_events_that_were_accepted_survive_kill_9(tmp_path: Path) -> None:
+    requests = [a_request(str(number)) for number in range(20)]
+    with running("gather", config(tmp_path)) as process:
+        address = ready(process)
+        for request in requests:
+            export(address, request)
+        process.kill()
+        process.wait(_SECONDS)
+    assert stored(tmp_path / "q") == requests
+
+
+def test_several_processes_share_a_port_and_a_killed_one_comes_back(tmp_path: Path) -> None:
+    with running("gather", config(tmp_path, processes=2)) as process:
+        address = ready(process)
+        first = children(process.pid)
+        assert len(first) == 2
+        os.kill(first[0], signal.SIGKILL)
+        wait_until(lambda: gone(first[0]) and len(children(process.pid)) == 2)
+        requests = [a_request(str(number)) for number in range(10)]
+        for request in requests:
+            export(address, request)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(_SECONDS) == 0
+    assert all(gone(each) for each in first)
+    taken = [each for partition in range(2) for each in stored(tmp_path / f"q/p={partition}")]
+    assert sorted(taken) == sorted(requests)
+
+
+def test_children_end_with_their_parent(tmp_path: Path) -> None:
+    with running("gather", config(tmp_path, processes=2)) as process:
+        ready(process)
+        before = children(process.pid)
+        process.kill()
+        process.wait(_SECONDS)
+        wait_until(lambda: all(gone(each) for each in before))
+
+
+def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:
+    file = config(tmp_path)
+    with running("gather", file) as first:
+        address = ready(first)
+        Path(file).write_text(
+            CONFIG.format(processes=1).replace("127.0.0.1:0", address).replace("dir: q", "dir: other")
+        )
+        with running("gather", file, "--log-level", "error") as second:
+            out, err = second.communicate(timeout=_SECONDS)
+            assert (second.returncode, out) == (1, "")
+    assert "Traceback" not in err
+    assert f"mmapqueue: server grpc: cannot listen on {address}" in err
+
+
+def test_a_queue_that_contradicts_its_directory_is_refused(tmp_path: Path) -> None:
+    with mmapqueue.Queue(None, tmp_path / "q", capacity="1m", segment_size="64k"):
+        pass
+    with running("gather", config(tmp_path)) as process:
+        _, err = process.communicate(timeout=_SECONDS)
+        assert process.returncode == 2
+    (line,) = err.splitlines()
+    assert line.startswith("mmapqueue: ")
+
+
+@pytest.mark.parametrize(
+    ("command", "pipe", "words"),
+    [
+        ("gather", "senders: [{type: spark, format: noop}]", "no pipe has receivers or fetchers; there is nothing to"),
+        ("process", "receivers: [{type: otlp, server: grpc}]", "no pipe has senders; there is nothing to process"),
+        ("run", "receivers: [{type: otlp, server: grpc}]", "no pipe has senders; use `mmapqueue gather` or"),
+    ],
+)
+def test_commands_that_would_do_nothing(
+    command: str, pipe: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "a.yaml"
+    servers = "servers: [{name: grpc, type: grpc, listen: ':0'}]\n" if "server" in pipe else ""
+    file.write_text(f"{servers}pipes: [{{name: a, queue: {{dir: q}}, {pipe}}}]\n")
+    assert main([command, str(file)]) == 2
+    assert capsys.readouterr().err.startswith(f"{file}: {words}")
+    assert not (tmp_path / "q").exists()
+
+
+def test_check_describes_what_would_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", config(tmp_path, processes=2)]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        "shop: valid; pipes: 1, gather processes: 2",
+        "  server       grpc: grpc 127.0.0.1:0, at most 4000 connections, messages up to 4 MiB",
+        "  pipe logs",
+        "    receiver     otlp (server: grpc)",
+        f"    queue        {tmp_path}/q, 32 MiB in segments of 8 MiB, events up to 5 MiB, 2 partitions of this size",
+        "    ack          pushed: clients are answered after the push; accepted events survive kill -9",
+        "    on_full      reject: clients are refused and told when to try again",
+    ]
+    assert not (tmp_path / "q").exists()
+
+
+@pytest.mark.parametrize("arguments", [[], ["a.yaml", "--schema"]])
+def test_check_needs_a_file_or_schema(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", *arguments]) == 2
+    assert capsys.readouterr().err == "mmapqueue check: give a FILE, or --schema\n"
+
+
+@pytest.mark.parametrize("module", ["pydantic", "yaml", "google.protobuf"])
+def test_a_missing_extra_is_one_line(module: str, tmp_path: Path) -> None:
+    # A module that cannot be found stands for one that is not installed.
+    code = (
+        "import sys\n"
+        f"class Missing:\n    def find_spec(self, name, path=None, target=None):\n"
+        f"        if name == {module!r}: raise ModuleNotFoundError('missing', name=name)\n"
+        "sys.meta_path.insert(0, Missing())\n"
+        "from mmapqueue._cli import main\n"
+        f"sys.exit(main(['check', {config(tmp_path)!r}]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=_SECONDS)
+    assert done.stderr == f"mmapqueue: there is no module {module}: pip install 'mmapqueue[pipeline]'\n"
+    assert done.returncode == 2
+
+
+def test_other_commands_need_no_extra() -> None:
+    code = "import sys, mmapqueue._cli as c; c.main(['jar']); print('mmapqueue.pipeline' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=_SECONDS, check=True)
+    assert done.stdout.splitlines()[-1] == "False"
+
+
+def test_modules_of_the_extra_are_known() -> None:
+    lines = Path("python/pyproject.toml").read_text().partition("pipeline = [")[2].partition("]")[0]
+    modules = {"pyyaml": "yaml", "protobuf": "google", "grpcio": "grpc", "googleapis_common_protos": "google"}
+    names = [re.split(r"[>=<]", each.strip(' ",'))[0].replace("-", "_") for each in lines.splitlines() if each.strip()]
+    for name in names:
+        assert modules.get(name, name).removesuffix("_proto") in _pipeline_commands._EXTRA
