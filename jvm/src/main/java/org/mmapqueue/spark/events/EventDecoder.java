@@ -4,8 +4,6 @@ import java.util.Arrays;
 
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
@@ -15,18 +13,9 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 final class EventDecoder {
     /** The columns of an event. Absent texts, bytes and times are null; `meta` is never null in a decoded event. */
-    static final StructType SCHEMA = new StructType()
-            .add("time", DataTypes.TimestampType)
-            .add("name", DataTypes.StringType)
-            .add("type", DataTypes.StringType)
-            .add("remote", DataTypes.BooleanType)
-            .add("meta", DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType, false))
-            .add("content_type", DataTypes.StringType)
-            .add("data", DataTypes.BinaryType)
-            .add("fields", DataTypes.StringType)
-            .add("id", DataTypes.StringType)
-            .add("source", DataTypes.StringType)
-            .add("error", DataTypes.StringType);
+    static final String SCHEMA = "time timestamp, name string, type string, remote boolean, meta map, "
+            + "content_type string, data binary, fields string, id string, source string, "
+            + "error string";
 
     static final int TIME = 0;
     static final int NAME = 1;

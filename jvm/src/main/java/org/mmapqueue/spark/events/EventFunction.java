@@ -9,7 +9,7 @@ public final class EventFunction extends RowFunction<InternalRow> {
 
     /** Made by the catalog. */
     public EventFunction() {
-        super("event", EventDecoder.SCHEMA, DataTypes.BinaryType);
+        super("event", Schemas.struct(EventDecoder.SCHEMA), DataTypes.BinaryType);
     }
 
     /**

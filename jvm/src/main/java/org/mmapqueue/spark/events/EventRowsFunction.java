@@ -16,7 +16,7 @@ public final class EventRowsFunction extends RowFunction<ArrayData> {
 
     /** Made by the catalog. */
     public EventRowsFunction() {
-        super("event_rows", DataTypes.createArrayType(EventDecoder.SCHEMA, false), DataTypes.BinaryType);
+        super("event_rows", Schemas.array(EventDecoder.SCHEMA), DataTypes.BinaryType);
     }
 
     /**

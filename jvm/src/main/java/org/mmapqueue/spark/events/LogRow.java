@@ -3,28 +3,14 @@ package org.mmapqueue.spark.events;
 import java.util.Locale;
 import java.util.Map;
 
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** The columns of a log record, one schema for all sources, and what severities are called. */
 final class LogRow {
-    static final StructType SCHEMA = new StructType()
-            .add("time", DataTypes.TimestampType)
-            .add("observed_time", DataTypes.TimestampType)
-            .add("severity", DataTypes.StringType)
-            .add("severity_number", DataTypes.IntegerType)
-            .add("body", DataTypes.StringType)
-            .add("attributes", DataTypes.StringType)
-            .add("resource", DataTypes.StringType)
-            .add("scope", DataTypes.StringType)
-            .add("service", DataTypes.StringType)
-            .add("instance", DataTypes.StringType)
-            .add("endpoint", DataTypes.StringType)
-            .add("trace_id", DataTypes.StringType)
-            .add("span_id", DataTypes.StringType)
-            .add("index", DataTypes.IntegerType)
-            .add("error", DataTypes.StringType);
+    static final String SCHEMA = "time timestamp, observed_time timestamp, severity string, severity_number int, "
+            + "body string, attributes string, resource string, scope string, service string, "
+            + "instance string, endpoint string, trace_id string, span_id string, index int, "
+            + "error string";
 
     static final int TIME = 0;
     static final int OBSERVED_TIME = 1;

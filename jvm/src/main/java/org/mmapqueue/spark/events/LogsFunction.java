@@ -11,7 +11,7 @@ public final class LogsFunction extends RowFunction<ArrayData> {
 
     /** Made by the catalog. */
     public LogsFunction() {
-        super("logs", DataTypes.createArrayType(LogRow.SCHEMA, false), DataTypes.StringType, DataTypes.BinaryType,
+        super("logs", Schemas.array(LogRow.SCHEMA), DataTypes.StringType, DataTypes.BinaryType,
                 DataTypes.TimestampType, DataTypes.StringType);
     }
 

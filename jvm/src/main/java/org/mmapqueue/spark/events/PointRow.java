@@ -1,31 +1,13 @@
 package org.mmapqueue.spark.events;
 
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** The columns of a metric's data point, one schema for all sources. */
 final class PointRow {
-    static final StructType SCHEMA = new StructType()
-            .add("name", DataTypes.StringType)
-            .add("description", DataTypes.StringType)
-            .add("unit", DataTypes.StringType)
-            .add("kind", DataTypes.StringType)
-            .add("temporality", DataTypes.StringType)
-            .add("monotonic", DataTypes.BooleanType)
-            .add("time", DataTypes.TimestampType)
-            .add("start", DataTypes.TimestampType)
-            .add("value", DataTypes.DoubleType)
-            .add("count", DataTypes.LongType)
-            .add("sum", DataTypes.DoubleType)
-            .add("buckets", DataTypes.StringType)
-            .add("attributes", DataTypes.StringType)
-            .add("resource", DataTypes.StringType)
-            .add("scope", DataTypes.StringType)
-            .add("service", DataTypes.StringType)
-            .add("instance", DataTypes.StringType)
-            .add("index", DataTypes.IntegerType)
-            .add("error", DataTypes.StringType);
+    static final String SCHEMA = "name string, description string, unit string, kind string, temporality string, "
+            + "monotonic boolean, time timestamp, start timestamp, value double, count bigint, "
+            + "sum double, buckets string, attributes string, resource string, scope string, "
+            + "service string, instance string, index int, error string";
 
     static final int NAME = 0;
     static final int DESCRIPTION = 1;

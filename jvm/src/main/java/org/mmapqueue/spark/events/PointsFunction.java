@@ -11,7 +11,7 @@ public final class PointsFunction extends RowFunction<ArrayData> {
 
     /** Made by the catalog. */
     public PointsFunction() {
-        super("points", DataTypes.createArrayType(PointRow.SCHEMA, false), DataTypes.StringType, DataTypes.BinaryType,
+        super("points", Schemas.array(PointRow.SCHEMA), DataTypes.StringType, DataTypes.BinaryType,
                 DataTypes.TimestampType, DataTypes.StringType);
     }
 

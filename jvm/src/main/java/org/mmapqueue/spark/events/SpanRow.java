@@ -1,31 +1,13 @@
 package org.mmapqueue.spark.events;
 
-import org.apache.spark.sql.types.DataTypes;
-import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** The columns of a span, one schema for all sources; kinds and states are OpenTelemetry's. */
 final class SpanRow {
-    static final StructType SCHEMA = new StructType()
-            .add("trace_id", DataTypes.StringType)
-            .add("span_id", DataTypes.StringType)
-            .add("parent_span_id", DataTypes.StringType)
-            .add("name", DataTypes.StringType)
-            .add("kind", DataTypes.StringType)
-            .add("start", DataTypes.TimestampType)
-            .add("end", DataTypes.TimestampType)
-            .add("duration_ns", DataTypes.LongType)
-            .add("status", DataTypes.StringType)
-            .add("status_message", DataTypes.StringType)
-            .add("attributes", DataTypes.StringType)
-            .add("events", DataTypes.StringType)
-            .add("links", DataTypes.StringType)
-            .add("resource", DataTypes.StringType)
-            .add("scope", DataTypes.StringType)
-            .add("service", DataTypes.StringType)
-            .add("instance", DataTypes.StringType)
-            .add("index", DataTypes.IntegerType)
-            .add("error", DataTypes.StringType);
+    static final String SCHEMA = "trace_id string, span_id string, parent_span_id string, name string, kind string, "
+            + "start timestamp, end timestamp, duration_ns bigint, status string, "
+            + "status_message string, attributes string, events string, links string, resource string, "
+            + "scope string, service string, instance string, index int, error string";
 
     static final int TRACE_ID = 0;
     static final int SPAN_ID = 1;

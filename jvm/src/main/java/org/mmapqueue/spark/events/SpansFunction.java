@@ -11,7 +11,7 @@ public final class SpansFunction extends RowFunction<ArrayData> {
 
     /** Made by the catalog. */
     public SpansFunction() {
-        super("spans", DataTypes.createArrayType(SpanRow.SCHEMA, false), DataTypes.StringType, DataTypes.BinaryType,
+        super("spans", Schemas.array(SpanRow.SCHEMA), DataTypes.StringType, DataTypes.BinaryType,
                 DataTypes.TimestampType, DataTypes.StringType);
     }
 
