@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterator, Mapping
+import functools
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
@@ -15,8 +14,7 @@ from mmapqueue.pipeline.plugins import Size
 from mmapqueue.pipeline.process.records import event_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Row
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 #: Room for what a dead letter says besides its record.
@@ -70,29 +68,20 @@ def letters(failed: DataFrame, pipe: str) -> DataFrame:
         failed: Rows of `events` or `explode`.
         pipe: Name of the pipe.
     """
-    columns = ("content_type", "data", "type", "meta", "id", "source", "partition", "offset", "error", "pushed")
-    return failed.select(*columns).mapInArrow(_Letters(pipe).run, "value binary")
+    from pyspark.sql import functions as sf
+
+    letter = sf.udf(functools.partial(_letter, pipe), "binary", useArrow=False)
+    columns = ("content_type", "data", "type", "meta", "id", "source", "partition", "offset", "error")
+    # The time of the push, as an undecodable event has no time of its own.
+    return failed.select(letter(sf.struct(*columns, sf.unix_millis("pushed").alias("time_ms"))).alias("value"))
 
 
-class _Letters(NamedTuple):
-    pipe: str
-
-    def run(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        import pyarrow as pa
-
-        for batch in batches:
-            values = [self._letter(row) for row in batch.to_pylist()]
-            yield pa.RecordBatch.from_arrays([pa.array(values, pa.binary())], ["value"])
-
-    def _letter(self, row: Mapping[str, Any]) -> bytes:
-        about = {
-            "reason": row["error"],
-            "pipe": self.pipe,
-            "sender": "",
-            "partition": str(row["partition"]),
-            "offset": str(row["offset"]),
-        }
-        pushed = row["pushed"]
-        time = int(pushed.astimezone(datetime.timezone.utc).timestamp() * 1000) if pushed else 0
-        content_type = row["content_type"] or _RAW
-        return event_of({**row, "content_type": content_type, "time_ms": time}, about)
+def _letter(pipe: str, row: Row) -> bytes:
+    about = {
+        "reason": row["error"],
+        "pipe": pipe,
+        "sender": "",
+        "partition": str(row["partition"]),
+        "offset": str(row["offset"]),
+    }
+    return event_of({**row.asDict(), "content_type": row["content_type"] or _RAW}, about)

@@ -26,10 +26,11 @@ def sent_rows(spark: SparkSession, pipe: Pipe, sender: Sender, *, batch_bytes: i
     frame = _events(spark, pipe, sender.name, sender.batch, batch_bytes).where("error IS NULL AND remote")
     frame = frame.drop("error")
     for each in pipe.filters:
-        frame = each.apply(frame)
         if each.type == _EXPLODE:
             # `data` is a payload that could not be exploded.
-            frame = frame.where("error IS NULL").drop("error", "data")
+            frame = each.apply(_with_error(frame)).where("error IS NULL").drop("error", "data")
+        else:
+            frame = each.apply(frame)
     return frame if sender.where is None else frame.where(sender.where)
 
 
@@ -46,13 +47,21 @@ def failed_rows(spark: SparkSession, pipe: Pipe, consumer: str, *, batch_bytes: 
     failed = _failed(frame)
     frame = frame.where("error IS NULL")
     for each in filters:
+        frame = frame.drop("error")
         if each.type == _EXPLODE:
-            frame = each.apply(frame)
+            frame = each.apply(_with_error(frame))
             failed = failed.unionByName(_failed(frame))
             frame = frame.where("error IS NULL")
         else:
-            frame = each.apply(frame.drop("error"))
+            frame = each.apply(frame)
     return failed
+
+
+def _with_error(frame: DataFrame) -> DataFrame:
+    """Rows without errors, with the column that says so: `explode` reads it."""
+    from pyspark.sql import functions as sf
+
+    return frame.withColumn("error", sf.lit(None).cast("string"))
 
 
 def _failed(frame: DataFrame) -> DataFrame:

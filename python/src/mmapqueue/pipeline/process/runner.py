@@ -128,7 +128,7 @@ class Processor:
         self._stopping.set()
 
     def stop(self) -> None:
-        """Stops all queries, each after its micro-batch. A micro-batch that takes longer than 30 s is repeated later."""
+        """Stops all queries, each after its micro-batch. One that takes longer than 30 s is repeated later."""
         self._stopping.set()
         deadline = time.monotonic() + _FINISH_WITHIN
         running = [(query, query.finish_batch()) for query in self._queries]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from typing import TYPE_CHECKING
 
 import mmapqueue
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 _DEFAULTS = {
     # Jobs of one sender do not wait for those of the others.
     "spark.scheduler.mode": "FAIR",
-    # Rows may be as large as an event.
-    "spark.sql.execution.arrow.maxRecordsPerBatch": "1000",
     "spark.sql.streaming.stopTimeout": "30s",
     "spark.ui.showConsoleProgress": "false",
 }
@@ -36,6 +35,9 @@ def session(pipeline: Pipeline) -> SparkSession:
     given: set[str] = set()
     if "PYSPARK_GATEWAY_PORT" in os.environ:
         given = {key for key, _ in SparkConf().getAll()}
+    else:
+        # Senders run in Spark's Python workers, which need what this process has installed.
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     properties = {**_DEFAULTS, **settings.conf, "spark.app.name": settings.app_name or pipeline.name}
     if settings.master is not None:
         properties["spark.master"] = settings.master

@@ -1,1 +1,7 @@
 """Senders: they write rows somewhere, each as a streaming query."""
+
+from mmapqueue.pipeline.process.senders._delivery import Retry, Undelivered
+from mmapqueue.pipeline.process.senders._network import Client, ClientTls, NetworkSender
+from mmapqueue.pipeline.process.senders._requests import RequestLimits, Row
+
+__all__ = ["Client", "ClientTls", "NetworkSender", "RequestLimits", "Retry", "Row", "Undelivered"]

@@ -57,6 +57,10 @@ class GrpcClient:
             self._channel = grpc.aio.secure_channel(endpoint, credentials, options=_OPTIONS, compression=gzip)
         self._headers = [(name.lower(), value) for name, value in headers.items()]
 
+    async def close(self) -> None:
+        """Closes the channel; calls in flight fail."""
+        await self._channel.close(None)
+
     async def unary(self, path: str, request: bytes, key: str) -> bytes:
         """Calls a method with one message; raises `Undelivered`."""
         try:
@@ -98,7 +102,7 @@ def _retry_after(error: grpc.aio.AioRpcError) -> float:
             for each in details:
                 info = RetryInfo()
                 if each.Unpack(info):
-                    return max(0.0, info.retry_delay.ToTimedelta().total_seconds())
+                    return max(0.0, float(info.retry_delay.seconds + info.retry_delay.nanos / 1e9))
         except DecodeError:
             return 0.0
     return 0.0

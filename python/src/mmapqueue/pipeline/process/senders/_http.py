@@ -37,6 +37,10 @@ class HttpConnection:
             timeout=aiohttp.ClientTimeout(total=None),
         )
 
+    async def close(self) -> None:
+        """Closes the connections."""
+        await self._session.close()
+
     async def send(self, method: str, url: str, body: bytes, content_type: str, key: str) -> tuple[str, bytes]:
         """Sends a request.
 

@@ -42,6 +42,9 @@ class Client(Protocol):
             Undelivered: It was not delivered, or nobody knows.
         """
 
+    async def close(self) -> None:
+        """Closes the connection."""
+
 
 class ClientTls(Options):
     """TLS of a client.
@@ -64,7 +67,7 @@ class NetworkSender(Sender):
     time. A micro-batch is done when each of its requests was delivered, stored in the dead-letter queue or dropped, as
     `retry` says.
 
-    A class of its own: the columns that it needs, `client()`, and `route`, `size` and `limits` if need be. Instances are
+    A subclass has the columns that it needs and `client()`, and `route`, `size` and `limits` if need be. Instances are
     pickled to the workers.
 
     Attributes:
@@ -146,7 +149,9 @@ class NetworkSender(Sender):
         Pauses between attempts that are longer than a moment are spent here, so that a receiver that is away takes no
         core from the other senders.
         """
-        from mmapqueue.pipeline.process.senders._worker import OUTCOME_DDL, Task
+        from pyspark import StorageLevel
+
+        from mmapqueue.pipeline.process.senders._worker import Task
 
         queues = dict(context.queue_ids())
         # One task has all rows of a partition, so that requests are cut alike however Spark cuts its tasks.
@@ -156,17 +161,20 @@ class NetworkSender(Sender):
         done: dict[int, int] = {}
         attempts: dict[int, int] = {}
         while True:
-            outcomes = rows.mapInArrow(Task(self, context.pipe, queues, done, attempts), OUTCOME_DDL).persist()
+            reports = rows.rdd.mapPartitions(Task(self, context.pipe, queues, done, attempts).run).persist(
+                StorageLevel.MEMORY_AND_DISK
+            )
             try:
-                found = outcomes.where("kind != 'letter'").collect()
+                found = reports.filter(lambda report: report.kind != "letter").collect()
                 counts: Counter[str] = Counter()
-                for row in found:
-                    if row.kind == "count":
-                        counts[row.status] += row.number
+                for report in found:
+                    if report.kind == "count":
+                        counts[report.status] += report.number
                 if counts["dead_letter"]:
-                    context.write_dead_letters(outcomes.where("kind = 'letter'").select("value"))
+                    letters = reports.filter(lambda report: report.kind == "letter").map(lambda each: (each.value,))
+                    context.write_dead_letters(batch.sparkSession.createDataFrame(letters, "value binary"))
             finally:
-                outcomes.unpersist()
+                reports.unpersist()
             for status, records in counts.items():
                 context.count(status, records)
             done |= {row.partition: row.number for row in found if row.kind == "done"}

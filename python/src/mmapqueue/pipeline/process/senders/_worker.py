@@ -7,37 +7,42 @@ import json
 import logging
 import threading
 from collections import Counter, deque
-from collections.abc import Coroutine, Iterator, Mapping
+from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-
-import pyarrow as pa
 
 from mmapqueue.pipeline.process.records import event_of
 from mmapqueue.pipeline.process.senders._delivery import GivenUp, Outcome, Waiting, deliver
 from mmapqueue.pipeline.process.senders._requests import Request, Row, requests
 
 if TYPE_CHECKING:
+    from pyspark.sql import Row as SparkRow
+
     from mmapqueue.pipeline.process.senders._network import Client, NetworkSender
 
 _LOG = logging.getLogger("mmapqueue.pipeline.senders")
 _T = TypeVar("_T")
 
-#: Rows that tasks return. kind `count`: rows by status. `letter`: value is a dead letter, a serialized event.
-#: `done`: requests of the partition that are finished. `waiting`: attempts made for the request after these, status is
-#: the reason, pause the seconds until the next attempt.
-OUTCOME_DDL = "kind string, status string, partition int, number long, pause double, value binary"
-_OUTCOME = pa.schema(
-    [
-        ("kind", pa.string()),
-        ("status", pa.string()),
-        ("partition", pa.int32()),
-        ("number", pa.int64()),
-        ("pause", pa.float64()),
-        ("value", pa.binary()),
-    ]
-)
-_OutcomeRow = tuple[str, str | None, int | None, int, float | None, bytes | None]
+
+class Report(NamedTuple):
+    """What a task says of its requests.
+
+    Attributes:
+        kind: `count`: number of rows by status. `letter`: value is a dead letter, a serialized event. `done`: number of
+            requests of the partition that are finished. `waiting`: number of attempts made for the request after these.
+        status: Of rows; with `waiting` the last error.
+        partition: Partition of the queue.
+        number: As kind says.
+        pause: With `waiting`, seconds until the next attempt.
+        value: With `letter`, the event.
+    """
+
+    kind: str
+    status: str = ""
+    partition: int = -1
+    number: int = 0
+    pause: float = 0.0
+    value: bytes = b""
 
 
 class Task(NamedTuple):
@@ -57,19 +62,18 @@ class Task(NamedTuple):
     done: Mapping[int, int]
     attempts: Mapping[int, int]
 
-    def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def run(self, batch: Iterable[SparkRow]) -> Iterator[Report]:
         """Sends rows that are sorted by partition and offset, at most `sender.parallel` requests at a time.
 
         Stops at the first request that has to wait longer than a task may.
 
         Yields:
-            Outcomes, each once its request is finished.
+            Dead letters, each once its request is finished; the rest at the end.
         """
         counts: Counter[str] = Counter()
-        finished: Counter[int] = Counter(self.done)
+        finished: Counter[int] = Counter()
         pending: deque[tuple[Request, Future[Outcome]]] = deque()
-        rows = (row for batch in batches for row in batch.to_pylist())
-        unfinished = self._unfinished(rows)
+        unfinished = self._unfinished(row.asDict() for row in batch)
         waiting: tuple[Request, Waiting] | None = None
         try:
             while waiting is None:
@@ -84,22 +88,22 @@ class Task(NamedTuple):
                 outcome = future.result()
                 if isinstance(outcome, Waiting):
                     waiting = request, outcome
-                    deque(batches, maxlen=0)  # Spark keeps a worker that has read all of its input.
+                    deque(batch, maxlen=0)  # Spark keeps a worker that has read all of its input.
                     break
                 finished[request.partition] += 1
-                letters = self._finish(request, outcome, counts)
-                if letters:
-                    yield _table([("letter", None, None, 0, None, letter) for letter in letters])
+                for letter in self._finish(request, outcome, counts):
+                    yield Report("letter", value=letter)
         finally:
             for _, future in pending:
                 future.cancel()
-        report: list[_OutcomeRow] = [("count", status, None, records, None, None) for status, records in counts.items()]
-        report += [("done", None, partition, number, None, None) for partition, number in finished.items()]
+        for status, records in counts.items():
+            yield Report("count", status, number=records)
+        for partition, number in finished.items():
+            yield Report("done", partition=partition, number=self.done.get(partition, 0) + number)
         if waiting is not None:
             request, outcome = waiting
             reason = f"request {request.key}: {outcome.error}"
-            report.append(("waiting", reason, request.partition, outcome.attempts, outcome.pause, None))
-        yield _table(report)
+            yield Report("waiting", reason, request.partition, outcome.attempts, outcome.pause)
 
     def _unfinished(self, rows: Iterator[Row]) -> Iterator[tuple[Request, int]]:
         """Requests that earlier runs have not finished, and the attempts that these made for them."""
@@ -143,12 +147,6 @@ async def _send(sender: NetworkSender, request: Request, earlier: int) -> Outcom
     return await deliver(
         lambda: client.send(request.route, request.rows, request.key), sender.retry, request.key, earlier=earlier
     )
-
-
-def _table(rows: list[_OutcomeRow]) -> pa.RecordBatch:
-    columns = zip(*rows, strict=True) if rows else [()] * len(_OUTCOME)
-    arrays = [pa.array(column, field.type) for column, field in zip(columns, _OUTCOME, strict=True)]
-    return pa.RecordBatch.from_arrays(arrays, schema=_OUTCOME)
 
 
 # ---- one event loop and one client a sender in each worker process, kept from task to task

@@ -41,10 +41,14 @@ class _Client:
     def __init__(self, grpc: GrpcClient) -> None:
         self._grpc = grpc
 
+    async def close(self) -> None:
+        await self._grpc.close()
+
     async def send(self, route: str, rows: Sequence[Row], key: str) -> None:  # noqa: ARG002
         queue = key.split("/", 1)[0]
-        events = [
-            event_of(row if row.get("id") else {**row, "id": f"{queue}/{row['partition']}/{row['offset']}"})
-            for row in rows
-        ]
+
+        def named(row: Row) -> Row:
+            return row if row.get("id") else {**row, "id": f"{queue}/{row['partition']}/{row['offset']}"}
+
+        events = [event_of(named(row)) for row in rows]
         await self._grpc.unary(_PUSH, Batch(events=events, key=key).SerializeToString(), key)

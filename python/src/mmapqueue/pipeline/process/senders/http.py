@@ -76,6 +76,9 @@ class _Client:
         self._sender = sender
         self._http = HttpConnection(sender.headers, sender.tls, sender.compression)
 
+    async def close(self) -> None:
+        await self._http.close()
+
     async def send(self, route: str, rows: Sequence[Row], key: str) -> None:  # noqa: ARG002
         if self._sender.body == "ndjson":
             body, content_type = b"".join(row["json"].encode() + b"\n" for row in rows), "application/x-ndjson"

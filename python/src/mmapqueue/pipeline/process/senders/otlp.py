@@ -41,8 +41,8 @@ _ONE = RequestLimits(max_records=1)
 class OtlpSender(NetworkSender):
     """Sends what came by OTLP, as it came: each event is one Export request.
 
-    Rows of other content types cannot be sent, and `retry.then` decides on them at once; leave them out by `where`. What
-    came as JSON is sent as JSON over HTTP, and converted for gRPC.
+    Rows of other content types cannot be sent, and `retry.then` decides on them at once; leave them out by `where`.
+    What came as JSON is sent as JSON over HTTP, and converted for gRPC.
 
     An answer of partial success says that the receiver took the request and refused some of it for good. By OTLP's rule
     it is not sent again: with `then: dead_letter` the whole request goes to the dead-letter queue, else its rows count
@@ -99,6 +99,9 @@ class _Grpc:
     def __init__(self, grpc: GrpcClient) -> None:
         self._grpc = grpc
 
+    async def close(self) -> None:
+        await self._grpc.close()
+
     async def send(self, route: str, rows: Sequence[Row], key: str) -> None:
         signal, is_json = _signal(route)
         body = protobuf_of(signal, rows[0]["data"]) if is_json else _body(rows)
@@ -109,6 +112,9 @@ class _Http:
     def __init__(self, http: HttpConnection, url: str) -> None:
         self._http = http
         self._url = url
+
+    async def close(self) -> None:
+        await self._http.close()
 
     async def send(self, route: str, rows: Sequence[Row], key: str) -> None:
         signal, is_json = _signal(route)

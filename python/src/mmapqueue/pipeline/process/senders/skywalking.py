@@ -52,6 +52,9 @@ class _Client:
     def __init__(self, grpc: GrpcClient) -> None:
         self._grpc = grpc
 
+    async def close(self) -> None:
+        await self._grpc.close()
+
     async def send(self, route: str, rows: Sequence[Row], key: str) -> None:
         if not route.startswith("/"):
             raise Undelivered(

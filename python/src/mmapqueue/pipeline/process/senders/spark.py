@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, model_validator
 
@@ -12,8 +11,7 @@ from mmapqueue.pipeline.plugins import Sender, SenderContext
 from mmapqueue.pipeline.process.records import COLUMNS, event_of
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, Row
     from pyspark.sql.streaming.query import StreamingQuery
 
 _BATCH_FORMATS = frozenset({"jdbc"})
@@ -24,9 +22,9 @@ _OWN_OPTIONS = frozenset({"checkpointlocation", "queryname"})
 class SparkSender(Sender):
     """Writes rows by one of Spark's data sources.
 
-    With a streaming sink the guarantee is the sink's: exactly once for files, Delta and queues, at least once for Kafka.
-    With `batch_writes` each micro-batch is an ordinary write, which comes twice when the driver dies between the write
-    and Spark's note of it: at least once.
+    With a streaming sink the guarantee is the sink's: exactly once for files, Delta and queues; at least once for
+    Kafka. With `batch_writes` each micro-batch is an ordinary write: at least once, as it comes twice when the driver
+    dies between the write and Spark's note of it.
 
     `format: mmapqueue` writes events to a queue on this machine, as Events, or what `select` makes of them.
 
@@ -103,12 +101,9 @@ def _serialized(events: DataFrame) -> DataFrame:
     columns = [sf.col(name) for name in COLUMNS if name in events.columns and name != "time"]
     if "time" in events.columns:
         columns.append(sf.unix_millis("time").alias("time_ms"))
-    return events.select(*columns).mapInArrow(_values, "value binary")
+    event = sf.udf(_event, "binary", useArrow=False)
+    return events.select(event(sf.struct(*columns)).alias("value"))
 
 
-def _values(batches: Iterator[pa.RecordBatch]) -> Iterator[Any]:
-    import pyarrow as pa
-
-    for batch in batches:
-        values = [event_of(row) for row in batch.to_pylist()]
-        yield pa.RecordBatch.from_arrays([pa.array(values, pa.binary())], ["value"])
+def _event(row: Row) -> bytes:
+    return event_of(row.asDict())
