@@ -50,6 +50,7 @@ class Pipeline:
         self.directory = directory
         self.chance = chance
         self.gather_kills: list[float] = []
+        self.open_requests = 0
         port, syslog = free_ports(2)
         config = directory / "pipeline.yaml"
         config.write_text(yaml.safe_dump(settings(directory, port, syslog, url)))
@@ -64,6 +65,7 @@ class Pipeline:
             ),
             self._client("skywalking_client", 2, "--endpoint", f"127.0.0.1:{port}", "--rate", "20"),
         ]
+        self._otel = [journal.Follower(self._journal(number)) for number in range(2)]
 
     def _command(self, name: str, config: Path) -> Service:
         return Service(name, [sys.executable, "-m", "mmapqueue", name, str(config)], self.directory / "logs")
@@ -87,6 +89,7 @@ class Pipeline:
             self.process.kill()
         if victim != "process":
             self.gather_kills.append(self.gather.kill())
+            self.open_requests += self.requests_open()
         if victim != "gather":
             self.process.kill()
         time.sleep(self.chance.uniform(0, 1))
@@ -102,7 +105,18 @@ class Pipeline:
             more = self.begun() + self.chance.randint(1, 6)
             wait(lambda: self.begun() >= more, "no micro-batch begins", self.process, self.gather)
         time.sleep(self.chance.uniform(0, 2))
+        if victim != "process" and self.chance.random() < 0.8:
+            # Else gather mostly has nothing that is not answered.
+            deadline = time.monotonic() + 10
+            while not self.requests_open() and time.monotonic() < deadline:
+                time.sleep(0.001)
         self.check(self.gather, self.process, *self.clients)
+
+    def requests_open(self) -> int:
+        """Requests of the OpenTelemetry clients that have no answer."""
+        for follower in self._otel:
+            follower.poll()
+        return sum(len(follower.open) for follower in self._otel)
 
     def check(self, *services: Service) -> None:
         """Raises ServiceError when one has ended with an error."""
@@ -234,6 +248,7 @@ def verdict(pipeline: Pipeline, recorder: Recorder) -> dict[str, object]:
     return {
         "accepted": {each.kind: each.accepted for each in results["archive"]},
         "sent again by clients after a kill": {each.kind: each.repeated for each in results["archive"]},
+        "requests without answer at the kills": pipeline.open_requests,
         "never answered and there": {each.kind: each.unanswered for each in results["archive"]},
         "HTTP requests": recorder.requests,
         "HTTP requests repeated with an equal key": recorder.repeated,
