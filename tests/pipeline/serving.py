@@ -105,8 +105,6 @@ class Serving:
         )
         self.host = FakeHost("pipe", self.inbox, {"grpc": self.grpc, "http": self.http})
         self.host.shared = shared
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever)
         self._stopped = False
 
     def submit(self, coroutine: Coroutine[Any, Any, T]) -> "Future[T]":
@@ -116,6 +114,8 @@ class Serving:
         return self.submit(coroutine).result(60)
 
     def __enter__(self) -> "Serving":
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever)
         self._thread.start()
         try:
             self.run(self._start())
@@ -150,6 +150,11 @@ class Serving:
     def _end(self) -> None:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
+        left = asyncio.all_tasks(self._loop)
+        for each in left:
+            each.cancel()
+        if left:
+            self._loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.close()
 
