@@ -46,7 +46,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill lint format bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock clean distclean
+.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill lint format bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock bench-events clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -217,6 +217,11 @@ bench-spark: $(if $(KAFKA),$(SPARK_READY) $(KAFKA_CP),$(PACKAGE_READY)) $(JAR) #
 	$(call NOTED,spark) $(if $(KAFKA),$(SPARK_VENV)/bin/python,$(PY)) python/benchmarks/bench_spark.py \
 	    $(if $(KAFKA),--kafka $(dir $(KAFKA_CP))) $(BENCH)
 bench-spark: BENCH ?=
+
+bench-events: $(PACKAGE_READY) $(JAR) ## Measure events decoded in Spark (PROTOBUF=jars DESCRIPTOR=file beside from_protobuf; BENCH="--rounds 3")
+	$(call NOTED,events) $(PY) python/benchmarks/bench_events.py \
+	    $(if $(PROTOBUF),--protobuf $(PROTOBUF) --descriptor $(DESCRIPTOR)) $(BENCH)
+bench-events: BENCH ?=
 
 # Notes beside the results what the machine was, how busy, and when. The JVM's benchmarks need no virtual environment.
 NOTED = $(PYTHON) python/benchmarks/bench_report/machine.py $(1) "make $@" build/bench

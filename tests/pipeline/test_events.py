@@ -42,8 +42,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture(scope="module")
 def queue_dir(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A queue that only batches read: a stream acks."""
+    return filled(spark, tmp_path_factory.mktemp("pipe") / "queue")
+
+
+def filled(spark: SparkSession, path: Path) -> Path:
     """A queue with four events; the second is no event, the third holds what its content type does not say."""
-    path = tmp_path_factory.mktemp("pipe") / "queue"
     log = {"level": "info", "status": 200}
     records = [
         encode(
@@ -125,8 +129,10 @@ def test_explode(spark: SparkSession, queue_dir: Path) -> None:
         explode(frame, "lines")  # type: ignore[arg-type]
 
 
-def test_a_stream(spark: SparkSession, queue_dir: Path, tmp_path: Path) -> None:
-    stream = explode(events(spark, queue_dir, max_offsets_per_trigger=2), "logs").where("error IS NULL")
+def test_a_stream(spark: SparkSession, tmp_path: Path) -> None:
+    stream = explode(events(spark, filled(spark, tmp_path / "queue"), max_offsets_per_trigger=2), "logs").where(
+        "error IS NULL"
+    )
     rows = filters.dedupe(filters.sample(stream, 1.0), ["id", "body"], within=timedelta(minutes=1))
     query = (
         rows.writeStream.format("parquet")

@@ -85,7 +85,7 @@ def parse_json(frame: DataFrame, column: str, schema: str | Mapping[str, str], *
         return frame.withColumn(into, parsed)
     # Computed once, before the members are taken out of it.
     made = frame.withColumn("__json", parsed)
-    names = [name for name in made.select("__json.*").columns]
+    names = list(made.select("__json.*").columns)
     return _replaced(made, {name: sql.col("__json")[name] for name in names}).drop("__json")
 
 
@@ -118,8 +118,8 @@ def regex(frame: DataFrame, column: str, pattern: str, *, keep_others: bool = Tr
 def dedupe(frame: DataFrame, keys: Sequence[str], *, time: str = "time", within: timedelta) -> DataFrame:
     """Keeps the first of the rows that have the same keys, as long as they come within a delay of each other.
 
-    In a stream Spark keeps the keys for that long in its state, so memory is bounded. A row whose time is older than the
-    newest one's by more than the delay is dropped. Rows whose keys are all null equal no other row; this needs the
+    In a stream Spark keeps the keys for that long in its state, so memory is bounded. A row whose time is older than
+    the newest one's by more than the delay is dropped. Rows whose keys are all null equal no other row; this needs the
     columns partition and offset, without which Spark counts nulls as equal.
 
     Args:
