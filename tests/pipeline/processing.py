@@ -94,9 +94,9 @@ def look_until(processor: Processor, condition: Callable[[], bool], what: str, s
 
 
 def dead_letters(directory: Path) -> list[Event]:
-    """Events of the dead-letter queue; they are popped."""
-    with mmapqueue.Queue(None, directory / "dead", lock_timeout=30) as queue:
-        return [Event.FromString(message.data) for message in queue.pop_many(1_000_000)]
+    """Events of the dead-letter queue. Spark's sink may have it open still, so it is only read."""
+    with mmapqueue.Queue(None, directory / "dead", read_only=True) as queue:
+        return [Event.FromString(message.data) for message in queue.get_many(0, 1_000_000)]
 
 
 def parquet(spark: Any, path: Path) -> list[bytes]:

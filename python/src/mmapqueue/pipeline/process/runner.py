@@ -19,7 +19,7 @@ from mmapqueue.pipeline.process.dead_letters import DeadLetters, letters
 from mmapqueue.pipeline.process.queues import create_consumers, partitions
 from mmapqueue.pipeline.process.rows import failed_rows, sent_rows
 from mmapqueue.pipeline.process.session import session
-from mmapqueue.pipeline.process.supervision import SupervisedQuery
+from mmapqueue.pipeline.process.supervision import SupervisedQuery, reason
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -266,7 +266,7 @@ def _ignore(_pipe: str, _sender: str, _status: str, _records: int) -> None:
 
 
 def _first_line(error: Exception) -> str:
-    return str(error).strip().partition("\n")[0] or type(error).__name__
+    return reason(error).partition("\n")[0]
 
 
 __all__ = ["ProcessTelemetry", "Processor", "StartError", "Stopping", "main"]

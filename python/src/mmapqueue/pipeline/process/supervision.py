@@ -85,18 +85,18 @@ class SupervisedQuery:
         try:
             self._query.stop()
         except Exception as error:
-            _LOG.warning("%s: stop: %s", self.name, _reason(error))
+            _LOG.warning("%s: stop: %s", self.name, reason(error))
 
     def _failed(self, error: Exception, progressed: bool) -> None:
-        reason = _reason(error)
+        text = reason(error)
         if not self._restarts:
-            self.ended, self.failure = True, reason
-            _LOG.error("%s failed: %s", self.name, reason)
+            self.ended, self.failure = True, text
+            _LOG.error("%s failed: %s", self.name, text)
             return
         self._failures = 1 if progressed else self._failures + 1
         pause = min(FIRST_PAUSE * 2.0 ** min(self._failures - 1, _EXPONENTS), LONGEST_PAUSE) * random.uniform(0.75, 1)
         self._due = time.monotonic() + pause
-        _LOG.error("%s failed (%d in a row), next start in %.1f s: %s", self.name, self._failures, pause, reason)
+        _LOG.error("%s failed (%d in a row), next start in %.1f s: %s", self.name, self._failures, pause, text)
 
 
 def _batch(query: StreamingQuery) -> Any:
@@ -106,5 +106,8 @@ def _batch(query: StreamingQuery) -> Any:
     return progress["batchId"] if isinstance(progress, dict) else progress.batchId
 
 
-def _reason(error: Exception) -> str:
-    return str(error).partition("\nJVM stacktrace")[0].strip()[:_REASON_CHARACTERS]
+def reason(error: Exception) -> str:
+    """What Spark says of an error, without its stack."""
+    java: Any = getattr(error, "java_exception", None)
+    text = str(error) if java is None else str(java.toString())
+    return text.partition("\nJVM stacktrace")[0].strip()[:_REASON_CHARACTERS] or type(error).__name__
