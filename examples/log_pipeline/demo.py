@@ -15,14 +15,11 @@ import argparse
 import json
 import os
 import shutil
-import socket
-import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
 from rich.console import Console
 
 import inputs
@@ -30,8 +27,6 @@ import report
 import services
 from compare import File, count_lines
 from view import View, Watch, unfinished
-
-_HERE = Path(__file__).parent
 
 #: Seconds that a killed process stays away.
 AWAY = 1.5
@@ -59,8 +54,8 @@ class Run:
             out / "input" / "app.log", options.lines, options.lines / options.seconds, int(options.lines * HOLD_AT)
         )
         self.files = [inputs.measure(path) for path in files]
-        port, metrics = free_ports(2)
-        self.gather, self.process, *self.clients = make_services(out, options, port, metrics, files)
+        port, metrics = services.free_ports(2)
+        self.gather, self.process, *self.clients = services.of_pipeline(out, options, port, metrics, files)
         self.journals = [out / "otel.jsonl", out / "skywalking.jsonl"]
         checkpoints = {name: out / "checkpoints" / name for name in SENDERS}
         self.watch = Watch(out / "queue", checkpoints, self.journals, out / "samples.jsonl")
@@ -192,64 +187,10 @@ class Run:
         (self.out / "run.json").write_text(json.dumps(facts, indent=1))
 
 
-def make_services(
-    out: Path, options: argparse.Namespace, port: int, metrics: int, files: Sequence[Path]
-) -> list[services.Service]:
-    """Gather, process and the two clients. The configuration is pipeline.yaml, with the files to follow."""
-    settings = yaml.safe_load((_HERE / "pipeline.yaml").read_text())
-    pipe = settings["pipes"][0]
-    # The growing file is matched under both of its names.
-    pipe["fetchers"][0]["paths"] = [*(glob_of(path) for path in files), str(out / "input" / "app.log*")]
-    for sender in pipe["senders"]:
-        sender["batch"]["max_records"] = max(1000, options.lines // 4)
-    config = out / "pipeline.yaml"
-    config.write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
-    variables = {"DATA": str(out), "PORT": str(port), "METRICS_PORT": str(metrics)}
-    logs = out / "logs"
-
-    def command(name: str) -> services.Service:
-        return services.Service(name, [sys.executable, "-m", "mmapqueue", name, str(config)], logs, variables)
-
-    def client(name: str, *arguments: str) -> services.Service:
-        words = [sys.executable, str(_HERE / f"{name}_client.py"), "--journal", str(out / f"{name}.jsonl"), *arguments]
-        return services.Service(name, words, logs)
-
-    per_second = 1 / options.seconds
-    return [
-        command("gather"),
-        command("process"),
-        client(
-            "otel",
-            *("--endpoint", f"http://127.0.0.1:{port}"),
-            *("--logs", str(options.records), "--log-rate", str(options.records * per_second)),
-            *("--spans", str(options.records // 10), "--span-rate", str(options.records // 10 * per_second)),
-        ),
-        client(
-            "skywalking",
-            *("--endpoint", f"127.0.0.1:{port}", "--requests", str(options.records // 50)),
-            *("--rate", str(options.records // 50 * per_second)),
-        ),
-    ]
-
-
-def glob_of(path: Path) -> str:
-    """A pattern that matches this path alone."""
-    return "".join(f"[{each}]" if each in "*?[" else each for each in str(path))
-
-
 def file_lines(file: File) -> int:
     """Lines of a file that was measured."""
     with file.path.open("rb") as opened:
         return count_lines(opened.read(file.size))
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports of the loopback interface that nothing listens on."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    ports: list[int] = [each.getsockname()[1] for each in sockets]
-    for each in sockets:
-        each.close()
-    return ports
 
 
 def prepare(out: Path) -> None:

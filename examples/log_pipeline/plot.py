@@ -39,9 +39,26 @@ def rates(times: Sequence[float], totals: Sequence[int], step: float = STEP) -> 
     return ends, found
 
 
+def batch_rates(times: Sequence[float], totals: Sequence[int]) -> tuple[list[float], list[float]]:
+    """Rates a second of a total that grows by micro-batches: from each commit to the next one."""
+    ends, found = [], []
+    first = 0
+    for last in range(1, len(times)):
+        if totals[last] != totals[first]:
+            ends.append(times[last])
+            found.append((totals[last] - totals[first]) / (times[last] - times[first]))
+            first = last
+    return ends, found
+
+
 def best(times: Sequence[float], totals: Sequence[int]) -> float:
-    """The highest of these rates."""
+    """The highest rate of a second."""
     return max(rates(times, totals)[1], default=0.0)
+
+
+def best_batch(times: Sequence[float], totals: Sequence[int]) -> float:
+    """The highest rate of a micro-batch."""
+    return max(batch_rates(times, totals)[1], default=0.0)
 
 
 def draw(path: Path, taken: Sequence[Sample], marks: Sequence[dict[str, Any]]) -> None:
@@ -52,7 +69,7 @@ def draw(path: Path, taken: Sequence[Sample], marks: Sequence[dict[str, Any]]) -
     senders = list(taken[-1].sent)
     above.step(*rates(times, [sample.stored for sample in taken]), where="pre", color=_IN, label="into the queue")
     for color, name in zip(_OUT, senders, strict=False):
-        out = rates(times, [sample.sent[name] for sample in taken])
+        out = batch_rates(times, [sample.sent[name] for sample in taken])
         above.step(*out, where="pre", color=color, label=f"sender {name}")
         below.plot(times, [sample.lag(name) for sample in taken], color=color, label=f"sender {name}")
     above.set_ylabel("records a second")

@@ -1,15 +1,21 @@
-"""Processes of the demo: started, killed and started again."""
+"""Processes of the demo: the two halves of the pipeline and the clients, started, killed and started again."""
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+
+import yaml
+
+_HERE = Path(__file__).parent
 
 
 class ServiceError(Exception):
@@ -110,3 +116,57 @@ def descendants(pid: int) -> list[int]:
 def environment() -> dict[str, str]:
     """The environment of all processes: Spark on this machine alone, with this Python."""
     return {**os.environ, "SPARK_LOCAL_IP": "127.0.0.1", "PYSPARK_PYTHON": sys.executable, "PYTHONUNBUFFERED": "1"}
+
+
+def of_pipeline(
+    out: Path, options: argparse.Namespace, port: int, metrics: int, files: Sequence[Path]
+) -> list[Service]:
+    """Gather, process and the two clients. The configuration is pipeline.yaml, with the files to follow."""
+    settings = yaml.safe_load((_HERE / "pipeline.yaml").read_text())
+    pipe = settings["pipes"][0]
+    # The growing file is matched under both of its names.
+    pipe["fetchers"][0]["paths"] = [*(glob_of(path) for path in files), str(out / "input" / "app.log*")]
+    for sender in pipe["senders"]:
+        sender["batch"]["max_records"] = max(1000, options.lines // 4)
+    config = out / "pipeline.yaml"
+    config.write_text(yaml.safe_dump(settings, sort_keys=False, allow_unicode=True))
+    variables = {"DATA": str(out), "PORT": str(port), "METRICS_PORT": str(metrics)}
+    logs = out / "logs"
+
+    def command(name: str) -> Service:
+        return Service(name, [sys.executable, "-m", "mmapqueue", name, str(config)], logs, variables)
+
+    def client(name: str, *arguments: str) -> Service:
+        words = [sys.executable, str(_HERE / f"{name}_client.py"), "--journal", str(out / f"{name}.jsonl"), *arguments]
+        return Service(name, words, logs)
+
+    per_second = 1 / options.seconds
+    return [
+        command("gather"),
+        command("process"),
+        client(
+            "otel",
+            *("--endpoint", f"http://127.0.0.1:{port}"),
+            *("--logs", str(options.records), "--log-rate", str(options.records * per_second)),
+            *("--spans", str(options.records // 10), "--span-rate", str(options.records // 10 * per_second)),
+        ),
+        client(
+            "skywalking",
+            *("--endpoint", f"127.0.0.1:{port}", "--requests", str(options.records // 50)),
+            *("--rate", str(options.records // 50 * per_second)),
+        ),
+    ]
+
+
+def glob_of(path: Path) -> str:
+    """A pattern that matches this path alone."""
+    return "".join(f"[{each}]" if each in "*?[" else each for each in str(path))
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of the loopback interface that nothing listens on."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports: list[int] = [each.getsockname()[1] for each in sockets]
+    for each in sockets:
+        each.close()
+    return ports

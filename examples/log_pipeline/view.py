@@ -126,6 +126,7 @@ class View:
         self._doing = ""
         self._since = time.monotonic()
         self._started = time.monotonic()
+        self._commits: dict[str, tuple[float, int, float]] = {}
         self._plain_at = 0.0
         self._plain_state: object = None
         self._live = Live(console=console, refresh_per_second=8, transient=True) if console.is_terminal else None
@@ -153,6 +154,10 @@ class View:
         self._recent.append(sample)
         while self._recent[0].time < sample.time - RATE_OVER:
             self._recent.popleft()
+        for name, sent in sample.sent.items():
+            before, total, _ = self._commits.setdefault(name, (sample.time, sent, 0.0))
+            if sent != total:
+                self._commits[name] = sample.time, sent, (sent - total) / max(0.1, sample.time - before)
         if self._live:
             waited = time.monotonic() - self._since
             self._live.update(Group(self._table(sample), Spinner("dots", f"{self._doing} ({waited:.0f} s)")))
@@ -173,8 +178,8 @@ class View:
         return float(getattr(last, field) - getattr(first, field)) / max(0.1, last.time - first.time)
 
     def _rate_sent(self, sender: str) -> float:
-        first, last = self._recent[0], self._recent[-1]
-        return (last.sent[sender] - first.sent[sender]) / max(0.1, last.time - first.time)
+        """Rate of the last micro-batch."""
+        return self._commits[sender][2]
 
     def _table(self, sample: Sample) -> Table:
         table = Table(box=None, pad_edge=False)

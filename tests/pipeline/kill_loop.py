@@ -30,9 +30,8 @@ from kill_peers import Recorder, SyslogClient, numbers
 
 import journal
 from compare import check_records
-from demo import free_ports
 from outputs import rows_of_parquet
-from services import Service
+from services import Service, free_ports
 from view import committed
 
 EXAMPLE = Path(journal.__file__).parent

@@ -350,6 +350,8 @@ def test_rates_are_those_of_each_second() -> None:
     assert plot.rates(times, [each.stored for each in taken])[1] == [20.0] * 9
     assert plot.best(times, [each.sent["copy"] for each in taken]) == 5.0
     assert plot.best([], []) == 0.0
+    assert plot.batch_rates([0.0, 1.0, 2.0, 4.0, 5.0], [0, 0, 10, 10, 40]) == ([2.0, 5.0], [5.0, 10.0])
+    assert plot.best_batch(times, [each.sent["copy"] for each in taken]) == 5.0
     assert taken[-1].lag("copy") == 135
 
 
@@ -439,5 +441,5 @@ def test_a_path_with_special_characters_is_matched_alone(tmp_path: Path) -> None
     (tmp_path / "a1x.log").touch()
     import glob
 
-    assert glob.glob(demo.glob_of(path)) == [str(path)]  # noqa: PTH207
-    assert Counter(glob.glob(demo.glob_of(tmp_path / "a1x.log"))) == Counter([str(tmp_path / "a1x.log")])  # noqa: PTH207
+    assert glob.glob(services.glob_of(path)) == [str(path)]  # noqa: PTH207
+    assert Counter(glob.glob(services.glob_of(tmp_path / "a1x.log"))) == Counter([str(tmp_path / "a1x.log")])  # noqa: PTH207
