@@ -46,7 +46,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark bench-events soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill lint format bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock clean distclean
+.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark bench-events bench-pipeline soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill lint format bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -222,6 +222,11 @@ bench-events: $(PACKAGE_READY) $(JAR) ## Measure events decoded in Spark (PROTOB
 	$(call NOTED,events) $(PY) python/benchmarks/bench_events.py \
 	    $(if $(PROTOBUF),--protobuf $(PROTOBUF) --descriptor $(DESCRIPTOR)) $(BENCH)
 bench-events: BENCH ?=
+
+# Go builds the peers below build/peers: the first run takes five minutes more. Without Go there is no load generator.
+bench-pipeline: $(PACKAGE_READY) $(JAR) ## Measure gather beside bare servers and the OpenTelemetry collector (BENCH="--seconds 3 --rounds 1" for less)
+	PYTHONPATH=python/benchmarks $(call NOTED,pipeline) $(PY) -m pipeline_bench $(BENCH)
+bench-pipeline: BENCH ?=
 
 # Notes beside the results what the machine was, how busy, and when. The JVM's benchmarks need no virtual environment.
 NOTED = $(PYTHON) python/benchmarks/bench_report/machine.py $(1) "make $@" build/bench

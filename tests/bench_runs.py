@@ -243,9 +243,71 @@ def spark() -> dict[str, Any]:
     }
 
 
-def write(run: Path, only: Sequence[str] = ("jmh", "latency", "python", "scale", "spark")) -> Path:
+def pipeline() -> dict[str, Any]:
+    """Two rounds of three servers; gather is 1.6 times the collector at 100 logs a request, and 1.4 times at 1 000."""
+    rates = {
+        ("mmapqueue gather", 100): [80_000.0, 96_000.0],
+        ("bare grpc.aio", 100): [100_000.0, 100_000.0],
+        ("OpenTelemetry collector", 100): [50_000.0, 60_000.0],
+        ("mmapqueue gather", 1000): [140_000.0, 140_000.0],
+        ("bare grpc.aio", 1000): [200_000.0, 200_000.0],
+        ("OpenTelemetry collector", 1000): [100_000.0, 100_000.0],
+    }
+    latency = {"p50": 1.5, "p99": 12.5, "p99.9": 20.0, "max": 31.0}
+    mib = 1 << 20
+    kill = {"batch": 100, "kills": 3, "repeated": 0, "unanswered": 200, "accepted": 300_000}
+    held = {"latency_ms": latency, "cpu_cores": 0.9, "accepted_requests": 30_000, "refused_requests": 0}
+    return {
+        "rounds": 2,
+        "results": [
+            {
+                "subject": subject,
+                "protocol": "grpc",
+                "load": "telemetrygen",
+                "batch": batch,
+                "logs_per_second": per_second,
+                "cpu_us_per_log": [8.0, 10.0],
+                "disk_bytes_per_log": [] if subject.startswith("bare") else [1100.0, 1102.0],
+                "latency_ms": [{}, {}],
+                "memory": [
+                    {"anonymous": (600 if subject.startswith("Open") else 100) * mib, "file": 50 * mib, "shared": 0}
+                ]
+                * 2,
+            }
+            for (subject, batch), per_second in rates.items()
+        ],
+        "kills": [
+            {"subject": "mmapqueue gather", "lost": 0, **kill},
+            {"subject": "OpenTelemetry collector", "lost": 7, **kill},
+        ],
+        "article": [
+            {
+                "subject": "mmapqueue gather, read by Spark",
+                "connections": 1000,
+                "asked_logs_per_second": 100_000.0,
+                "logs_per_second": 99_500.0,
+                "failed_requests": 0,
+                "memory": {"anonymous": 120 * mib, "file": 60 * mib, "shared": mib},
+                "lost_requests": 0,
+                "read_records": 30_000,
+                **held,
+            }
+        ],
+        "versions": {"mmapqueue gather": "0.1.0"},
+        "keeps": {"mmapqueue gather": "pushed to a queue"},
+        "missing": {"bare aiohttp": "there is no aiohttp"},
+    }
+
+
+def write(run: Path, only: Sequence[str] = ("jmh", "latency", "pipeline", "python", "scale", "spark")) -> Path:
     """Writes these parts of a run into the places where the benchmarks leave them, and returns the directory."""
-    parts: Mapping[str, Any] = {"latency": latencies(), "python": python(), "scale": scale(), "spark": spark()}
+    parts: Mapping[str, Any] = {
+        "latency": latencies(),
+        "pipeline": pipeline(),
+        "python": python(),
+        "scale": scale(),
+        "spark": spark(),
+    }
     for name, content in parts.items():
         if name in only:
             _dump(run / name / f"{name}.json", content)

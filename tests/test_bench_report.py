@@ -138,7 +138,9 @@ def test_kept_results_are_small_and_tell_of_no_places(published: Path) -> None:
     kept = report.kept(published)
     texts = {path.relative_to(kept).as_posix(): path.read_text() for path in kept.rglob("*.json")}
     names = {f"jmh/{name}.json" for name in ("once", "round-1", "round-2", "round-3")}
-    assert set(texts) == names | {f"{name}.json" for name in ("machine", "latency", "python", "scale", "spark")}
+    assert set(texts) == names | {
+        f"{name}.json" for name in ("machine", "latency", "pipeline", "python", "scale", "spark")
+    }
     assert not [name for name, text in texts.items() if re.search(r"/home|/usr|scoreError|jvmArgs", text)]
     before = sum(path.stat().st_size for path in (published / "run").rglob("*.json"))
     assert sum(map(len, texts.values())) < before / 2
@@ -187,6 +189,7 @@ def test_a_damaged_result_is_named(tmp_path: Path) -> None:
     ("file", "members", "member"),
     [
         ("latency.json", None, "service_micros"),
+        ("pipeline.json", "results", "memory"),
         ("python.json", "results", "batch"),
         ("scale.json", "recovery", "tail_bytes"),
         ("spark.json", "results", "rows"),
@@ -258,7 +261,14 @@ def test_every_part_of_the_run_has_its_table(published: Path) -> None:
     assert _rows(text, "open after a kill, ms", "20 GiB") == [
         ["open after a kill, ms", "20 GiB", "16 MiB", "40.5", "40.0–41.0"]
     ]
-    assert "Rounds: throughput 3, latencies 2, Python 2, large queues 2, Spark 2." in text
+    assert _rows(text, "mmapqueue gather", "80.0 MiB") == []
+    assert _rows(text, "mmapqueue gather", "88.0 k") == [
+        ["mmapqueue gather", "88.0 k", "80 000–96 000", "880", "9.00", "100 MiB", "50 MiB", "1 101"]
+    ]
+    assert _rows(text, "OpenTelemetry collector", "300 000")[0][1:] == ["100", "3", "300 000", "7", "0", "200"]
+    assert _rows(text, "read by Spark", "99.5 k")[0][-1] == "0"
+    assert "bare aiohttp: not measured, there is no aiohttp." in text
+    assert "Rounds: throughput 3, latencies 2, Python 2, large queues 2, Spark 2, pipeline 2." in text
     assert "| throughput | `make bench` | abc123 | 2026-01-02T03:04Z | 0.500 |" in text
 
 
@@ -298,6 +308,14 @@ def test_targets_are_computed(published: Path) -> None:
     assert _checked(text, "Batch write of 100 B, as a multiple of Kafka's sink")[1::2] == ["4.00 ×", "**missed**"]
     assert _checked(text, "Read to noop, batch, two cores, 100 B")[1] == "12.5 million/s"
     assert _checked(text, "micro-batch without records")[1] == "1.10 ×"
+    assert _checked(text, "accepted at 100 logs a request, as a multiple of the collector")[1::2] == ["1.60 ×", "met"]
+    assert _checked(text, "accepted at 1000 logs a request, as a multiple of the coll")[1::2] == [
+        "1.40 ×",
+        "**missed**",
+    ]
+    assert _checked(text, "accepted at 100 logs a request, as a share of bare")[1::2] == ["88 %", "met"]
+    assert _checked(text, "Resident memory at 100 logs")[1::2] == ["0.23 ×", "met"]
+    assert _checked(text, "Accepted, and not read")[1::2] == ["0", "met"]
 
 
 def test_a_verdict_follows_the_raw_results(published: Path, tmp_path: Path) -> None:

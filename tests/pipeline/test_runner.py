@@ -38,6 +38,8 @@ from pipeline.processing import (
 from pipeline.receiving import Answer, HttpReceiver, Request, http_receiver, until
 
 RECORDS = 300
+#: For a driver to start and work, on a machine that is busy.
+DRIVER_SECONDS = 300.0
 
 
 def archive(directory: Path, **options: Any) -> SparkSender:
@@ -250,13 +252,14 @@ def start_driver(directory: Path, receiver: HttpReceiver) -> "subprocess.Popen[b
     script.write_text(textwrap.dedent(CHILD))
     tests = str(Path(__file__).parents[1])
     path = os.pathsep.join([tests, *filter(None, [os.environ.get("PYTHONPATH")])])
-    return subprocess.Popen(
-        [sys.executable, str(script), str(directory), receiver.url],
-        env={**os.environ, "PYTHONPATH": path},
-        start_new_session=True,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
+    with (directory / "driver.log").open("ab") as log:
+        return subprocess.Popen(
+            [sys.executable, str(script), str(directory), receiver.url],
+            env={**os.environ, "PYTHONPATH": path},
+            start_new_session=True,
+            stdout=subprocess.DEVNULL,
+            stderr=log,
+        )
 
 
 def test_a_driver_that_is_killed_goes_on_with_the_same_keys(spark: Any, tmp_path: Path) -> None:
@@ -269,7 +272,7 @@ def test_a_driver_that_is_killed_goes_on_with_the_same_keys(spark: Any, tmp_path
     with http_receiver(answer) as receiver:
         driver = start_driver(tmp_path, receiver)
         try:
-            until(lambda: len(receiver.requests) > 20, "no requests")
+            until(lambda: len(receiver.requests) > 20, "no requests", DRIVER_SECONDS)
         finally:
             os.killpg(driver.pid, signal.SIGKILL)
             driver.wait()
@@ -278,8 +281,8 @@ def test_a_driver_that_is_killed_goes_on_with_the_same_keys(spark: Any, tmp_path
         receiver.release.set()
         driver = start_driver(tmp_path, receiver)
         try:
-            until(lambda: set(offsets(receiver.taken)) == set(range(RECORDS)), "not everything is sent")
-            until(lambda: len(parquet(spark, tmp_path / "out")) >= RECORDS, "not everything is written")
+            until(lambda: set(offsets(receiver.taken)) == set(range(RECORDS)), "not everything is sent", DRIVER_SECONDS)
+            until(lambda: len(parquet(spark, tmp_path / "out")) >= RECORDS, "not everything is written", DRIVER_SECONDS)
             driver.send_signal(signal.SIGTERM)
             assert driver.wait(90) == 0
         finally:

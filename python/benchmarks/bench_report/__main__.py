@@ -10,7 +10,19 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from . import document, plots_jvm, prose, python, scale, spark, tables_jvm, tables_latency, targets, targets_jvm
+from . import (
+    document,
+    pipeline,
+    plots_jvm,
+    prose,
+    python,
+    scale,
+    spark,
+    tables_jvm,
+    tables_latency,
+    targets,
+    targets_jvm,
+)
 from .publish import publish
 from .raw import Run, load
 
@@ -31,6 +43,7 @@ _TABLES: dict[str, Callable[[Run], str]] = {
     "scale": scale.tables,
     "python": python.tables,
     "spark": spark.tables,
+    "pipeline": pipeline.tables,
 }
 #: Each plot by its file's name: how it is drawn, which block it stands in, and what it shows, in words.
 _PLOTS: dict[str, tuple[Callable[[Run, Path], bool], str, str]] = {
@@ -50,6 +63,7 @@ _TARGETS: tuple[Callable[[Run], list[targets.Target]], ...] = (
     scale.targets,
     python.targets,
     spark.targets,
+    pipeline.targets,
 )
 
 

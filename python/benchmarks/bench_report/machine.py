@@ -22,7 +22,7 @@ from typing import Any
 
 NAME = "machine.json"
 #: What a run may consist of; each part is begun and ended by itself.
-PARTS = ("jmh", "latency", "python", "scale", "spark")
+PARTS = ("jmh", "latency", "pipeline", "python", "scale", "spark")
 
 
 def facts(directory: Path) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from .words import NOTHING, number, percent, rate, table, times, wrapped
 _PARTS = {
     "jmh": "throughput",
     "latency": "latencies",
+    "pipeline": "pipeline",
     "python": "Python",
     "scale": "large queues",
     "spark": "Spark",
@@ -49,7 +50,12 @@ def _rounds(run: Run) -> dict[str, int]:
     """How many rounds there were of each part that was measured."""
     throughput = {name for row in run.rows for name in row.per_second.rounds if name.startswith("round")}
     latencies = max((len(each.service["max"].rounds) for each in run.latencies), default=0)
-    others = {"python": run.python, "scale": run.scales[0] if run.scales else {}, "spark": run.spark}
+    others = {
+        "python": run.python,
+        "scale": run.scales[0] if run.scales else {},
+        "spark": run.spark,
+        "pipeline": run.pipeline,
+    }
     counts = {"jmh": len(throughput), "latency": latencies}
     counts |= {part: content.get("rounds", 0) for part, content in others.items()}
     return {part: count for part, count in counts.items() if count}

@@ -13,7 +13,13 @@ from typing import Any
 from . import machine
 
 #: Where the parts of a run leave their results below its directory.
-PLACES = ("latency/latency.json", "python/python.json", "scale/scale*.json", "spark/spark.json")
+PLACES = (
+    "latency/latency.json",
+    "pipeline/pipeline.json",
+    "python/python.json",
+    "scale/scale*.json",
+    "spark/spark.json",
+)
 JMH = "results"
 _COUNTERS = ("records", "allocated", "gc.alloc.rate.norm")
 _DIGITS = 5

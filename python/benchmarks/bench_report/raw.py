@@ -30,6 +30,12 @@ _USUAL: Mapping[str, Sequence[str]] = {
 #: What the members of lists must hold, by the beginning of the file's name.
 _SHAPES: Mapping[str, Mapping[str, Sequence[str]]] = {
     "python": {"results": ("contender", "operation", "batch", "payload", "per_second", "null_calls")},
+    "pipeline": {
+        "results": (
+            *("subject", "protocol", "load", "batch", "logs_per_second"),
+            *("cpu_us_per_log", "disk_bytes_per_log", "memory"),
+        )
+    },
     "scale": {
         "samples": ("seconds", *(f"{name}_bytes" for name in ("queued", "rss", "rss_anon", "heap_live", "mapped"))),
         "pairs": ("queued_bytes", "push_ns", "pop_ns", "pair_ns"),
@@ -88,6 +94,7 @@ class Run:
     #: That of the segments asked for first, then those of others.
     scales: Sequence[Mapping[str, Any]] = ()
     spark: Mapping[str, Any] = field(default_factory=dict)
+    pipeline: Mapping[str, Any] = field(default_factory=dict)
 
     def row(self, benchmark: str, contender: str, payload: int, **parameters: object) -> Row | None:
         """Returns the row with these parameters and the usual ones besides, or None where it was not measured."""
@@ -132,6 +139,7 @@ def load(raw: Path) -> Run:
             _checked(path) for path in sorted(raw.glob("scale*.json"), key=lambda path: (len(path.stem), path.stem))
         ],
         spark=_checked(raw / "spark.json"),
+        pipeline=_checked(raw / "pipeline.json"),
     )
 
 

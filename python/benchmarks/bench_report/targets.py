@@ -11,6 +11,7 @@ from .words import NOTHING, number, percent, slug, table, times, trimmed
 #: How a target's figure is told.
 _FORMS: dict[str, Callable[[float], str]] = {
     "percent": percent,
+    "count": lambda value: f"{value:.0f}",
     "times": times,
     "µs": lambda value: f"{number(value)}\u202fµs",
     "ms": lambda value: f"{number(value)}\u202fms",

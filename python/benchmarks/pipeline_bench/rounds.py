@@ -1,0 +1,138 @@
+"""The rate that servers accept, in rounds: all courses once in each, the one time forth, the next time back."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from pipeline_bench import loads
+from pipeline_bench.processes import Memory, Server, Watch, disk_bytes
+from pipeline_bench.subjects import Persistent, Subject
+from pipeline_bench.tools import Tools
+
+LOADS = ("telemetrygen", "load")
+
+
+@dataclass
+class Course:
+    """One server under one load, and what was measured in each round.
+
+    Attributes:
+        subject: The server.
+        load: The generator.
+        batch: Logs in a request.
+        logs_per_second: Accepted logs by the second.
+        cpu_us_per_log: Microseconds of processor time that the server took for a log.
+        memory: The most that the server had resident.
+        disk_bytes_per_log: Growth of its files by log; empty for servers that keep nothing.
+        latency_ms: Latencies by percentile, where the generator measures them.
+    """
+
+    subject: Subject
+    load: str
+    batch: int
+    logs_per_second: list[float] = field(default_factory=list)
+    cpu_us_per_log: list[float] = field(default_factory=list)
+    memory: list[Memory] = field(default_factory=list)
+    disk_bytes_per_log: list[float] = field(default_factory=list)
+    latency_ms: list[dict[str, float]] = field(default_factory=list)
+
+    @property
+    def title(self) -> str:
+        """What it is called when it is chosen."""
+        return f"{self.subject.name}: {self.load}, batch {self.batch}"
+
+
+def courses(subjects: Sequence[Subject], kinds: Sequence[str], batches: Sequence[int]) -> Iterator[Course]:
+    """All courses; those that are compared stand side by side."""
+    for protocol in ("grpc", "http"):
+        for kind in kinds:
+            for batch in batches:
+                for subject in subjects:
+                    if subject.protocol == protocol:
+                        yield Course(subject, kind, batch)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What all courses share.
+
+    Attributes:
+        tools: The generators.
+        directory: Where servers keep their files, on a real disk.
+        warm: Seconds of load before anything is measured.
+        seconds: Seconds that are measured.
+    """
+
+    tools: Tools
+    directory: Path
+    warm: float
+    seconds: float
+
+    def command(self, course: Course, server: Server, seconds: float) -> list[str]:
+        """The generator's command line."""
+        if course.load == "telemetrygen":
+            make, binary = loads.telemetrygen_command, self.tools.telemetrygen()
+        else:
+            make, binary = loads.load_command, self.tools.load()
+        return make(binary, server, course.subject.protocol, course.batch, seconds)
+
+
+def measure(course: Course, setting: Setting) -> None:
+    """Starts the server anew, warms it up, loads it and removes its files."""
+    place = Path(tempfile.mkdtemp(prefix="server-", dir=setting.directory))
+    log = place / "load.log"
+    parse = loads.parse_telemetrygen if course.load == "telemetrygen" else loads.parse_load
+    try:
+        server = course.subject.start(place)
+        try:
+            server.ready()
+            loads.run(setting.command(course, server, setting.warm), log)
+            data = course.subject.data(place) if isinstance(course.subject, Persistent) else None
+            disk = disk_bytes(data) if data else 0
+            cpu = server.cpu_seconds()
+            with Watch(server) as watch:
+                told = loads.run(setting.command(course, server, setting.seconds), log)
+            cpu = server.cpu_seconds() - cpu
+            sent = parse(told + log.read_text("utf-8", "replace") if course.load == "telemetrygen" else told)
+            if sent.failed or sent.refused:
+                raise RuntimeError(f"{course.title}: {sent.refused} requests refused, {sent.failed} failed")
+            if data:
+                course.disk_bytes_per_log.append((disk_bytes(data) - disk) / sent.logs)
+        finally:
+            server.kill()
+    finally:
+        shutil.rmtree(place)
+    course.logs_per_second.append(sent.logs_per_second)
+    course.cpu_us_per_log.append(cpu * 1e6 / sent.logs)
+    course.memory.append(watch.most)
+    course.latency_ms.append(dict(sent.latency_ms))
+
+
+def go(chosen: Sequence[Course], setting: Setting, rounds: int, deadline: float, tell: Callable[[str], None]) -> int:
+    """Measures all courses so often.
+
+    Args:
+        chosen: What is measured.
+        setting: What all of them share.
+        rounds: How often.
+        deadline: No round is begun, after the first, that would probably end later: seconds of `time.monotonic`.
+        tell: Gets a line for each course.
+
+    Returns:
+        How many rounds there were.
+    """
+    longest = 0.0
+    for number in range(rounds):
+        start = time.monotonic()
+        if number and start + longest > deadline:
+            return number
+        for course in reversed(chosen) if number % 2 else chosen:
+            measure(course, setting)
+            tell(f"round {number + 1}: {course.title}: {course.logs_per_second[-1]:,.0f} logs/s")
+        longest = max(longest, time.monotonic() - start)
+    return rounds
