@@ -16,6 +16,7 @@ import json
 import os
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -128,12 +129,12 @@ class Run:
         self.until(self.process.ended, "stopping process")
 
     def _all_stored(self) -> bool:
-        """Whether the queue has at least the lines, and nothing new has come for a while."""
-        return self.sample.stored >= self.lines_in() and time.monotonic() - self._changed_at > SETTLED
-
-    def lines_in(self) -> int:
-        """Lines of all files that were followed."""
-        return self.log.written + sum(file_lines(file) for file in self.files)
+        """Whether the queue has at least what was accepted, and nothing new has come for a while."""
+        answered = sum((journal.answered for journal in self.watch.journals), Counter[str]())
+        # Logs that come in one stream are one record.
+        requests = sum(count for kind, count in answered.items() if kind != "stream logs")
+        least = self.log.written + sum(file_lines(file) for file in self.files) + requests
+        return self.sample.stored >= least and time.monotonic() - self._changed_at > SETTLED
 
     def until(self, holds: Callable[[], bool], doing: str = "") -> None:
         """Waits until something holds. A process that ends with an error, and one that must not end, end the run.

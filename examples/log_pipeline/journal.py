@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -90,12 +91,15 @@ class Follower:
 
     Attributes:
         accepted: Records of requests that were answered.
+        answered: Answered requests by kind.
         open: Requests without an answer, each with its number of records.
     """
 
     def __init__(self, path: Path) -> None:
         self.accepted = 0
+        self.answered: Counter[str] = Counter()
         self.open: dict[int, int] = {}
+        self._kinds: dict[int, str] = {}
         self._path = path
         self._read = 0
 
@@ -113,11 +117,13 @@ class Follower:
 
     def _take(self, entry: dict[str, Any]) -> None:
         if entry["what"] == "sent":
+            self._kinds[entry["request"]] = entry["kind"]
             self.open[entry["request"]] = sum(last - first + 1 for first, last in entry["numbers"])
             return
-        records = self.open.pop(entry["request"])
+        records, kind = self.open.pop(entry["request"]), self._kinds.pop(entry["request"])
         if entry["what"] == "answered":
             self.accepted += records
+            self.answered[kind] += 1
 
 
 def ranges(numbers: Iterable[int]) -> list[list[int]]:

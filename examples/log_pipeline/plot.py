@@ -80,7 +80,7 @@ def draw(path: Path, taken: Sequence[Sample], marks: Sequence[dict[str, Any]]) -
     for axes in (above, below):
         _mark(axes, marks, start, named=axes is above)
         _tidy(axes)
-        axes.legend(frameon=False, loc="upper right", fontsize=9)
+        axes.legend(frameon=False, loc="center right", fontsize=9)
     figure.savefig(path, dpi=120)
     plt.close(figure)
 

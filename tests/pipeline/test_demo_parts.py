@@ -105,6 +105,7 @@ def test_a_journal_says_what_was_sent_and_answered(tmp_path: Path) -> None:
     noted.close()
     follower.poll()
     assert (follower.accepted, follower.open) == (5, {})
+    assert follower.answered == {"logs": 2}
     with path.open("a") as file:
         file.write('{"what": "se')  # being written
     requests = journal.read(path)
