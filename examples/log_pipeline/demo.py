@@ -55,6 +55,7 @@ class Run:
             out / "input" / "app.log", options.lines, options.lines / options.seconds, int(options.lines * HOLD_AT)
         )
         self.files = [inputs.measure(path) for path in files]
+        self._lines_before = sum(file_lines(file) for file in self.files)
         port, metrics = services.free_ports(2)
         self.gather, self.process, *self.clients = services.of_pipeline(out, options, port, metrics, files)
         self.journals = [out / "otel.jsonl", out / "skywalking.jsonl"]
@@ -133,7 +134,7 @@ class Run:
         answered = sum((journal.answered for journal in self.watch.journals), Counter[str]())
         # Logs that come in one stream are one record.
         requests = sum(count for kind, count in answered.items() if kind != "stream logs")
-        least = self.log.written + sum(file_lines(file) for file in self.files) + requests
+        least = self.log.written + self._lines_before + requests
         return self.sample.stored >= least and time.monotonic() - self._changed_at > SETTLED
 
     def until(self, holds: Callable[[], bool], doing: str = "") -> None:
