@@ -281,6 +281,9 @@ def test_a_driver_that_is_killed_goes_on_with_the_same_keys(spark: Any, tmp_path
         receiver.release.set()
         driver = start_driver(tmp_path, receiver)
         try:
+            # A Python worker may outlive its driver by some requests, but not send those that it has sent.
+            first = {each.key for each in receiver.requests[:20]}
+            until(lambda: first <= {each.key for each in receiver.requests[before:]}, "other keys", DRIVER_SECONDS)
             until(lambda: set(offsets(receiver.taken)) == set(range(RECORDS)), "not everything is sent", DRIVER_SECONDS)
             until(lambda: len(parquet(spark, tmp_path / "out")) >= RECORDS, "not everything is written", DRIVER_SECONDS)
             driver.send_signal(signal.SIGTERM)
@@ -290,5 +293,4 @@ def test_a_driver_that_is_killed_goes_on_with_the_same_keys(spark: Any, tmp_path
                 os.killpg(driver.pid, signal.SIGKILL)
                 driver.wait()
         check_equal_keys(receiver.requests)
-        assert [each.key for each in receiver.requests[before:]][:20] == [each.key for each in receiver.requests[:20]]
     assert parquet(spark, tmp_path / "out") == sorted(line(i) for i in range(RECORDS))

@@ -65,16 +65,23 @@ class Processor:
         spark: The session.
         once: Processes what the queues hold, and ends. A query that fails is not started again.
         telemetry: Counts rows.
+        stopping: Requests a stop when it is set; `request_stop` sets it.
     """
 
     def __init__(
-        self, pipeline: Pipeline, spark: SparkSession, *, once: bool = False, telemetry: ProcessTelemetry | None = None
+        self,
+        pipeline: Pipeline,
+        spark: SparkSession,
+        *,
+        once: bool = False,
+        telemetry: ProcessTelemetry | None = None,
+        stopping: threading.Event | None = None,
     ) -> None:
         self._pipeline = pipeline
         self._spark = spark
         self._once = once
         self._telemetry = telemetry
-        self._stopping = threading.Event()
+        self._stopping = stopping or threading.Event()
         self._queries: list[SupervisedQuery] = []
 
     @property
@@ -94,6 +101,8 @@ class Processor:
         for pipe in pipes:
             if not self._wait_for_queue(pipe):
                 return
+        if self._stopping.is_set():
+            return
         if self._telemetry is not None:
             self._telemetry.attach(self._spark)
         queries = [query for pipe in pipes for query in self._checked(pipe)]
@@ -219,23 +228,30 @@ def main(pipeline: Pipeline, *, once: bool = False, telemetry: ProcessTelemetry 
     Returns:
         0 after a stop, 1 when the pipeline cannot be processed as configured, or a query failed with `once`.
     """
-    spark = session(pipeline)
-    processor = Processor(pipeline, spark, once=once, telemetry=telemetry)
+    stopping = threading.Event()
+    with _signals(stopping.set):
+        spark = session(pipeline)
+        try:
+            # The session has set a handler of its own for SIGINT.
+            with _signals(stopping.set):
+                return _process(Processor(pipeline, spark, once=once, telemetry=telemetry, stopping=stopping))
+        finally:
+            spark.stop()
+
+
+def _process(processor: Processor) -> int:
     try:
-        with _signals(processor.request_stop):
-            try:
-                processor.start()
-                processor.wait()
-            finally:
-                processor.stop()
+        try:
+            processor.start()
+            processor.wait()
+        finally:
+            processor.stop()
     except StartError as error:
         _LOG.error("%s", error)
         return 1
     except RuntimeError as error:
         _LOG.error("failed: %s", error)
         return 1
-    finally:
-        spark.stop()
     return 0
 
 
