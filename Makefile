@@ -46,7 +46,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark bench-events bench-pipeline soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill lint format bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-stream demo-clean proto lock clean distclean
+.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark bench-events bench-pipeline soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill lint format bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -175,6 +175,10 @@ spark-kill: $(PACKAGE_READY) $(JAR) ## Kill a streaming pipeline N=100 times and
 spark-kill: N ?= 100
 spark-kill: MASTER ?= local[2,4]
 
+pipeline-kill: $(PACKAGE_READY) $(JAR) ## Kill gather, process or both N=50 times under load from real clients, and compare (SEED=…)
+	$(PY) tests/pipeline/kill_loop.py $(N) $(if $(SEED),--seed $(SEED)) $(if $(DIR),--directory "$(DIR)")
+pipeline-kill: N ?= 50
+
 lint: $(PACKAGE_READY) ## Check the Python sources: ruff, mypy (javac checks the Java ones in every build)
 	$(PY) -m ruff check .
 	$(PY) -m ruff format --check .
@@ -234,14 +238,12 @@ bench-python: $(PACKAGE_READY) $(JAR) $(PEERS_READY) ## Measure the Python modul
 	PYTHONPATH=python/benchmarks:$(PEERS) $(call NOTED,python) $(PY) -m queue_bench $(BENCH)
 bench-python: BENCH ?=
 
-demo: $(PACKAGE_READY) $(JAR) ## Run the log pipeline of examples/
-	$(PY) examples/log_pipeline/demo.py
+demo: $(PACKAGE_READY) $(JAR) ## Run the pipeline of examples/, kill both halves, compare (LOGS=… for other logs)
+	$(PY) examples/log_pipeline/demo.py $(DEMO)
+demo: DEMO ?=
 
-demo-stream: $(PACKAGE_READY) $(JAR) ## Run its streaming variant: windowed counts, exactly once (LOGS=… for other logs)
-	$(PY) examples/log_pipeline/stream_demo.py
-
-demo-clean: ## Remove what the demos have left
-	rm -rf build/demo build/demo-stream
+demo-clean: ## Remove what the demo has left
+	rm -rf build/demo
 
 # Made with the oldest protobuf that the package supports: newer ones read it, too.
 proto: ## Generate the Python code of event.proto

@@ -1,41 +1,37 @@
-"""Which files the demo takes: found, measured and fingerprinted before anything runs."""
+"""The log files that the demo follows: those of this machine, and one that grows and is rotated while it runs."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-from collections.abc import Iterator, Mapping
+import threading
+import time
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
-#: Of what is found in directories no more than this is taken, the small files first.
+from compare import File
+
+#: Of what directories hold no more than this is taken, the small files first.
 MOST_BYTES = 64 * 1024 * 1024
 
-#: Where logs are, unless told otherwise.
+#: Where logs are, unless LOGS names other places.
 LOGS = "/var/log"
 
-#: Taken where no log can be read.
+#: Lines of the file that grows, and taken where no log can be read.
 SAMPLE = Path(__file__).with_name("sample.log")
 
-_PACKED = {".gz", ".xz", ".bz2", ".zst", ".journal"}
-
-
-class Input(NamedTuple):
-    """The part of a file that the demo takes: what was there at the start."""
-
-    size: int
-    lines: int
-    sha256: str
+_PACKED = {".gz", ".xz", ".bz2", ".zst", ".zip", ".journal"}
 
 
 def find(places: str | None, most_bytes: int = MOST_BYTES) -> tuple[list[Path], list[Path]]:
-    """Return the files to take, and those left out because there was too much.
+    """Returns the files to take, and those that are left out because they are too large.
 
     Args:
-        places: files and directories, separated by ":"; None or "" for /var/log. A file named here is taken
-            whatever it holds; in directories only text files that can be read and are not empty.
-        most_bytes: most that is taken of what is found in directories.
+        places: Files and directories, separated by ":"; None or "" for /var/log. A file that is named here is taken
+            whatever it holds; of directories only text files that can be read and are not empty.
+        most_bytes: Most that is taken of what directories hold.
+
+    Raises:
+        SystemExit: There is no such place.
     """
     named = [Path(place).absolute() for place in (places or LOGS).split(":") if place]
     for place in named:
@@ -70,36 +66,86 @@ def _is_text(path: Path) -> bool:
     return bool(beginning) and b"\0" not in beginning
 
 
-def measure(path: Path) -> Input:
-    """Return size, number of lines and fingerprint of a file as it is now."""
-    return _fingerprint(path, path.stat().st_size)
-
-
-def unchanged(path: Path, before: Input) -> bool:
-    """Whether a file still begins with what was measured; it may have grown."""
-    return path.is_file() and _fingerprint(path, before.size) == before
-
-
-def _fingerprint(path: Path, size: int) -> Input:
-    digest = hashlib.sha256()
-    lines = 0
-    left = size
-    last = b"\n"
+def measure(path: Path) -> File:
+    """A file as it is now, up to its last newline when it has one."""
+    status = path.stat()
+    size = status.st_size
     with path.open("rb") as file:
-        while left and (chunk := file.read(min(left, 1024 * 1024))):
-            digest.update(chunk)
-            lines += chunk.count(b"\n")
-            left -= len(chunk)
-            last = chunk
-    unfinished = not last.endswith(b"\n")
-    return Input(size - left, lines + unfinished, digest.hexdigest())
+        while size:
+            start = max(0, size - 65_536)
+            file.seek(start)
+            newline = file.read(size - start).rfind(b"\n")
+            if newline >= 0:
+                return File(path, status.st_ino, start + newline + 1)
+            size = start
+    return File(path, status.st_ino, status.st_size)
 
 
-def save(path: Path, inputs: Mapping[str, Input]) -> None:
-    """Write the inputs as JSON, by file name; the agent takes it as its limits."""
-    path.write_text(json.dumps({source: entry._asdict() for source, entry in inputs.items()}, indent=1))
+def unchanged(file: File) -> bool:
+    """Whether a path is still the file that was measured, and not shorter; it may have grown."""
+    if not file.path.is_file():
+        return False
+    status = file.path.stat()
+    return status.st_ino == file.inode and status.st_size >= file.size
 
 
-def load(path: Path) -> dict[str, Input]:
-    """Return what `save` wrote."""
-    return {source: Input(**entry) for source, entry in json.loads(path.read_text()).items()}
+class GrowingLog:
+    """A program that logs: it appends numbered lines to a file, and has it rotated half way.
+
+    Attributes:
+        written: Lines that are in the files.
+        hold: It stops before this line until the number is raised.
+    """
+
+    def __init__(self, path: Path, lines: int, rate: float, hold: int) -> None:
+        self.written = 0
+        self.hold = hold
+        self._path = path
+        self._lines = lines
+        self._rate = rate
+        self._sample = SAMPLE.read_bytes().splitlines()
+        self._stopped = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="growing log", daemon=True)
+
+    @property
+    def paths(self) -> list[Path]:
+        """The files that it has written."""
+        return [path for path in (self._path, self._path.with_name(self._path.name + ".1")) if path.exists()]
+
+    def start(self) -> None:
+        """Starts to write."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Returns when it no longer writes."""
+        self._stopped.set()
+        self._thread.join()
+
+    def done(self) -> bool:
+        """Whether all lines are written."""
+        return self.written >= self._lines
+
+    def _run(self) -> None:
+        before = time.monotonic()
+        while not self.done() and not self._stopped.wait(0.05):
+            now = time.monotonic()
+            due = min(self.written + int((now - before) * self._rate), self._lines, self.hold)
+            before = now
+            if due == self.written:
+                continue
+            half = self._lines // 2
+            if self.written < half <= due:
+                self._append(half)
+                self._path.rename(self._path.with_name(self._path.name + ".1"))
+            if due > self.written:
+                self._append(due)
+
+    def _append(self, end: int) -> None:
+        """Writes the lines before a number."""
+        lines = self._numbered(range(self.written, end))
+        with self._path.open("ab") as file:
+            file.write(b"\n".join(lines) + b"\n")
+        self.written = end
+
+    def _numbered(self, numbers: Sequence[int]) -> list[bytes]:
+        return [b"%s n=%d" % (self._sample[number % len(self._sample)], number) for number in numbers]

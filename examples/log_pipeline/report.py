@@ -1,9 +1,6 @@
-"""Compares what the pipeline wrote with the files it read, and reports on the run.
+"""The comparison of a finished run: its tables, `report.json`, and whether it was exact.
 
-    python report.py --out build/demo
-
-It reads the Parquet files as any user of them would. The exit status is 1 if a line is lost or altered, or
-out of order.
+python report.py --out build/demo
 """
 
 from __future__ import annotations
@@ -11,178 +8,131 @@ from __future__ import annotations
 import argparse
 import json
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812
 from rich.console import Console
 from rich.panel import Panel
 from rich.table import Table
-from rich.text import Text
 
-import inputs
-from compare import Comparison, Copy, compare_all
-from parsing import without_duplicates
-from plot import depth_over_time, draw
-from services import report_session
-from shared import read_status
+import journal
+import plot
+from compare import File, Outcome, Records, compare
+from inputs import unchanged
+from outputs import rows_of_parquet, rows_of_queue
+from view import Sample
 
-
-@dataclass
-class Outcome:
-    """The numbers of a run."""
-
-    sources: dict[str, Comparison]
-    changed: list[str]  # inputs that were rewritten during the run, so that nothing can be said of them
-    missing: int  # offsets that the queue gave out and no row has
-    delivered: int  # records popped, over all runs of the job
-    rows: int  # rows in the Parquet files
-    kept: int  # of those, rows that are left when the duplicates are dropped
-    redelivered: int  # popped more than once: not acked before a kill
-    rewritten: int  # rows with an offset that another row has too
-    seconds: float  # from the first push to the last ack
-    best: float  # lines a second in the batch that the job parsed and wrote the quickest
-
-    @property
-    def faithful(self) -> bool:
-        """Whether everything that went in came out, unaltered and in order, and only once."""
-        result = self.sources.values()
-        once = self.kept == self.rows - self.rewritten - sum(source.repeated for source in result)
-        return once and not self.changed and not self.missing and all(source.faithful for source in result)
-
-    def total(self, field: str) -> int:
-        """Return the sum of a field over all sources."""
-        return sum(getattr(source, field) for source in self.sources.values())
+#: Log files that the report names one by one, the largest ones.
+NAMED = 8
 
 
-def examine(spark: SparkSession, out: Path) -> Outcome:
-    """Compare the rows with the inputs, and take the times from the status lines."""
-    taken = inputs.load(out / "inputs.json")
-    rows = spark.read.parquet(str(out / "rows"))
-    offsets = rows.select("offset").distinct().count()
-    count = rows.count()
-
-    agent, job = read_status(out / "agent.jsonl"), read_status(out / "job.jsonl")
-    popped = [entry for entry in job if entry["event"] == "popped"]
-    acked = [entry for entry in job if entry["event"] == "acked"]
-    pushes = [entry for entry in agent if entry.get("pushed")]
-    delivered = sum(entry["last"] - entry["first"] + 1 for entry in popped)
-    end = max((entry["end"] for entry in pushes), default=0)
-    return Outcome(
-        sources=compare_all(taken, _copies(rows)),
-        changed=[source for source, entry in taken.items() if not inputs.unchanged(Path(source), entry)],
-        missing=max(0, end - offsets),
-        delivered=delivered,
-        rows=count,
-        kept=without_duplicates(rows).count(),
-        redelivered=delivered - offsets,
-        rewritten=count - offsets,
-        seconds=acked[-1]["time"] - pushes[0]["time"] if acked and pushes else 0.0,
-        best=max(((entry["last"] - entry["first"] + 1) / entry["seconds"] for entry in acked), default=0.0),
-    )
+def examine(out: Path, run: dict[str, Any]) -> list[Outcome]:
+    """Compares what both senders have written with what went in."""
+    files = [File(Path(path), inode, size) for path, inode, size in run["files"]]
+    journals = [journal.read(Path(path)) for path in run["journals"]]
+    written = {"archive": rows_of_parquet(out / "archive"), "copy": rows_of_queue(out / "copy")}
+    return [compare(name, rows, files, journals, run["gather_kills"]) for name, rows in written.items()]
 
 
-def _copies(rows: DataFrame) -> Iterator[Copy]:
-    """Yield what came out. Rows with the same offset count once, but only if they are the same through and through."""
-    columns = ["source", "position", "offset", "raw"]
-    ordered = rows.select(columns).distinct().orderBy("source", "position", "offset")
-    for row in ordered.toLocalIterator(prefetchPartitions=True):
-        yield Copy(row.source, row.position, row.offset, bytes(row.raw))
+def show(console: Console, outcomes: Sequence[Outcome], run: dict[str, Any], samples: Sequence[Sample]) -> None:
+    """Prints the tables."""
+    console.print(_lines(outcomes))
+    console.print(_records(outcomes))
+    console.print(_rates(outcomes, run, samples))
 
 
-def show(console: Console, outcome: Outcome, minutes: DataFrame) -> None:
-    """Print the report."""
-    console.print(_sources(outcome))
-    console.print(_numbers(outcome))
-    console.print(_busiest(minutes, common_directory(outcome.sources)))
-    for source in outcome.changed:
-        console.print(f"[red]{source} was rewritten while the demo ran: run it again, or name others with LOGS.[/]")
-    if outcome.faithful:
-        verdict = Text("Every line came out, byte for byte and in order; none is lost.", style="bold green")
-    else:
-        verdict = Text("What came out is not what went in.", style="bold red")
-    console.print(Panel(verdict, expand=False))
-
-
-def _sources(outcome: Outcome) -> Table:
-    common = common_directory(outcome.sources)
-    table = Table(title=f"Lines, of {common}", title_justify="left", title_style="bold")
-    table.add_column("source", overflow="fold")
-    for column in ("in", "out", "lost", "altered", "misplaced", "repeated"):
+def _lines(outcomes: Sequence[Outcome]) -> Table:
+    """Lines by file, the same for all senders unless one of them is wrong."""
+    table = Table(title="Lines of log files", title_justify="left", title_style="bold")
+    table.add_column("file", overflow="fold")
+    for column in ("in", *(f"in {each.name}" for each in outcomes), "lost", "altered", "twice"):
         table.add_column(column, justify="right")
-    fields = ("lines_in", "lines_out", "lost", "altered", "misplaced", "repeated")
-    for name, source in outcome.sources.items():
-        numbers = [f"{getattr(source, field):,}" for field in fields]
-        table.add_row(os.path.relpath(name, common), *numbers, style=_style(source.faithful))
-    table.add_section()
-    table.add_row("all", *(f"{outcome.total(field):,}" for field in fields), style="bold " + _style(outcome.faithful))
+    files = sorted(zip(*(each.lines for each in outcomes), strict=True), key=lambda each: -each[0].expected)
+    wrong = [each for each in files[NAMED:] if not all(lines.exact for lines in each)]
+    shown = files[:NAMED] + wrong
+    rest = [each for each in files[NAMED:] if each not in wrong]
+    for group in [[each] for each in shown] + ([rest] if rest else []):
+        name = os.path.relpath(group[0][0].path, "/") if len(group) == 1 else f"{len(group)} others"
+        flat = [lines for each in group for lines in each]
+        table.add_row(
+            name,
+            f"{sum(each[0].expected for each in group):,}",
+            *(f"{sum(each[i].found for each in group):,}" for i in range(len(outcomes))),
+            *(f"{sum(getattr(lines, field) for lines in flat):,}" for field in ("lost", "altered", "repeated")),
+            style="" if all(lines.exact for lines in flat) else "red",
+        )
     return table
 
 
-def common_directory(sources: Iterable[str]) -> str:
-    """Return the directory that all sources are in."""
-    return os.path.commonpath([os.path.dirname(source) for source in sources])  # noqa: PTH120
+def _records(outcomes: Sequence[Outcome]) -> Table:
+    """Records by kind. `twice` counts copies that nothing explains."""
+    table = Table(title="Records of clients", title_justify="left", title_style="bold")
+    table.add_column("kind")
+    for column in ("accepted", *(f"in {each.name}" for each in outcomes), "lost", "foreign", "twice"):
+        table.add_column(column, justify="right")
+    table.add_column("came twice, no answer before a kill", justify="right")
+    table.add_column("came, never answered", justify="right")
+    for kind in sorted({each.kind for outcome in outcomes for each in outcome.records}):
+        group = [{each.kind: each for each in outcome.records}.get(kind, Records(kind)) for outcome in outcomes]
+        sums = [sum(getattr(each, name) for each in group) for name in ("lost", "foreign", "excess")]
+        may = [max(getattr(each, name) for each in group) for name in ("repeated", "unanswered")]
+        numbers = [group[0].accepted, *(each.found for each in group), *sums, *may]
+        style = "" if all(each.exact for each in group) else "red"
+        table.add_row(kind, *(f"{number:,}" for number in numbers), style=style)
+    return table
 
 
-def _style(faithful: bool) -> str:
-    return "" if faithful else "red"
-
-
-def _numbers(outcome: Outcome) -> Table:
-    table = Table(title="Delivery", title_justify="left", title_style="bold", show_header=False)
+def _rates(outcomes: Sequence[Outcome], run: dict[str, Any], samples: Sequence[Sample]) -> Table:
+    table = Table(title="Rates", title_justify="left", title_style="bold", show_header=False)
     table.add_column(justify="right", style="bold")
     table.add_column()
-    repeated = outcome.total("repeated")
-    pace = outcome.total("lines_out") / outcome.seconds if outcome.seconds else 0
-    for number, meaning in (
-        (outcome.missing, "records of the queue that are in no row"),
-        (outcome.redelivered, "records popped again: the killed job had not acked them"),
-        (outcome.rewritten, "rows written twice because of that, dropped by offset"),
-        (repeated, "lines pushed again: the killed agent had not noted them; dropped by position"),
-        (outcome.kept, "rows left, one for each line"),
-    ):
-        table.add_row(f"{number:,}", meaning)
-    table.add_section()
-    table.add_row(f"{outcome.seconds:,.1f} s", "from the first push to the last ack, restarts included")
-    table.add_row(f"{pace:,.0f} /s", "lines end to end; the agent is paced, to last a while")
-    table.add_row(f"{outcome.best:,.0f} /s", "lines parsed, written and acked in the job's quickest batch")
-    return table
-
-
-def _busiest(minutes: DataFrame, common: str, most: int = 5) -> Table:
-    table = Table(title="Busiest sources and minutes", title_justify="left", title_style="bold")
-    table.add_column("source", overflow="fold")
-    table.add_column("minute")
-    table.add_column("lines", justify="right")
-    table.add_column("bytes", justify="right")
-    sources = minutes.groupBy("source").agg(F.sum("lines").alias("lines"), F.sum("bytes").alias("bytes"))
-    for row in sources.orderBy(F.desc("lines"), "source").limit(most).collect():
-        table.add_row(os.path.relpath(row.source, common), "all", f"{row.lines:,}", f"{row.bytes:,}")
-    table.add_section()
-    for row in minutes.orderBy(F.desc("lines"), "minute", "source").limit(most).collect():
-        minute = f"{row.minute:%Y-%m-%d %H:%M}" if row.minute else "no time"
-        table.add_row(os.path.relpath(row.source, common), minute, f"{row.lines:,}", f"{row.bytes:,}")
+    times = [sample.time for sample in samples]
+    seconds = max(0.1, run["ended"] - run["started"])
+    table.add_row(f"{outcomes[0].events:,}", "events: lines, logs, spans and segments")
+    table.add_row(f"{seconds:,.1f} s", "from the first to the last one, kills and starts of Spark included")
+    table.add_row(f"{outcomes[0].events / seconds:,.0f} /s", "events end to end")
+    table.add_row(
+        f"{plot.best(times, [each.stored for each in samples]):,.0f} /s", "records into the queue, best second"
+    )
+    for outcome in outcomes:
+        sent = [each.sent[outcome.name] for each in samples]
+        table.add_row(f"{plot.best_batch(times, sent):,.0f} /s", f"records of sender {outcome.name}, best micro-batch")
     return table
 
 
 def run(out: Path, console: Console) -> int:
-    """Examine, print, and draw; return the exit status."""
-    spark = report_session().getOrCreate()
-    outcome = examine(spark, out)
-    show(console, outcome, spark.read.parquet(str(out / "minutes")))
-    (out / "report.json").write_text(json.dumps({"faithful": outcome.faithful, **asdict(outcome)}, indent=1))
-    depths = depth_over_time(read_status(out / "agent.jsonl"), read_status(out / "job.jsonl"))
-    draw(out / "depth.png", depths, read_status(out / "events.jsonl"))
-    console.print(f"Depth of the queue over time: {out / 'depth.png'}")
-    return 0 if outcome.faithful else 1
+    """Compares, prints and draws. Returns the exit status."""
+    facts = json.loads((out / "run.json").read_text())
+    samples = plot.samples(out / "samples.jsonl")
+    outcomes = examine(out, facts)
+    changed = [path for path, inode, size in facts["files"] if not unchanged(File(Path(path), inode, size))]
+    show(console, outcomes, facts, samples)
+    plot.draw(out / "run.png", samples, facts["marks"])
+    exact = not changed and all(outcome.exact for outcome in outcomes)
+    report = {"exact": exact, "changed": changed, "events": outcomes[0].events}
+    report["senders"] = [{**asdict(outcome), "exact": outcome.exact} for outcome in outcomes]
+    (out / "report.json").write_text(json.dumps(report, indent=1))
+    for path in changed:
+        console.print(f"[red]{path} was rewritten while the demo ran: run it again, or name others with LOGS.[/]")
+    again = max((sum(each.repeated for each in outcome.records) for outcome in outcomes), default=0)
+    if exact:
+        text = "Exact: everything that was accepted came out, each line once and byte for byte."
+        text += (
+            f" {again:,} records of clients came out twice: the clients sent them again as a kill left them unanswered."
+        )
+        console.print(Panel(text, style="green", expand=False))
+    else:
+        console.print(Panel("What came out is not what went in.", style="bold red", expand=False))
+    console.print(f"Rates and lag over time: {out / 'run.png'}", soft_wrap=True)
+    return 0 if exact else 1
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description="Compare a demo's output with its inputs.")
     parser.add_argument("--out", type=Path, default=Path("build/demo"), help="directory of the run (build/demo)")
-    return run(parser.parse_args(arguments).out, Console())
+    return run(parser.parse_args(arguments).out.absolute(), Console())
 
 
 if __name__ == "__main__":

@@ -152,6 +152,23 @@ def test_tcp_what_was_read_is_pushed_when_the_receiver_stops_and_when_the_client
         assert data(serving) == [b"<1>one"]
 
 
+def test_tcp_a_connection_is_closed_when_all_of_it_is_stored() -> None:
+    with Serving(SyslogReceiver(listen=TCP)) as serving:
+        serving.run(serving.inbox.hold())
+        with connect(serving) as connection:
+            connection.sendall(b"<1>one\n<1>two\n<1>no end")
+            connection.shutdown(socket.SHUT_WR)
+            assert serving.inbox.waiting.acquire(timeout=30)
+            connection.settimeout(0.2)
+            with pytest.raises(TimeoutError):
+                connection.recv(1)
+            assert data(serving) == []
+            serving.run(serving.inbox.release())
+            connection.settimeout(30)
+            assert connection.recv(1) == b""
+            assert data(serving) == [b"<1>one", b"<1>two", b"<1>no end"]
+
+
 def test_tcp_limits(caplog: pytest.LogCaptureFixture) -> None:
     with Serving(SyslogReceiver(listen=TCP, max_message_size=1000, max_connections=1)) as serving:
         with connect(serving) as first:

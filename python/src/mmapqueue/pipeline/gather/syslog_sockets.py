@@ -162,7 +162,10 @@ class TcpListener:
 
 
 class _Connection(asyncio.Protocol):
-    """One connection. What was read is pushed, also after the client has reset it."""
+    """One connection. What was read is pushed, also after the client has reset it.
+
+    Without TLS, a client that closes its sending side and waits for the end of the connection knows that all is stored.
+    """
 
     def __init__(self, listener: TcpListener) -> None:
         self._listener = listener
@@ -196,8 +199,11 @@ class _Connection(asyncio.Protocol):
             self._transport.pause_reading()
         self._arrived.set()
 
-    def eof_received(self) -> None:
+    def eof_received(self) -> bool:
         self._ended = True
+        self._arrived.set()
+        # True keeps the connection open until all is stored. TLS has no such half-closed state.
+        return self._transport.get_extra_info("ssl_object") is None
 
     def connection_lost(self, _: Exception | None) -> None:
         self._lost = True
@@ -205,7 +211,7 @@ class _Connection(asyncio.Protocol):
 
     async def _push(self) -> None:
         try:
-            while self._chunks or not self._lost:
+            while self._chunks or not (self._lost or self._ended):
                 await self._arrived.wait()
                 self._arrived.clear()
                 data = b"".join(self._chunks)
@@ -219,6 +225,7 @@ class _Connection(asyncio.Protocol):
                 await self._store(self._frames.end())
         finally:
             self._listener.connections.discard(self)
+            self._transport.close()
 
     async def _store(self, messages: list[bytes]) -> None:
         if messages:
