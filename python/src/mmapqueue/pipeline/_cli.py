@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import signal
 import sys
 from typing import TYPE_CHECKING
 
@@ -86,6 +87,8 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
+    # What reads the output may end before it has read all, as `head` does.
+    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if options.schema == (options.file is not None):
         return _refused("mmapqueue check: give a FILE, or --schema")
     if options.schema:
@@ -114,7 +117,8 @@ def _loaded(options: argparse.Namespace) -> Loaded | int:
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     # Libraries keep their levels: at debug, py4j would log what authenticates with the JVM.
     logging.getLogger("mmapqueue").setLevel(getattr(options, "log_level", "warning").upper())
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    for library in ("py4j", "watchfiles"):
+        logging.getLogger(library).setLevel(logging.WARNING)
     try:
         return load_all(options.file)
     except ConfigFileError as error:
