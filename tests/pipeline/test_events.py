@@ -1,7 +1,6 @@
 """Events on Spark: the functions of the catalog, and the filters. What the decoders make of bytes is tested in Java."""
 
 import json
-from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -15,29 +14,13 @@ from mmapqueue.pipeline import EventType, encode, events, events_batch, explode
 pytest.importorskip("pyspark")
 
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as sql
 
 from mmapqueue.pipeline.process import filters
+from mmapqueue.pipeline.process.events import record
 
 TIME = 1_760_000_000_123
 LINES = "text/plain"
-
-
-@pytest.fixture(scope="module")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    builder = SparkSession.builder.master("local[2]").appName("pipeline tests")
-    for key, value in {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-    }.items():
-        builder.config(key, value)
-    session = mmapqueue.configure(builder).getOrCreate()
-    yield session
-    session.stop()
 
 
 @pytest.fixture(scope="module")
@@ -127,6 +110,20 @@ def test_explode(spark: SparkSession, queue_dir: Path) -> None:
     )
     with pytest.raises(ValueError, match="allowed: logs, spans, points"):
         explode(frame, "lines")  # type: ignore[arg-type]
+
+
+def test_records_are_the_inverse_of_events(spark: SparkSession, queue_dir: Path, tmp_path: Path) -> None:
+    decoded = events_batch(spark, queue_dir).where("error IS NULL")
+    mmapqueue.write(decoded.select(record(decoded).alias("value")), tmp_path / "copy")
+    place = ("offset", "pushed")
+    assert collected(events_batch(spark, tmp_path / "copy").drop(*place), "id", "name") == collected(
+        decoded.drop(*place), "id", "name"
+    )
+    # What is left out is empty.
+    bare = decoded.select("data", "content_type", sql.create_map(sql.lit("k"), sql.lit("v")).alias("meta"))
+    mmapqueue.write(bare.select(record(bare).alias("value")), tmp_path / "bare")
+    row = collected(events_batch(spark, tmp_path / "bare"))[0]
+    assert (row["type"], row["remote"], row["time"], row["meta"]) == ("Other", True, None, {"k": "v"})
 
 
 def test_a_stream(spark: SparkSession, tmp_path: Path) -> None:

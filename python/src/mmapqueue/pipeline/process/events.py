@@ -154,6 +154,41 @@ def explode(events: DataFrame, rows: Rows) -> DataFrame:
     return made.select(*own, "event_time", "event_name", *_KEPT, "index", data, "error")
 
 
+def record(events: DataFrame) -> Column:
+    """Rows of events as records, the inverse of `decode`.
+
+    Args:
+        events: Rows with the columns of `events`, or some of them: what is left out is empty.
+
+    Returns:
+        A binary column: the serialized Event of each row. Equal rows give equal bytes.
+
+    Example:
+        >>> queue = events_batch(spark, "/data/logs").where("type = 'Logging'")
+        >>> mmapqueue.write(queue.select(record(queue).alias("value")), "/data/only-logs")
+    """
+    from pyspark.sql import functions as sql
+
+    def column(name: str, type_: str = "string") -> Column:
+        return sql.col(name) if name in events.columns else sql.lit(None).cast(type_)
+
+    return _call(
+        events,
+        "record",
+        sql.coalesce(sql.unix_millis(column("time", "timestamp")), sql.lit(0).cast("long")),
+        column("name"),
+        column("type"),
+        sql.coalesce(column("remote", "boolean"), sql.lit(True)),
+        # The function takes one type of maps: values may be null.
+        column("meta", "map<string,string>").cast("map<string,string>"),
+        column("content_type"),
+        column("data", "binary"),
+        column("fields"),
+        column("id"),
+        column("source"),
+    )
+
+
 def _call(frame: DataFrame, function: str, *arguments: Column) -> Column:
     from pyspark.sql import functions as sql
 

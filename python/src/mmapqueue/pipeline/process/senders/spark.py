@@ -8,10 +8,10 @@ from pydantic import Field, model_validator
 
 import mmapqueue
 from mmapqueue.pipeline.plugins import Sender, SenderContext
-from mmapqueue.pipeline.process.records import COLUMNS, event_of
+from mmapqueue.pipeline.process.events import record
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.query import StreamingQuery
 
 _BATCH_FORMATS = frozenset({"jdbc"})
@@ -90,20 +90,10 @@ class SparkSender(Sender):
 
 def _serialized(events: DataFrame) -> DataFrame:
     """Rows of the event schema as a column `value` of Events."""
-    from pyspark.sql import functions as sf
-
     missing = [name for name in ("data", "content_type") if name not in events.columns]
     if missing:
         raise mmapqueue.ConfigError(
             f"format: mmapqueue writes events, and the filters have left out {', '.join(missing)}; give `select` with "
             "an expression for `value`, as to_json(struct(*)) AS value"
         )
-    columns = [sf.col(name) for name in COLUMNS if name in events.columns and name != "time"]
-    if "time" in events.columns:
-        columns.append(sf.unix_millis("time").alias("time_ms"))
-    event = sf.udf(_event, "binary", useArrow=False)
-    return events.select(event(sf.struct(*columns)).alias("value"))
-
-
-def _event(row: Row) -> bytes:
-    return event_of(row.asDict())
+    return events.select(record(events).alias("value"))

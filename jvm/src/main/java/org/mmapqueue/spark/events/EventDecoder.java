@@ -30,8 +30,6 @@ final class EventDecoder {
     static final int ERROR = 10;
     static final int COLUMNS = 11;
 
-    private static final int SEGMENT = 9;
-    private static final int LOGS = 10;
     private static final int FIRST_OF_ONEOF = 6;
     private static final int LAST_OF_ONEOF = 37;
     private static final long MOST_MILLIS = Long.MAX_VALUE / 1000;
@@ -74,19 +72,19 @@ final class EventDecoder {
         byte[] data = null;
         for (int field = in.nextField(); field != 0; field = in.nextField()) {
             switch (field) {
-                case 1 -> row[TIME] = time(in.varint(1));
-                case 2 -> row[NAME] = in.text(2);
-                case 3 -> type = in.varint(3);
-                case 4 -> remote = in.varint(4) != 0;
-                case 5 -> {
+                case EventFields.TIMESTAMP -> row[TIME] = time(in.varint(EventFields.TIMESTAMP));
+                case EventFields.NAME -> row[NAME] = in.text(EventFields.NAME);
+                case EventFields.TYPE -> type = in.varint(EventFields.TYPE);
+                case EventFields.REMOTE -> remote = in.varint(EventFields.REMOTE) != 0;
+                case EventFields.META -> {
                     meta = meta == null ? new MetaMap() : meta;
-                    meta.read(in, 5);
+                    meta.read(in, EventFields.META);
                 }
-                case 1000 -> row[CONTENT_TYPE] = in.text(1000);
-                case 1001 -> data = in.copy(1001);
-                case 1002 -> row[FIELDS] = struct(in);
-                case 1003 -> row[ID] = in.text(1003);
-                case 1004 -> row[SOURCE] = in.text(1004);
+                case EventFields.CONTENT_TYPE -> row[CONTENT_TYPE] = in.text(EventFields.CONTENT_TYPE);
+                case EventFields.DATA -> data = in.copy(EventFields.DATA);
+                case EventFields.FIELDS -> row[FIELDS] = struct(in);
+                case EventFields.ID -> row[ID] = in.text(EventFields.ID);
+                case EventFields.SOURCE -> row[SOURCE] = in.text(EventFields.SOURCE);
                 default -> {
                     if (field < FIRST_OF_ONEOF || field > LAST_OF_ONEOF) {
                         in.skip();
@@ -110,15 +108,15 @@ final class EventDecoder {
             row[DATA] = data;
             return row;
         }
-        if (oneof == LOGS) {
+        if (oneof == EventFields.LOG_LIST) {
             row[DATA] = SkyWalkingLogs.list(record, oneofAt, oneofLength);
         } else {
             row[DATA] = Arrays.copyOfRange(record, oneofAt, oneofAt + oneofLength);
         }
         if (row[CONTENT_TYPE] == null) {
             row[CONTENT_TYPE] = switch (oneof) {
-                case SEGMENT -> ContentTypes.SKYWALKING_SEGMENT;
-                case LOGS -> ContentTypes.SKYWALKING_LOGS;
+                case EventFields.SEGMENT -> ContentTypes.SKYWALKING_SEGMENT;
+                case EventFields.LOG_LIST -> ContentTypes.SKYWALKING_LOGS;
                 default -> ContentTypes.sniffData(oneof);
             };
         }
@@ -135,7 +133,7 @@ final class EventDecoder {
 
     private static UTF8String struct(WireReader in) throws MalformedException {
         JsonBuffer json = Scratch.get().attributes;
-        int outer = in.enter(1002);
+        int outer = in.enter(EventFields.FIELDS);
         StructJson.object(in, json);
         in.leave(outer);
         return json.take();

@@ -18,7 +18,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * The functions that decode events, as a catalog of Spark:
+ * The functions that decode and encode events, as a catalog of Spark:
  *
  * <pre>
  * spark.sql.catalog.mmapqueue_events = org.mmapqueue.spark.events.EventFunctions
@@ -31,6 +31,7 @@ public final class EventFunctions implements FunctionCatalog {
     private static final Map<String, Supplier<RowFunction<?>>> FUNCTIONS = new TreeMap<>(Map.of(
             "event", EventFunction::new,
             "event_rows", EventRowsFunction::new,
+            "record", RecordFunction::new,
             "logs", LogsFunction::new,
             "spans", SpansFunction::new,
             "points", PointsFunction::new));

@@ -1,10 +1,13 @@
 package org.mmapqueue.spark.events;
 
+import java.util.regex.Pattern;
+
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** The names of an event's types, by their numbers on the wire. */
 final class EventTypes {
     private static final int OTHER = 100;
+    private static final Pattern UNNAMED = Pattern.compile("Type-?[0-9]{1,9}");
     private static final UTF8String OTHER_NAME = UTF8String.fromString("Other");
     private static final UTF8String[] NAMES = names("CLR", "JVM", "Metrics", "Tracing", "Logging", "Management",
             "Profile", "ServiceMesh", "Event");
@@ -18,6 +21,17 @@ final class EventTypes {
         }
         // An enum is an int: a negative one has 64 bits on the wire, of which the lower half counts.
         return number == OTHER ? OTHER_NAME : UTF8String.fromString("Type" + (int) number);
+    }
+
+    /** The number of a name; that of Other for a text that is none. */
+    static int number(UTF8String name) {
+        for (int i = 0; i < NAMES.length; i++) {
+            if (NAMES[i].equals(name)) {
+                return i;
+            }
+        }
+        String text = name == null ? "" : name.toString();
+        return UNNAMED.matcher(text).matches() ? Integer.parseInt(text.substring(4)) : OTHER;
     }
 
     private static UTF8String[] names(String... names) {

@@ -20,7 +20,7 @@ final class OtlpJson {
     static final OtlpJson TRACES = new OtlpJson("TracesRequest");
     static final OtlpJson METRICS = new OtlpJson("MetricsRequest");
 
-    private static final JsonFactory PARSERS = JsonFactory.builder()
+    static final JsonFactory PARSERS = JsonFactory.builder()
             .disable(JsonFactory.Feature.INTERN_FIELD_NAMES).build();
 
     private final Map<String, OtlpSchema.Field> root;

@@ -23,6 +23,11 @@ final class Schemas {
         return struct;
     }
 
+    /** Any map of texts, with values that may be null. */
+    static DataType texts() {
+        return DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType, true);
+    }
+
     private static DataType type(String name) {
         return switch (name) {
             case "timestamp" -> DataTypes.TimestampType;
