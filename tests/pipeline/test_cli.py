@@ -13,6 +13,7 @@ import grpc
 import pytest
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest
 
+import conftest
 import mmapqueue
 from mmapqueue import _pipeline_commands
 from mmapqueue._cli import main
@@ -130,6 +131,17 @@ def test_events_that_were_accepted_survive_kill_9(tmp_path: Path) -> None:
         process.kill()
         process.wait(_SECONDS)
     assert stored(tmp_path / "q") == requests
+
+
+def test_gather_ends_when_its_jvm_is_killed(tmp_path: Path) -> None:
+    request = a_request("hello")
+    with running("gather", config(tmp_path)) as process:
+        export(ready(process), request)
+        (jvm,) = conftest.children(process.pid)
+        os.kill(jvm, signal.SIGKILL)
+        assert process.wait(_SECONDS) == 1
+        assert "the JVM that has the queue" in _rest(process.stderr).splitlines()[-1]
+    assert stored(tmp_path / "q") == [request]
 
 
 def test_several_processes_share_a_port_and_a_killed_one_comes_back(tmp_path: Path) -> None:

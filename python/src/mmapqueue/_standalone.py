@@ -56,6 +56,12 @@ def jvm() -> Any:
         return _running.gateway.jvm
 
 
+def has_ended() -> bool:
+    """Whether the JVM that this process has started runs no more. It was killed, then: it ends with this process."""
+    running = _running
+    return running is not None and running.process.poll() is not None
+
+
 class _Jvm:
     """The process, and the way into it."""
 

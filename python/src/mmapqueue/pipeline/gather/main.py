@@ -8,11 +8,15 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import mmapqueue
+from mmapqueue import _standalone
 from mmapqueue.pipeline.config import Pipeline
 from mmapqueue.pipeline.gather.agent import Agent
 from mmapqueue.pipeline.gather.supervisor import end_with, run_partitions
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+#: Seconds between two looks at the JVM.
+_JVM_LOOK_SECONDS = 0.5
 
 
 def run(
@@ -40,7 +44,7 @@ def run(
         The exit status.
 
     Raises:
-        mmapqueue.MmapQueueError: A queue cannot be opened.
+        mmapqueue.MmapQueueError: A queue cannot be opened, or the JVM that has the queues has ended.
         OSError: An address cannot be listened on.
     """
     if parent is not None:
@@ -78,7 +82,20 @@ async def _serve(pipeline: Pipeline, partition: int, stop: asyncio.Event) -> Non
             stack.callback(telemetry.watch, None)
         if not stop.is_set():
             print(_ready(pipeline, agent, telemetry), flush=True)
-        await stop.wait()
+        await _stopped(stop)
+
+
+async def _stopped(stop: asyncio.Event) -> None:
+    """Waits for the event.
+
+    Raises:
+        mmapqueue.MmapQueueError: The JVM with the queues has ended. A supervisor is to start this process again.
+    """
+    while not stop.is_set():
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(stop.wait(), _JVM_LOOK_SECONDS)
+        if _standalone.has_ended():
+            raise mmapqueue.MmapQueueError("the JVM that has the queues has ended; nothing more can be stored")
 
 
 def _ready(pipeline: Pipeline, agent: Agent, telemetry: Any) -> str:
