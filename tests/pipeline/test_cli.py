@@ -133,6 +133,16 @@ def test_events_that_were_accepted_survive_kill_9(tmp_path: Path) -> None:
     assert stored(tmp_path / "q") == requests
 
 
+def test_check_ends_quietly_when_its_reader_does() -> None:
+    code = "import sys, mmapqueue._cli as c; sys.exit(c.main(['check', '--schema']))"
+    process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    process.stdout.close()
+    assert (process.wait(_SECONDS), _rest(process.stderr)) == (0, "")
+    assert process.stderr is not None
+    process.stderr.close()
+
+
 def test_gather_ends_when_its_jvm_is_killed(tmp_path: Path) -> None:
     request = a_request("hello")
     with running("gather", config(tmp_path)) as process:

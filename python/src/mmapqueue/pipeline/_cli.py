@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-import signal
+import os
 import sys
 from typing import TYPE_CHECKING
 
@@ -87,8 +87,6 @@ def _run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> int:
-    # What reads the output may end before it has read all, as `head` does.
-    signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     if options.schema == (options.file is not None):
         return _refused("mmapqueue check: give a FILE, or --schema")
     if options.schema:
@@ -101,14 +99,23 @@ def _check(options: argparse.Namespace) -> int:
         return wrong
     for line in loaded.warnings:
         print(f"warning: {line}", file=sys.stderr)
-    print(described(loaded.pipeline))
+    _print(described(loaded.pipeline))
     return OK
+
+
+def _print(text: str) -> None:
+    """Prints. What reads the output may end before it has read all, as `head` does."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:
+        # The interpreter flushes once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print_schema() -> int:
     from mmapqueue.pipeline.config._schema import schema
 
-    print(json.dumps(schema(), indent=2))
+    _print(json.dumps(schema(), indent=2))
     return OK
 
 
