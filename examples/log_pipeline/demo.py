@@ -215,7 +215,9 @@ def parse_arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--lines", type=int, default=1_000_000, help="lines of the file that grows (1000000)")
     parser.add_argument("--records", type=int, default=100_000, help="logs of the OpenTelemetry client (100000)")
     parser.add_argument("--seconds", type=float, default=20, help="how long the inputs take to come (20)")
-    parser.add_argument("--timeout", type=float, default=300, help="give up when nothing moves for so long (300 s)")
+    parser.add_argument(
+        "--timeout", type=float, default=300, help="give up after this time without progress, in s (300)"
+    )
     return parser.parse_args(arguments)
 
 

@@ -70,7 +70,7 @@ class Request:
 
 
 def read(path: Path) -> list[Request]:
-    """The requests of a journal, in the order in which they were sent. The file may grow meanwhile."""
+    """The requests of a journal, in the order in which they were sent. The file may grow during the call."""
     requests: dict[int, Request] = {}
     if not path.exists():
         return []

@@ -101,7 +101,7 @@ def numbers_of(row: Row) -> tuple[str, list[int]]:
         logs = LogList.FromString(row.data).logs
         return "stream logs", [log_number(LogData.FromString(each)) for each in logs]
     if row.content_type.startswith(SKYWALKING):
-        return "agent's state", []  # what the agent tells of itself has no number
+        return "agent's state", []  # the agent's facts about itself have no number
     raise ValueError(f"no client sends {row.content_type!r}")
 
 

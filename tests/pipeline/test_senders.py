@@ -214,7 +214,7 @@ def test_what_a_client_cannot_make_into_a_request_is_given_up() -> None:
     assert outcome.error.reason == "ValueError: not a message"
 
 
-# ---- a task: what is finished, and where a later run goes on
+# ---- a task: what is finished, and where a later run continues
 
 
 class Recorded(HttpSender):

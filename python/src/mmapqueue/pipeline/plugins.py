@@ -253,7 +253,7 @@ class Batch(Options):
         interval: Time from the begin of a micro-batch to that of the next (Satellite's flush_time).
         max_records: Records of the queue in one, at most (Satellite's max_buffer_size).
         max_bytes: Bytes of the queue in one, at most. Needs Spark 4.
-        min_records: Wait for so many (Satellite's min_flush_events) …
+        min_records: Wait for this number (Satellite's min_flush_events) …
         longest_wait: … but not longer than this.
     """
 

@@ -171,7 +171,7 @@ class _Loading:
         try:
             found = find(kind, name)
         except ImportError as error:
-            # Of whoever wrote the plugin: anything may go wrong.
+            # Code of a plugin: it may raise anything.
             words = f"the {word} {name!r} cannot be loaded: {error}"
         except Exception as error:
             words = f"the {word} {name!r} cannot be loaded: {type(error).__name__}: {error}"

@@ -22,7 +22,7 @@ __all__ = ["HttpError", "HttpReply", "HttpRequest", "HttpServer", "text_error"]
 
 _LOG = logging.getLogger("mmapqueue.pipeline.http")
 _PATH = re.compile(r"/[A-Za-z0-9_.~:@!$&'()*+,;=%/-]*")
-#: A connection without a request for so many seconds is closed.
+#: Seconds without a request after which a connection is closed.
 _KEEPALIVE = 75.0
 #: Seconds that a connection above max_connections has to send a request, which is answered with 503.
 _REFUSE_WITHIN = 5.0

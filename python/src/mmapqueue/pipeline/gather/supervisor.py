@@ -21,7 +21,7 @@ _PR_SET_PDEATHSIG = 1
 _REFUSED = 2
 _FIRST_BACK_OFF = 0.5
 _LONGEST_BACK_OFF = 30.0
-#: A child that has run for so many seconds is started again without back-off.
+#: Seconds after which a child that ends is started again without back-off.
 _STABLE = 60.0
 _READY = b"ready:"
 

@@ -9,8 +9,8 @@ _COUNT = re.compile(rb"([1-9][0-9]{0,8}) <")
 class SyslogFrames:
     r"""Splits the bytes of one connection into messages. Not safe for several threads.
 
-    A message that starts with a number, a space and "<" has so many bytes; any other ends with a newline, which is not
-    part of it. Empty lines are no messages.
+    A message that starts with a number, a space and "<" has that number of bytes; any other ends with a newline, which
+    is not part of it. Empty lines are no messages.
 
     Example:
         >>> SyslogFrames(1000).feed(b"5 <1>ab<2>one line\n<3>rest")

@@ -11,7 +11,7 @@ from typing import Any
 from mmapqueue.pipeline.gather.sockets import bind_address, peer_name
 from mmapqueue.pipeline.gather.syslog_frames import SyslogFrames
 
-#: Bytes of a connection that wait for their push. No more are read while so many wait.
+#: Bytes of a connection that wait for their push, at most. Then no more are read.
 _MAX_WAITING = 1 << 18
 #: Datagrams that are pushed together, at most.
 _DATAGRAMS = 512

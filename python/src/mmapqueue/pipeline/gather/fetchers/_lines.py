@@ -127,7 +127,7 @@ class LineEncoder:
                 add(join((prefix, _POSITION[len(digits)], digits, head, line)))
             begin += length + 1
         if len(rest) > longest and len(lines) < most:
-            # Of a line that goes on, as much as fills an event.
+            # Of a line without an end, as much as fills an event.
             begin_in_data = begin - position
             records += self._pieces(prefix, data, begin_in_data, begin_in_data + longest, position, True)
             begin += longest

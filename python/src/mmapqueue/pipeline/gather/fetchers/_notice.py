@@ -40,7 +40,7 @@ class Notice:
             self._task = asyncio.create_task(self._watch(wanted))
 
     async def wait(self, seconds: float) -> None:
-        """Waits for a change, or for so long."""
+        """Waits for a change, for this time at most."""
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._changed.wait(), seconds)
         self._changed.clear()

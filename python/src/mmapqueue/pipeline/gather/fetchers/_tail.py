@@ -151,7 +151,7 @@ class Tail:
         return not self._complete and self.quiet() >= idle
 
     def finished(self, seconds: float) -> bool:
-        """Whether everything was read, and nothing has come for so long."""
+        """Whether everything was read, and nothing has come for this time."""
         return self.drained and self._complete and self.quiet() >= seconds
 
     # ---- position

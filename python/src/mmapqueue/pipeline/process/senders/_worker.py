@@ -116,7 +116,7 @@ class Task(NamedTuple):
                 yield request, self.attempts.get(request.partition, 0) if further == 1 else 0
 
     def _finish(self, request: Request, outcome: Outcome, counts: Counter[str]) -> list[bytes]:
-        """Counts the rows of a request, and gives back its dead letters."""
+        """Counts the rows of a request, and returns its dead letters."""
         records = len(request.rows)
         if not isinstance(outcome, GivenUp):
             counts["success"] += records

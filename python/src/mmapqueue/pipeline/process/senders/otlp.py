@@ -44,8 +44,8 @@ class OtlpSender(NetworkSender):
     Rows of other content types cannot be sent, and `retry.then` decides on them at once; leave them out by `where`.
     What came as JSON is sent as JSON over HTTP, and converted for gRPC.
 
-    An answer of partial success says that the receiver took the request and refused some of it for good. By OTLP's rule
-    it is not sent again: with `then: dead_letter` the whole request goes to the dead-letter queue, else its rows count
+    An answer of partial success says that the receiver took the request and refused some of it permanently. By OTLP's
+    rule it is not sent again: with `then: dead_letter` the whole request goes to the dead-letter queue, else its rows count
     as rejected.
 
     Attributes:

@@ -11,7 +11,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 /** Collects map entries; of equal keys the last one counts, as protobuf has it. One thread. */
 final class MetaMap {
     static final ArrayBasedMapData NONE = map(new Object[0], new Object[0]);
-    /** Up to so many entries each key is compared with the others; more are hashed. */
+    /** Up to this number of entries each key is compared with the others; more are hashed. */
     private static final int FEW = 8;
 
     private Object[] keys = new Object[4];
