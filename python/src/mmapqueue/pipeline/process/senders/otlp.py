@@ -45,8 +45,8 @@ class OtlpSender(NetworkSender):
     What came as JSON is sent as JSON over HTTP, and converted for gRPC.
 
     An answer of partial success says that the receiver took the request and refused some of it permanently. By OTLP's
-    rule it is not sent again: with `then: dead_letter` the whole request goes to the dead-letter queue, else its rows count
-    as rejected.
+    rule it is not sent again: with `then: dead_letter` the whole request goes to the dead-letter queue, else its rows
+    count as rejected.
 
     Attributes:
         endpoint: HOST:PORT for gRPC; for HTTP the URL that /v1/logs, /v1/traces and /v1/metrics are behind.
