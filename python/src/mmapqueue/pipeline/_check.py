@@ -68,7 +68,7 @@ def _pipe(pipe: Pipe, processes: int) -> Iterator[tuple[str, str]]:
     if pipe.dead_letter is not None:
         yield "dead letters", str(pipe.dead_letter.dir)
     elif pipe.senders:
-        yield "dead letters", "none: records that cannot be decoded are logged and counted, and not kept"
+        yield "dead letters", "none: records that cannot be decoded are left out"
     for sender in pipe.senders:
         yield "sender", f"{sender.name}: {_plugin(sender)}"
         yield "", f"checkpoint {pipe.checkpoint(sender.name)}; {_batches(sender)}"
