@@ -219,7 +219,7 @@ bench-spark: $(if $(KAFKA),$(SPARK_READY) $(KAFKA_CP),$(PACKAGE_READY)) $(JAR) #
 bench-spark: BENCH ?=
 
 bench-events: $(PACKAGE_READY) $(JAR) ## Measure events decoded in Spark (PROTOBUF=jars DESCRIPTOR=file beside from_protobuf; BENCH="--rounds 3")
-	$(call NOTED,events) $(PY) python/benchmarks/bench_events.py \
+	$(PY) python/benchmarks/bench_events.py \
 	    $(if $(PROTOBUF),--protobuf $(PROTOBUF) --descriptor $(DESCRIPTOR)) $(BENCH)
 bench-events: BENCH ?=
 
