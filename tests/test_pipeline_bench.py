@@ -124,7 +124,7 @@ def test_a_server_is_looked_at_and_killed_with_its_children(tmp_path: Path) -> N
     finally:
         server.kill()
     end = time.monotonic() + 10
-    while any(_alive(pid) for pid in pids):  # Whoever inherits the child has to wait for it first.
+    while any(_alive(pid) for pid in pids):  # A dead child stays until its new parent has waited for it.
         assert time.monotonic() < end
         time.sleep(0.01)
 

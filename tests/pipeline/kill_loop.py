@@ -6,7 +6,7 @@ Two OpenTelemetry clients, a SkyWalking agent and a syslog client feed `mmapqueu
 Parquet (exactly once) and sends HTTP requests (at least once) to a server that fails now and then. Gather, process
 or both are killed with SIGKILL, with all that they have started. In the end everything that was accepted must be in the
 Parquet files once, and in the requests once when those with equal keys count once; equal keys have equal contents.
-A client's request that a kill left unanswered may be there once more for each such kill: the client sends it again.
+The client sends a request again that a kill left unanswered: each such kill may add one copy of it.
 """
 
 import argparse

@@ -23,8 +23,39 @@ _LOG = logging.getLogger("mmapqueue.pipeline")
 _LOCK_TIMEOUT = 30.0
 
 
+class ServerLookup:
+    """The servers of a pipeline, as a pipe's receivers see them.
+
+    Attributes:
+        pipe: Name of the pipe.
+    """
+
+    pipe: str
+    _servers: "dict[str, GrpcServer | HttpServer]"
+
+    def protocol(self, server: str) -> Literal["grpc", "http"]:
+        """As `mmapqueue.pipeline.plugins.Host.protocol`."""
+        return self._servers[server].protocol
+
+    def grpc(self, name: str) -> "GrpcServer":
+        """As `mmapqueue.pipeline.plugins.Host.grpc`."""
+        server: GrpcServer = self._server(name, "grpc")
+        return server
+
+    def http(self, name: str) -> "HttpServer":
+        """As `mmapqueue.pipeline.plugins.Host.http`."""
+        server: HttpServer = self._server(name, "http")
+        return server
+
+    def _server(self, name: str, protocol: str) -> Any:
+        server = self._servers[name]
+        if server.protocol != protocol:
+            raise ValueError(f"pipe {self.pipe}: server {name!r} speaks {server.protocol}, and {protocol} is needed")
+        return server
+
+
 @dataclass
-class PipeHost:
+class PipeHost(ServerLookup):
     """One pipe of a running agent: what its receivers and fetchers run in.
 
     Attributes:
@@ -46,26 +77,6 @@ class PipeHost:
     def count(self, status: str, number: int) -> None:
         """As `mmapqueue.pipeline.plugins.Host.count`."""
         self._counted(status, number)
-
-    def protocol(self, server: str) -> Literal["grpc", "http"]:
-        """As `mmapqueue.pipeline.plugins.Host.protocol`."""
-        return self._servers[server].protocol
-
-    def grpc(self, name: str) -> "GrpcServer":
-        """As `mmapqueue.pipeline.plugins.Host.grpc`."""
-        server: GrpcServer = self._server(name, "grpc")
-        return server
-
-    def http(self, name: str) -> "HttpServer":
-        """As `mmapqueue.pipeline.plugins.Host.http`."""
-        server: HttpServer = self._server(name, "http")
-        return server
-
-    def _server(self, name: str, protocol: str) -> Any:
-        server = self._servers[name]
-        if server.protocol != protocol:
-            raise ValueError(f"pipe {self.pipe}: server {name!r} speaks {server.protocol}, and {protocol} is needed")
-        return server
 
 
 class Agent:

@@ -2,14 +2,12 @@
 
 import asyncio
 import logging
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from mmapqueue.pipeline.config import Pipe, Pipeline
 from mmapqueue.pipeline.gather import agent
 
 if TYPE_CHECKING:
-    from mmapqueue.pipeline.gather.grpc_server import GrpcServer
-    from mmapqueue.pipeline.gather.http_server import HttpServer
     from mmapqueue.pipeline.plugins import Inbox, Receiver
 
 
@@ -48,7 +46,7 @@ class _NoInbox:
         self.max_event_size = max_event_size
 
 
-class _Host:
+class _Host(agent.ServerLookup):
     def __init__(self, pipe: Pipe, servers: dict[str, Any]) -> None:
         self.pipe = pipe.name
         self.shared = False
@@ -59,21 +57,3 @@ class _Host:
 
     def count(self, status: str, number: int) -> None:
         pass
-
-    def protocol(self, server: str) -> Literal["grpc", "http"]:
-        protocol: Literal["grpc", "http"] = self._servers[server].protocol
-        return protocol
-
-    def grpc(self, name: str) -> "GrpcServer":
-        server: GrpcServer = self._server(name, "grpc")
-        return server
-
-    def http(self, name: str) -> "HttpServer":
-        server: HttpServer = self._server(name, "http")
-        return server
-
-    def _server(self, name: str, protocol: str) -> Any:
-        server = self._servers[name]
-        if server.protocol != protocol:
-            raise ValueError(f"server {name!r} speaks {server.protocol}, and {protocol} is needed")
-        return server
