@@ -104,10 +104,10 @@ class PopErrorTest {
     @Test
     void aReadGivesWhatComesBeforeTheError() {
         failMapping(null);
-        int read = core.log().browser().get(0, RECORDS, Long.MAX_VALUE,
+        int read = core.log().randomAccess().get(0, RECORDS, Long.MAX_VALUE,
                 (offset, timestamp, buffer, start, length, attempts) -> seen.add(offset));
         assertTrue(read > 0 && read < RECORDS);
-        assertThrows(MmapQueueException.class, () -> core.log().browser().get(read, 1, Long.MAX_VALUE));
+        assertThrows(MmapQueueException.class, () -> core.log().randomAccess().get(read, 1, Long.MAX_VALUE));
         RangeReader reader = core.log().reader(0, RECORDS, () -> false);
         assertEquals(read, read(reader));
         assertThrows(MmapQueueException.class,
