@@ -38,7 +38,7 @@ import org.mmapqueue.support.Waiting;
 
 /** The writer takes slots for later segments while somebody else reads in them, with mappings of his own. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class BrowserRaceTest {
+class RandomAccessRaceTest {
     private static final int CAPACITY = 8;
     private static final int SEGMENT = 4096;
 
@@ -50,7 +50,7 @@ class BrowserRaceTest {
     private long pushed;
 
     /** What another process sees of the queue. */
-    private class Beside implements Browser.Source {
+    private class Beside implements RandomAccessReader.Source {
         @Override
         public long head() {
             return other.stats().slowestCommittedPosition();
@@ -87,8 +87,8 @@ class BrowserRaceTest {
         writer.close();
     }
 
-    private Browser browser(Browser.Source source) {
-        return new Browser((LogReaderV2) other.log().reader(), source);
+    private RandomAccessReader randomAccess(RandomAccessReader.Source source) {
+        return new RandomAccessReader((LogReaderV2) other.log().reader(), source);
     }
 
     private static byte[] record(long number) {
@@ -186,10 +186,10 @@ class BrowserRaceTest {
             for (boolean warm : new boolean[] {false, true}) {
                 turn(1);
                 Interrupting source = new Interrupting(looks, () -> turn(segments));
-                Browser browser = warm ? browserThatKnowsAll(source) : browser(source);
+                RandomAccessReader randomAccess = warm ? browserThatKnowsAll(source) : randomAccess(source);
                 long wanted = consumer.committedOffset() + random.nextLong(pushed - consumer.committedOffset());
                 try {
-                    assertRecords(wanted, browser.get(wanted, 20, Long.MAX_VALUE));
+                    assertRecords(wanted, randomAccess.get(wanted, 20, Long.MAX_VALUE));
                     kept++;
                 } catch (OutOfRangeException e) {
                     assertTrue(source.hasRun());
@@ -197,23 +197,23 @@ class BrowserRaceTest {
                     lost++;
                 }
                 source.left = -1;
-                assertEquals(consumer.committedOffset(), browser.firstOffset());
-                assertEquals(pushed, browser.endOffset());
+                assertEquals(consumer.committedOffset(), randomAccess.firstOffset());
+                assertEquals(pushed, randomAccess.endOffset());
             }
         }
         assertTrue(kept > 0, "kept " + kept);
         assertTrue(lost > 0 || segments == 1, "lost " + lost);
     }
 
-    private Browser browserThatKnowsAll(Interrupting source) {
+    private RandomAccessReader browserThatKnowsAll(Interrupting source) {
         int looks = source.left;
         source.left = Integer.MAX_VALUE;
-        Browser browser = browser(source);
+        RandomAccessReader randomAccess = randomAccess(source);
         for (long number = consumer.committedOffset(); number < pushed; number++) {
-            assertRecords(number, browser.get(number, 1, Long.MAX_VALUE));
+            assertRecords(number, randomAccess.get(number, 1, Long.MAX_VALUE));
         }
         source.left = looks;
-        return browser;
+        return randomAccess;
     }
 
     /** The writer may have begun to fill a slot anew as soon as it is reclaimed, whatever is still to be seen there. */
@@ -224,7 +224,7 @@ class BrowserRaceTest {
         long position = 3 * SEGMENT;
         for (boolean isKnown : new boolean[] {false, true}) {
             long[] reclaimed = new long[2];
-            Browser browser = browser(new Beside() {
+            RandomAccessReader randomAccess = randomAccess(new Beside() {
                 @Override
                 public long head() {
                     return 0;
@@ -238,17 +238,17 @@ class BrowserRaceTest {
                 }
             });
             if (isKnown) {
-                assertRecords(5, browser.get(5, 1, 1));
-                assertEquals(0, browser.firstOffset());
+                assertRecords(5, randomAccess.get(5, 1, 1));
+                assertEquals(0, randomAccess.firstOffset());
             }
             reclaimed[1] = position;
-            OutOfRangeException refused = assertThrows(OutOfRangeException.class, () -> browser.get(5, 1, 1));
+            OutOfRangeException refused = assertThrows(OutOfRangeException.class, () -> randomAccess.get(5, 1, 1));
             assertEquals(pushed - 1, refused.last());
-            assertEquals(refused.first(), browser.firstOffset());
-            assertRecords(refused.first(), browser.get(refused.first(), 1, 1));
-            assertTrue(browser.locate(refused.first()).position() >= position);
+            assertEquals(refused.first(), randomAccess.firstOffset());
+            assertRecords(refused.first(), randomAccess.get(refused.first(), 1, 1));
+            assertTrue(randomAccess.locate(refused.first()).position() >= position);
             reclaimed[0] = 0;
-            assertEquals(OptionalLong.of(refused.first()), browser.find(0));
+            assertEquals(OptionalLong.of(refused.first()), randomAccess.find(0));
         }
     }
 
@@ -258,7 +258,7 @@ class BrowserRaceTest {
         pushUpTo(5 * SEGMENT);
         for (int turns = 1; turns < 20; turns++) {
             int[] left = {turns};
-            Browser browser = browser(new Beside() {
+            RandomAccessReader randomAccess = randomAccess(new Beside() {
                 // Behind the look at the bounds, before anything is read.
                 @Override
                 public long end() {
@@ -270,9 +270,9 @@ class BrowserRaceTest {
                 }
             });
             long wanted = consumer.committedOffset() + 3;
-            assertRangeIsNow(assertThrows(OutOfRangeException.class, () -> browser.get(wanted, 1, 1)));
+            assertRangeIsNow(assertThrows(OutOfRangeException.class, () -> randomAccess.get(wanted, 1, 1)));
             left[0] = turns;
-            long found = browser.find(0).orElseThrow();
+            long found = randomAccess.find(0).orElseThrow();
             assertEquals(consumer.committedOffset(), found);
         }
     }
@@ -285,19 +285,19 @@ class BrowserRaceTest {
             long first = consumer.committedOffset();
             long end = pushed;
             Interrupting source = new Interrupting(looks, () -> turn(CAPACITY));
-            long found = browser(source).firstOffset();
+            long found = randomAccess(source).firstOffset();
             assertTrue(found == first || source.hasRun() && found == consumer.committedOffset(), "first " + found);
 
             turn(1);
             end = pushed;
             source = new Interrupting(looks, () -> turn(CAPACITY));
-            found = browser(source).endOffset();
+            found = randomAccess(source).endOffset();
             assertTrue(found == end || source.hasRun() && found == pushed, "end " + found);
 
             turn(1);
             first = consumer.committedOffset();
             source = new Interrupting(looks, () -> turn(CAPACITY));
-            found = browser(source).find(0).orElseThrow();
+            found = randomAccess(source).find(0).orElseThrow();
             assertTrue(found == first || source.hasRun() && found == consumer.committedOffset(), "found " + found);
         }
     }
@@ -306,13 +306,13 @@ class BrowserRaceTest {
     @Test
     void aSlotThatIsFilledAnewIsOutOfRange() throws IOException {
         pushUpTo(5 * SEGMENT);
-        Browser browser = browser(new Beside());
+        RandomAccessReader randomAccess = randomAccess(new Beside());
         for (long number = 0; number < pushed; number++) {
-            assertRecords(number, browser.get(number, 1, Long.MAX_VALUE));
+            assertRecords(number, randomAccess.get(number, 1, Long.MAX_VALUE));
         }
         popAll();
         long kept = 0;
-        while (browser.locate(kept).position() <= 3 * SEGMENT) {
+        while (randomAccess.locate(kept).position() <= 3 * SEGMENT) {
             kept++;
         }
         writer.ack(consumer, kept - 1);
@@ -320,7 +320,7 @@ class BrowserRaceTest {
         Directories.overwrite(zeroed, 0, new byte[SEGMENT]);
         Files.delete(temp.resolve("queue/1_segment.dat"));
         Directories.overwrite(temp.resolve("queue/2_segment.dat"), 64, new byte[1000]);
-        for (Browser each : List.of(browser, browser(new Beside()))) {
+        for (RandomAccessReader each : List.of(randomAccess, randomAccess(new Beside()))) {
             for (long number = 0; number < kept; number++) {
                 long wanted = number;
                 assertRangeIsNow(assertThrows(OutOfRangeException.class, () -> each.get(wanted, 1, Long.MAX_VALUE)));
@@ -339,11 +339,11 @@ class BrowserRaceTest {
     void aSlotThatIsZeroThoughItIsRetainedIsDamage() {
         pushUpTo(5 * SEGMENT);
         Directories.overwrite(temp.resolve("queue/1_segment.dat"), 0, new byte[SEGMENT]);
-        Browser browser = browser(new Beside());
+        RandomAccessReader randomAccess = randomAccess(new Beside());
         int refused = 0;
         for (long number = 0; number < pushed; number++) {
             try {
-                assertRecords(number, browser.get(number, 1, Long.MAX_VALUE));
+                assertRecords(number, randomAccess.get(number, 1, Long.MAX_VALUE));
             } catch (CorruptException e) {
                 assertTrue(e.file().endsWith("1_segment.dat"), e.getMessage());
                 refused++;
@@ -355,7 +355,7 @@ class BrowserRaceTest {
     /** Everything acked, at a segment's very end: the number of the next record is still in the segment before it. */
     @Test
     void theEndIsKnownWhenAllIsReclaimed() {
-        Browser browser = browser(new Beside());
+        RandomAccessReader randomAccess = randomAccess(new Beside());
         while (writer.log().end() < 3 * CAPACITY * SEGMENT) {
             push();
             int left = (int) (SEGMENT - writer.log().end() % SEGMENT) % SEGMENT;
@@ -366,24 +366,24 @@ class BrowserRaceTest {
             }
             popAll();
             writer.ack(consumer, pushed - 1);
-            assertEquals(pushed, browser.endOffset());
-            assertEquals(pushed, browser.firstOffset());
-            assertEquals(new Browser.Place(pushed, writer.log().end()), browser.locate(pushed));
-            assertEquals(OptionalLong.empty(), browser.find(0));
-            assertThrows(OutOfRangeException.class, () -> browser.get(pushed - 1, 1, 1));
+            assertEquals(pushed, randomAccess.endOffset());
+            assertEquals(pushed, randomAccess.firstOffset());
+            assertEquals(new RandomAccessReader.Place(pushed, writer.log().end()), randomAccess.locate(pushed));
+            assertEquals(OptionalLong.empty(), randomAccess.find(0));
+            assertThrows(OutOfRangeException.class, () -> randomAccess.get(pushed - 1, 1, 1));
         }
     }
 
     @Test
     void manyThreadsReadWhileTheRingTurns() throws Exception {
         pushUpTo(4 * SEGMENT);
-        Browser browser = browser(new Beside());
-        Browser own = new Browser((LogReaderV2) writer.log().reader(), new Beside());
+        RandomAccessReader randomAccess = randomAccess(new Beside());
+        RandomAccessReader own = new RandomAccessReader((LogReaderV2) writer.log().reader(), new Beside());
         boolean[] done = new boolean[1];
         Object monitor = new Object();
         List<Waiting.Running<Integer>> readers = new ArrayList<>();
         for (int i = 0; i < 4; i++) {
-            Browser each = i % 2 == 0 ? browser : own;
+            RandomAccessReader each = i % 2 == 0 ? randomAccess : own;
             SplittableRandom random = new SplittableRandom(i);
             readers.add(Waiting.start(() -> {
                 int read = 0;

@@ -19,13 +19,13 @@ import org.mmapqueue.support.QuickDirectory;
 
 /** What is damaged is named, and the rest is read all the same. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class BrowserDamageTest {
+class RandomAccessDamageTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
 
     @Test
     void aDamagedRecordIsRefusedAndItsNeighboursAreNot() {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 20, true)) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 20, true)) {
             for (int i = 0; i < 40; i++) {
                 queue.push(200);
             }
@@ -34,21 +34,21 @@ class BrowserDamageTest {
             int at = 64 + 5 * 216;
             Directories.flip(file, at + 100, 4);
             CorruptException damage = assertThrows(CorruptException.class,
-                    () -> queue.browser().get(5, 1, Long.MAX_VALUE));
+                    () -> queue.randomAccess().get(5, 1, Long.MAX_VALUE));
             assertEquals(file.toString(), damage.file());
             assertEquals(at, damage.position());
             queue.assertRecord(4);
             queue.assertRecord(6);
-            assertEquals(3, queue.browser().get(2, 10, Long.MAX_VALUE).size());
+            assertEquals(3, queue.randomAccess().get(2, 10, Long.MAX_VALUE).size());
             Directories.flip(file, at + 100, 4);
             queue.assertAll();
-            assertEquals(10, queue.browser().get(2, 10, Long.MAX_VALUE).size());
+            assertEquals(10, queue.randomAccess().get(2, 10, Long.MAX_VALUE).size());
         }
     }
 
     @Test
     void aMissingHeaderIsDamageAndNotTheEnd() {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 20, true)) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 20, true)) {
             for (int i = 0; i < 40; i++) {
                 queue.push(200);
             }
@@ -57,9 +57,9 @@ class BrowserDamageTest {
             long header = Directories.word(file, at);
             Directories.putWord(file, at, 0);
             CorruptException damage = assertThrows(CorruptException.class,
-                    () -> queue.browser().get(7, 1, Long.MAX_VALUE));
+                    () -> queue.randomAccess().get(7, 1, Long.MAX_VALUE));
             assertEquals(at, damage.position());
-            assertThrows(CorruptException.class, () -> queue.browser().get(5, 1, Long.MAX_VALUE));
+            assertThrows(CorruptException.class, () -> queue.randomAccess().get(5, 1, Long.MAX_VALUE));
             queue.assertRecord(4);
             queue.assertRecord(39);
             Directories.putWord(file, at, header);
@@ -71,7 +71,7 @@ class BrowserDamageTest {
     void aDamagedOrMissingSegmentIsNamed() throws Exception {
         Path file;
         byte[] bytes;
-        BrowsedQueue queue = BrowsedQueue.open(temp, 20, true);
+        RandomReadQueue queue = RandomReadQueue.open(temp, 20, true);
         try (queue) {
             for (int i = 0; i < 150; i++) {
                 queue.push(200);
@@ -79,20 +79,20 @@ class BrowserDamageTest {
             file = queue.directory().resolve("3_segment.dat");
             bytes = Directories.read(file);
             Directories.flip(file, 40, 1);
-            Browser fresh = queue.fresh();
+            RandomAccessReader fresh = queue.fresh();
             assertEquals(file.toString(),
                     assertThrows(CorruptException.class, () -> fresh.get(60, 1, Long.MAX_VALUE)).file());
             Directories.flip(file, 40, 1);
             queue.assertMessage(60, fresh.get(60, 1, Long.MAX_VALUE).get(0));
         }
         Files.delete(file);
-        BrowsedQueue again = new BrowsedQueue(queue.directory(), QueueConfig::builder);
+        RandomReadQueue again = new RandomReadQueue(queue.directory(), QueueConfig::builder);
         try (again) {
             assertEquals(file.toString(), assertThrows(CorruptException.class,
-                    () -> again.browser().get(60, 1, Long.MAX_VALUE)).file());
-            assertEquals(0, again.browser().get(0, 1, Long.MAX_VALUE).get(0).offset());
+                    () -> again.randomAccess().get(60, 1, Long.MAX_VALUE)).file());
+            assertEquals(0, again.randomAccess().get(0, 1, Long.MAX_VALUE).get(0).offset());
             Files.write(file, bytes);
-            assertArrayEquals(Payload.of(60, 200), again.browser().get(60, 1, Long.MAX_VALUE).get(0).data());
+            assertArrayEquals(Payload.of(60, 200), again.randomAccess().get(60, 1, Long.MAX_VALUE).get(0).data());
         }
     }
 }

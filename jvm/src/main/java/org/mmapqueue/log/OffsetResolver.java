@@ -10,12 +10,12 @@ import org.mmapqueue.segment.Segment;
  * of each segment, the rest is one walk over the records of that segment. Uses the reader that it is given and leaves
  * it at the position.
  */
-public final class Locator {
+public final class OffsetResolver {
     /** What is known of a place. */
     public record Place(long offset, long lastTimestamp) {
     }
 
-    private Locator() {
+    private OffsetResolver() {
     }
 
     /**

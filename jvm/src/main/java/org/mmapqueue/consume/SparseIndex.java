@@ -5,7 +5,7 @@ package org.mmapqueue.consume;
  * When there are too many places every other one is dropped and the spacing doubles, so the memory stays below 1 MiB
  * however much is in flight. Not thread-safe: the consumer's claim guards it.
  */
-final class Bookmarks {
+final class SparseIndex {
     private static final int MOST = 1 << 15;
     private static final int FIRST_SPACING = 16;
 

@@ -8,7 +8,7 @@ import java.util.function.LongUnaryOperator;
  * scope [reading − max, reading − 1], upwards, of each reader; then the written scope [writing − max, writing − 1],
  * downwards. The segments that writer and readers are in are left out. Has no state but its settings.
  */
-final class Displacement {
+final class EvictionPolicy {
     private final int max;
     private final LongUnaryOperator keys;
     private final Scopes scopes;
@@ -20,7 +20,7 @@ final class Displacement {
      * @param keys gives the swapper's key of a segment id; of a negative one, too, as before segment 0 of a ring comes
      *     the last slot
      */
-    Displacement(int max, LongUnaryOperator keys, Scopes scopes) {
+    EvictionPolicy(int max, LongUnaryOperator keys, Scopes scopes) {
         this.max = max;
         this.keys = keys;
         this.scopes = scopes;

@@ -13,8 +13,8 @@ import org.junit.jupiter.api.Timeout;
 import org.mmapqueue.support.Waiting;
 
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class ClaimTest {
-    private final Claim claim = new Claim();
+class SpinLockTest {
+    private final SpinLock lock = new SpinLock();
     private long guarded;
 
     @Test
@@ -23,9 +23,9 @@ class ClaimTest {
         for (int i = 0; i < 4; i++) {
             all.add(Waiting.start(() -> {
                 for (int round = 0; round < 50_000; round++) {
-                    claim.enter();
+                    lock.acquire();
                     guarded++; // plain: lost updates would show
-                    claim.exit();
+                    lock.release();
                 }
                 return true;
             }));
@@ -37,57 +37,57 @@ class ClaimTest {
     }
 
     @Test
-    void tryEnterDoesNotWait() throws Exception {
-        assertTrue(claim.tryEnter());
-        assertFalse(claim.tryEnter());
-        assertFalse(Waiting.start(claim::tryEnter).result());
-        claim.exit();
-        assertTrue(claim.tryEnter());
-        claim.exit();
+    void tryAcquireDoesNotWait() throws Exception {
+        assertTrue(lock.tryAcquire());
+        assertFalse(lock.tryAcquire());
+        assertFalse(Waiting.start(lock::tryAcquire).result());
+        lock.release();
+        assertTrue(lock.tryAcquire());
+        lock.release();
     }
 
     @Test
     void enteringTwiceIsAMistakeThatIsTold() {
-        claim.enter();
-        assertThrows(IllegalStateException.class, claim::enter);
-        claim.exit();
-        claim.enter();
-        claim.exit();
+        lock.acquire();
+        assertThrows(IllegalStateException.class, lock::enter);
+        lock.release();
+        lock.acquire();
+        lock.release();
     }
 
     @Test
     void whoWaitsGetsIn() throws Exception {
-        claim.enter();
+        lock.acquire();
         Waiting.Running<Boolean> waiting = Waiting.start(() -> {
-            claim.enter();
-            claim.exit();
+            lock.acquire();
+            lock.release();
             return true;
         }).untilItWaits();
         assertFalse(waiting.isDone());
-        claim.exit();
+        lock.release();
         assertTrue(waiting.result());
     }
 
     @Test
     void anInterruptNeitherLetsInNorIsLost() throws Exception {
-        claim.enter();
+        lock.acquire();
         Waiting.Running<Boolean> waiting = Waiting.start(() -> {
-            claim.enter();
+            lock.acquire();
             try {
                 return Thread.interrupted();
             } finally {
-                claim.exit();
+                lock.release();
             }
         }).untilItWaits();
         waiting.thread().interrupt();
         Thread.sleep(5);
         assertFalse(waiting.isDone());
-        claim.exit();
+        lock.release();
         assertTrue(waiting.result());
     }
 
     @Test
     void paddingIsThere() {
-        assertEquals(0, claim.padding());
+        assertEquals(0, lock.padding());
     }
 }

@@ -11,13 +11,13 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-class ScheduleTest {
+class DelayQueueTest {
     private record Entry(long time, long offset) {
     }
 
     @Test
     void theEarliestComesFirstThenTheLowestOffset() {
-        Schedule schedule = new Schedule();
+        DelayQueue schedule = new DelayQueue();
         assertTrue(schedule.isEmpty());
         schedule.add(5, 1);
         schedule.add(0, 9);
@@ -34,7 +34,7 @@ class ScheduleTest {
 
     @Test
     void clearedItBeginsAnew() {
-        Schedule schedule = new Schedule();
+        DelayQueue schedule = new DelayQueue();
         for (int i = 0; i < 100; i++) {
             schedule.add(100 - i, i);
         }
@@ -50,7 +50,7 @@ class ScheduleTest {
     @ValueSource(ints = {1, 2, 3, 4})
     void aPriorityQueueSaysTheSame(int seed) {
         SplittableRandom random = new SplittableRandom(seed);
-        Schedule schedule = new Schedule();
+        DelayQueue schedule = new DelayQueue();
         PriorityQueue<Entry> expected = new PriorityQueue<>(
                 Comparator.comparingLong(Entry::time).thenComparingLong(Entry::offset));
         for (int step = 0; step < 50_000; step++) {

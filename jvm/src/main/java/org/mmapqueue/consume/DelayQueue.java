@@ -6,7 +6,7 @@ import java.util.Arrays;
  * Records with the times at which they are due, the earliest first, then the lowest offset: a binary heap without
  * objects. Not thread-safe: the consumer's claim guards it.
  */
-final class Schedule {
+final class DelayQueue {
     private static final int FIRST_LENGTH = 16;
 
     private long[] times = new long[FIRST_LENGTH];

@@ -34,7 +34,7 @@ import org.mmapqueue.support.QuickDirectory;
 
 /** Reading by number and by time, beside all consumers. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class BrowserTest {
+class RandomAccessReaderTest {
     private static final int SEGMENT = 4096;
 
     @TempDir(factory = QuickDirectory.class)
@@ -43,7 +43,7 @@ class BrowserTest {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void everyRecordIsFoundByItsNumber(boolean timestamps) {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 60, timestamps)) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, timestamps)) {
             queue.pushMixed(200, 1);
             queue.assertAll();
             assertTrue(queue.begins.stream().anyMatch(begin -> begin > 0 && begin % SEGMENT == 0));
@@ -54,11 +54,11 @@ class BrowserTest {
 
     @Test
     void aRecordCountsBeforeItsWriterHasSaidWhereItEnds() {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 60, true)) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             queue.pushMixed(40, 3);
             int count = queue.log.size();
             long behind = queue.begins.get(count - 1);
-            Browser.Source late = new Browser.Source() {
+            RandomAccessReader.Source late = new RandomAccessReader.Source() {
                 @Override
                 public long head() {
                     return 0;
@@ -79,16 +79,16 @@ class BrowserTest {
                     return true;
                 }
             };
-            try (Browser browser = new Browser((LogReaderV2) queue.core().log().reader(), late)) {
-                assertEquals(count, browser.offsetAt(queue.end()));
-                assertThrows(CorruptException.class, () -> browser.offsetAt(queue.end() + 8));
+            try (RandomAccessReader randomAccess = new RandomAccessReader((LogReaderV2) queue.core().log().reader(), late)) {
+                assertEquals(count, randomAccess.offsetAt(queue.end()));
+                assertThrows(CorruptException.class, () -> randomAccess.offsetAt(queue.end() + 8));
             }
         }
     }
 
     @Test
     void oneInManyHundredSegmentsIsFound() {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 3000, true)) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 3000, true)) {
             while (queue.end() < 2500 * SEGMENT) {
                 queue.push(queue.log.size() % 50 == 0 ? 15_000 : 1800);
             }
@@ -96,7 +96,7 @@ class BrowserTest {
             for (int i = 0; i < 5000; i++) {
                 int number = random.nextInt(queue.log.size());
                 queue.assertRecord(number);
-                long found = queue.browser().find(queue.log.get(number).timestampMicros()).orElseThrow();
+                long found = queue.randomAccess().find(queue.log.get(number).timestampMicros()).orElseThrow();
                 assertTrue(found <= number);
                 assertEquals(queue.log.get(number).timestampMicros(), queue.log.get((int) found).timestampMicros());
             }
@@ -109,7 +109,7 @@ class BrowserTest {
                 .maxInMemSegments(4).flushPeriodMillis(600_000).build();
         QueueCore core = Cores.open(config, DiskStorage.INSTANCE);
         try {
-            Browser browser = new Browser((LogReaderV2) core.log().reader(), new Browser.Source() {
+            RandomAccessReader randomAccess = new RandomAccessReader((LogReaderV2) core.log().reader(), new RandomAccessReader.Source() {
                 @Override
                 public long head() {
                     return 0;
@@ -137,19 +137,19 @@ class BrowserTest {
                 core.writer().push(data, 0, 8);
             }
             assertTrue(core.log().end() > 3 << 20);
-            assertEquals(count, browser.endOffset());
+            assertEquals(count, randomAccess.endOffset());
             SplittableRandom random = new SplittableRandom(9);
             for (int i = 0; i < 5000; i++) {
                 int number = random.nextInt(count);
-                Message message = browser.get(number, 1, 1).get(0);
+                Message message = randomAccess.get(number, 1, 1).get(0);
                 assertEquals(number, message.offset());
                 assertEquals(number, ByteBuffer.wrap(message.data()).getLong());
-                long found = browser.find(message.timestampMicros()).orElseThrow();
+                long found = randomAccess.find(message.timestampMicros()).orElseThrow();
                 assertTrue(found <= number);
-                assertEquals(message.timestampMicros(), browser.get(found, 1, 1).get(0).timestampMicros());
-                assertTrue(found == 0 || browser.get(found - 1, 1, 1).get(0).timestampMicros()
+                assertEquals(message.timestampMicros(), randomAccess.get(found, 1, 1).get(0).timestampMicros());
+                assertTrue(found == 0 || randomAccess.get(found - 1, 1, 1).get(0).timestampMicros()
                         < message.timestampMicros());
-                assertEquals(number, browser.offsetAt(browser.locate(number).position()));
+                assertEquals(number, randomAccess.offsetAt(randomAccess.locate(number).position()));
             }
         } finally {
             core.close();
@@ -158,7 +158,7 @@ class BrowserTest {
 
     @Test
     void manyAreReadInOrderFromAnyOne() {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 60, true)) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             queue.pushMixed(200, 2);
             for (int from = 0; from < queue.log.size(); from += 7) {
                 queue.assertRange(from, 1000, Long.MAX_VALUE);
@@ -169,7 +169,7 @@ class BrowserTest {
             List<Message> seen = new ArrayList<>();
             MessageHandler handler = (offset, timestamp, buffer, start, length, attempts) -> seen.add(
                     new Message(offset, timestamp, Arrays.copyOfRange(buffer, start, start + length), attempts));
-            int count = queue.browser().get(50, 40, Long.MAX_VALUE, handler);
+            int count = queue.randomAccess().get(50, 40, Long.MAX_VALUE, handler);
             assertEquals(40, count);
             for (int i = 0; i < 40; i++) {
                 queue.assertMessage(50 + i, seen.get(i));
@@ -179,69 +179,69 @@ class BrowserTest {
 
     @Test
     void anEmptyQueueHasNoRange() {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 10, true)) {
-            assertEquals(0, queue.browser().firstOffset());
-            assertEquals(0, queue.browser().endOffset());
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 10, true)) {
+            assertEquals(0, queue.randomAccess().firstOffset());
+            assertEquals(0, queue.randomAccess().endOffset());
             queue.assertOutOfRange(0, 0);
             queue.assertOutOfRange(1, 0);
             queue.assertFind(0);
             queue.assertFind(Long.MAX_VALUE);
             queue.assertPlace(0);
-            assertEquals(0, queue.browser().offsetAt(0));
+            assertEquals(0, queue.randomAccess().offsetAt(0));
             queue.push(10);
             queue.assertAll();
             queue.ackBefore(1);
             queue.assertAll();
-            assertEquals(1, queue.browser().firstOffset());
+            assertEquals(1, queue.randomAccess().firstOffset());
             assertEquals("a record that is not retained any more, or not there yet: offset 0 is out of range;"
                     + " available: none", assertThrows(MmapQueueException.class,
-                            () -> queue.browser().get(0, 1, Long.MAX_VALUE)).getMessage());
+                            () -> queue.randomAccess().get(0, 1, Long.MAX_VALUE)).getMessage());
         }
     }
 
     @Test
     void badArgumentsAreRefused() {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 10, false)) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 10, false)) {
             queue.push(5);
-            Browser browser = queue.browser();
-            assertThrows(IllegalArgumentException.class, () -> browser.get(0, 0, 1));
-            assertThrows(IllegalArgumentException.class, () -> browser.get(0, -1, 1));
-            assertThrows(IllegalArgumentException.class, () -> browser.get(0, 1, 0));
-            assertEquals("timestamps", assertThrows(ConfigException.class, () -> browser.find(1)).key());
-            assertThrows(ConfigException.class, () -> browser.locateTime(1));
-            assertThrows(MmapQueueException.class, () -> browser.offsetAt(queue.end() + 8));
-            assertThrows(MmapQueueException.class, () -> browser.offsetAt(-8));
-            assertThrows(CorruptException.class, () -> browser.offsetAt(queue.end() - 8));
+            RandomAccessReader randomAccess = queue.randomAccess();
+            assertThrows(IllegalArgumentException.class, () -> randomAccess.get(0, 0, 1));
+            assertThrows(IllegalArgumentException.class, () -> randomAccess.get(0, -1, 1));
+            assertThrows(IllegalArgumentException.class, () -> randomAccess.get(0, 1, 0));
+            assertEquals("timestamps", assertThrows(ConfigException.class, () -> randomAccess.find(1)).key());
+            assertThrows(ConfigException.class, () -> randomAccess.locateTime(1));
+            assertThrows(MmapQueueException.class, () -> randomAccess.offsetAt(queue.end() + 8));
+            assertThrows(MmapQueueException.class, () -> randomAccess.offsetAt(-8));
+            assertThrows(CorruptException.class, () -> randomAccess.offsetAt(queue.end() - 8));
         }
     }
 
     @Test
     void nothingIsReadAfterClose() {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 10, true)) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 10, true)) {
             queue.push(5);
-            Browser browser = queue.browser();
-            browser.close();
-            browser.close();
+            RandomAccessReader randomAccess = queue.randomAccess();
+            randomAccess.close();
+            randomAccess.close();
             assertEquals("the queue is closed",
-                    assertThrows(ClosedException.class, () -> browser.get(0, 1, 1)).getMessage());
-            assertThrows(ClosedException.class, () -> browser.find(0));
-            assertThrows(ClosedException.class, browser::firstOffset);
-            assertThrows(ClosedException.class, browser::endOffset);
-            assertThrows(ClosedException.class, () -> browser.locate(0));
-            assertThrows(ClosedException.class, () -> browser.locateTime(0));
-            assertThrows(ClosedException.class, () -> browser.offsetAt(0));
+                    assertThrows(ClosedException.class, () -> randomAccess.get(0, 1, 1)).getMessage());
+            assertThrows(ClosedException.class, () -> randomAccess.find(0));
+            assertThrows(ClosedException.class, randomAccess::firstOffset);
+            assertThrows(ClosedException.class, randomAccess::endOffset);
+            assertThrows(ClosedException.class, () -> randomAccess.locate(0));
+            assertThrows(ClosedException.class, () -> randomAccess.locateTime(0));
+            assertThrows(ClosedException.class, () -> randomAccess.offsetAt(0));
         }
     }
 
     @Test
     void aHandlerThatThrowsLeavesNothingHeld() {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 10, true)) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 10, true)) {
             queue.pushMixed(12, 3);
             IllegalStateException thrown = new IllegalStateException();
             CorruptException other = new CorruptException("another queue's file", 0, "damage");
             for (RuntimeException each : List.of(thrown, other)) {
                 int[] calls = new int[1];
-                assertEquals(each, assertThrows(RuntimeException.class, () -> queue.browser().get(2, 5, Long.MAX_VALUE,
+                assertEquals(each, assertThrows(RuntimeException.class, () -> queue.randomAccess().get(2, 5, Long.MAX_VALUE,
                         (offset, timestamp, buffer, start, length, attempts) -> {
                             calls[0]++;
                             throw each;
@@ -249,28 +249,28 @@ class BrowserTest {
                 assertEquals(1, calls[0]);
                 queue.assertRecord(2);
             }
-            assertEquals(5, queue.browser().get(2, 5, Long.MAX_VALUE,
+            assertEquals(5, queue.randomAccess().get(2, 5, Long.MAX_VALUE,
                     (offset, timestamp, buffer, start, length, attempts) -> queue.assertRecord((int) offset)));
         }
     }
 
     @Test
     void theTailGrowsBetweenCalls() {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 60, true)) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             SplittableRandom random = new SplittableRandom(4);
             for (int i = 0; i < 300; i++) {
                 queue.push(i % 23 == 0 ? 5000 : random.nextInt(300));
                 queue.assertRecord(i);
                 queue.assertRecord(random.nextInt(i + 1));
                 queue.assertOutOfRange(i + 1L, 0);
-                assertEquals(i + 1, queue.browser().endOffset());
+                assertEquals(i + 1, queue.randomAccess().endOffset());
             }
         }
     }
 
     @Test
     void whatIsAckedIsOutOfRangeLapAfterLap() {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 8, true)) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 8, true)) {
             SplittableRandom random = new SplittableRandom(5);
             while (queue.end() < 5 * 8 * SEGMENT) {
                 queue.push(random.nextInt(100) < 5 ? 4000 + random.nextInt(6000) : random.nextInt(500));
@@ -279,7 +279,7 @@ class BrowserTest {
                     queue.ackBefore(first + 1 + random.nextInt(queue.log.size() - first));
                 }
                 first = queue.acked();
-                assertEquals(first, queue.browser().firstOffset());
+                assertEquals(first, queue.randomAccess().firstOffset());
                 queue.assertOutOfRange(first - 1L, first);
                 queue.assertOutOfRange(queue.log.size(), first);
                 if (first < queue.log.size()) {
@@ -295,12 +295,12 @@ class BrowserTest {
     /** Retention goes by segments: a record that begins before the first one is not retained, though it ends there. */
     @Test
     void theHeadMayBeAnySegmentsBeginning() {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 60, true)) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             queue.pushMixed(150, 6);
             int inside = 0;
             for (long head = 0; head <= queue.end(); head += SEGMENT) {
                 queue.head = head;
-                assertEquals(queue.first(), queue.browser().firstOffset(), "head " + head);
+                assertEquals(queue.first(), queue.randomAccess().firstOffset(), "head " + head);
                 queue.assertOutOfRange(queue.first() - 1L, queue.first());
                 queue.assertFind(0);
                 if (queue.first() < queue.log.size()) {
@@ -311,7 +311,7 @@ class BrowserTest {
             assertTrue(inside > 5, "heads within a record: " + inside);
             for (int i = 0; i < queue.log.size(); i++) {
                 queue.head = queue.begins.get(i);
-                assertEquals(i, queue.browser().firstOffset());
+                assertEquals(i, queue.randomAccess().firstOffset());
                 queue.assertRecord(i);
                 queue.assertOutOfRange(i - 1L, i);
             }
@@ -321,7 +321,7 @@ class BrowserTest {
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
     void recordsBehindTheSealsOfRecoveriesAreFound(boolean timestamps) {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 60, timestamps)) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, timestamps)) {
             for (int kill = 0; kill < 6; kill++) {
                 queue.pushMixed(25, 10 + kill);
                 queue.abandon();
@@ -335,7 +335,7 @@ class BrowserTest {
             queue.ackBefore(last);
             queue.abandon();
             // Only a seal lies between the head and the end.
-            assertEquals(last, queue.browser().firstOffset());
+            assertEquals(last, queue.randomAccess().firstOffset());
             queue.assertOutOfRange(last - 1L, last);
             queue.assertPlace(last);
             if (timestamps) {
@@ -346,29 +346,29 @@ class BrowserTest {
 
     @Test
     void whatIsNotPublishedIsNotRead() {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 60, true)) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             queue.pushMixed(60, 90);
-            Browser browser = queue.browser();
+            RandomAccessReader randomAccess = queue.randomAccess();
             for (int number = 1; number < queue.log.size(); number++) {
                 queue.end = queue.begins.get(number);
-                assertEquals(number, browser.endOffset());
+                assertEquals(number, randomAccess.endOffset());
                 assertEquals(Math.min(3, number),
-                        browser.get(Math.max(0, number - 3), 10, Long.MAX_VALUE).size());
+                        randomAccess.get(Math.max(0, number - 3), 10, Long.MAX_VALUE).size());
                 long beyond = number;
                 assertEquals(number - 1L, assertThrows(OutOfRangeException.class,
-                        () -> browser.get(beyond, 1, Long.MAX_VALUE)).last());
-                assertEquals(new Browser.Place(number, queue.end), browser.locate(number));
-                assertEquals(new Browser.Place(number, queue.end), browser.locateTime(Long.MAX_VALUE));
-                assertEquals(OptionalLong.empty(), browser.find(queue.log.get(number - 1).timestampMicros() + 1));
+                        () -> randomAccess.get(beyond, 1, Long.MAX_VALUE)).last());
+                assertEquals(new RandomAccessReader.Place(number, queue.end), randomAccess.locate(number));
+                assertEquals(new RandomAccessReader.Place(number, queue.end), randomAccess.locateTime(Long.MAX_VALUE));
+                assertEquals(OptionalLong.empty(), randomAccess.find(queue.log.get(number - 1).timestampMicros() + 1));
             }
             // A consumer may have acked a record whose writer has not moved its position yet.
             queue.end = queue.begins.get(9);
             queue.head = queue.begins.get(10);
-            assertEquals(9, browser.firstOffset());
-            assertEquals(9, browser.endOffset());
-            assertThrows(OutOfRangeException.class, () -> browser.get(9, 1, 1));
-            assertThrows(OutOfRangeException.class, () -> browser.get(8, 1, 1));
-            assertEquals(OptionalLong.empty(), browser.find(0));
+            assertEquals(9, randomAccess.firstOffset());
+            assertEquals(9, randomAccess.endOffset());
+            assertThrows(OutOfRangeException.class, () -> randomAccess.get(9, 1, 1));
+            assertThrows(OutOfRangeException.class, () -> randomAccess.get(8, 1, 1));
+            assertEquals(OptionalLong.empty(), randomAccess.find(0));
         }
     }
 }

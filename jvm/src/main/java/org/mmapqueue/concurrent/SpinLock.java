@@ -9,7 +9,7 @@ import java.util.concurrent.locks.LockSupport;
  * store; there is no call into the kernel unless several threads contend, and then the losers spin, yield and sleep,
  * so that the one inside gets the processor. Not fair, not reentrant.
  */
-public final class Claim {
+public final class SpinLock {
     private static final VarHandle OWNER;
     private static final int SPINS = 64;
     private static final int YIELDS = 16;
@@ -17,7 +17,7 @@ public final class Claim {
 
     static {
         try {
-            OWNER = MethodHandles.lookup().findVarHandle(Claim.class, "owner", Thread.class);
+            OWNER = MethodHandles.lookup().findVarHandle(SpinLock.class, "owner", Thread.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
         }
@@ -27,13 +27,13 @@ public final class Claim {
     private long p00, p01, p02, p03, p04, p05, p06;
     /**
      * Who is inside. Who fails inside gives the claim back by storing null here: at the end of its stack a thread can
-     * still store to a field, but may not have the room for the call of {@link #exit}.
+     * still store to a field, but may not have the room for the call of {@link #release}.
      */
     public volatile Thread owner;
     private long p10, p11, p12, p13, p14, p15, p16;
 
     /** Waits until the claim is the caller's; returns the caller, as {@link #owner} holds it from now on. */
-    public Thread enter() {
+    public Thread acquire() {
         Thread self = Thread.currentThread();
         if (!OWNER.compareAndSet(this, null, self)) {
             contend(self);
@@ -41,11 +41,11 @@ public final class Claim {
         return self;
     }
 
-    boolean tryEnter() {
+    boolean tryAcquire() {
         return OWNER.compareAndSet(this, null, Thread.currentThread());
     }
 
-    public void exit() {
+    public void release() {
         OWNER.setRelease(this, null);
     }
 

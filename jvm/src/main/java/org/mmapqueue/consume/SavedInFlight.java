@@ -6,7 +6,7 @@ import java.util.Arrays;
  * What is known of records that are still to be popped: how often they were popped before the queue was closed, and
  * which are acked. Asked in the order of the records. Not thread-safe: the consumer's claim guards it.
  */
-final class Remembered {
+final class SavedInFlight {
     /** What {@link #times} says of a record that is acked. */
     static final int ACKED = -1;
 

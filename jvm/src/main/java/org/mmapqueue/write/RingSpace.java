@@ -9,8 +9,8 @@ import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.flush.Flusher;
-import org.mmapqueue.log.Locator;
 import org.mmapqueue.log.LogReaderV2;
+import org.mmapqueue.log.OffsetResolver;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.registry.Registry;
@@ -25,8 +25,8 @@ import org.mmapqueue.swap.Swapper;
  * back that points into it, on the disk. Before it is used the other processes are told, and the consumers are looked
  * at once more ({@link Registry} has the other half of that).
  */
-final class Space {
-    private static final Logger LOG = LoggerFactory.getLogger(Space.class);
+final class RingSpace {
+    private static final Logger LOG = LoggerFactory.getLogger(RingSpace.class);
 
     /** With retention the disk is told of what is given up by so large a part of the ring at once, not by segments. */
     private static final int PARTS = 64;
@@ -41,7 +41,7 @@ final class Space {
     private volatile long firstKept;
     private boolean saidThatNobodyReads;
 
-    Space(Settings settings, MetaPage meta, Swapper swapper, Registry registry, Flusher flusher) {
+    RingSpace(Settings settings, MetaPage meta, Swapper swapper, Registry registry, Flusher flusher) {
         this.geometry = settings.geometry();
         this.maxConsumerLag = settings.maxConsumerLag();
         this.meta = meta;
@@ -227,8 +227,8 @@ final class Space {
         LogReaderV2 reader = new LogReaderV2(swapper, geometry, meta.fields(), meta::writing);
         try {
             boolean goesOn = consumer.dropped() > consumer.committed();
-            long first = goesOn ? consumer.droppedFirst() : Locator.find(reader, needed, writing).offset();
-            long next = Locator.find(reader, to, writing).offset();
+            long first = goesOn ? consumer.droppedFirst() : OffsetResolver.find(reader, needed, writing).offset();
+            long next = OffsetResolver.find(reader, to, writing).offset();
             consumer.drop(to, first);
             // Once until it takes note: from then on it may lose a segment for each that is written.
             if (!goesOn) {

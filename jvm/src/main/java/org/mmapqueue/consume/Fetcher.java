@@ -15,16 +15,16 @@ import org.mmapqueue.meta.ConsumerCursors;
  * What a consumer pops: records that were given back and are due, then new ones. Not thread-safe, but for
  * {@link #readOffset}: the consumer's claim guards it.
  */
-public final class Popping {
+public final class Fetcher {
     /** What a poll returns when there is a record, but max_unacked allows no more. */
     public static final int LIMIT = -1;
-    private static final Logger LOG = LoggerFactory.getLogger(Popping.class);
+    private static final Logger LOG = LoggerFactory.getLogger(Fetcher.class);
 
     private final LogReader reader;
     private final ConsumerCursors cursors;
     private final Window window;
-    private final Bookmarks bookmarks;
-    private final Remembered remembered;
+    private final SparseIndex sparseIndex;
+    private final SavedInFlight saved;
     private final Redelivery redelivery;
     private final AtomicLong readOffset = new AtomicLong();
     /** How often the record that {@link #next} has found was popped before the queue was closed. */
@@ -35,13 +35,13 @@ public final class Popping {
      *
      * @param reader its own, for new records
      */
-    Popping(LogReader reader, ConsumerCursors cursors, Window window, Bookmarks bookmarks, Remembered remembered,
+    Fetcher(LogReader reader, ConsumerCursors cursors, Window window, SparseIndex sparseIndex, SavedInFlight saved,
             Redelivery redelivery) {
         this.reader = reader;
         this.cursors = cursors;
         this.window = window;
-        this.bookmarks = bookmarks;
-        this.remembered = remembered;
+        this.sparseIndex = sparseIndex;
+        this.saved = saved;
         this.redelivery = redelivery;
     }
 
@@ -152,12 +152,12 @@ public final class Popping {
                 passLost();
                 continue;
             }
-            timesBefore = remembered.isOver() ? 0 : remembered.times(window.next());
+            timesBefore = saved.isOver() ? 0 : saved.times(window.next());
             if (timesBefore == 0 || timesBefore > 0 && !redelivery.isSpent(timesBefore)) {
                 return true;
             }
             reader.skipChecked(0);
-            if (timesBefore == Remembered.ACKED) {
+            if (timesBefore == SavedInFlight.ACKED) {
                 step(Window.ACKED, 0);
             } else {
                 step(Window.DYING, timesBefore);
@@ -183,12 +183,12 @@ public final class Popping {
         long position = reader.position();
         readOffset.lazySet(window.next());
         cursors.reading(position);
-        bookmarks.popped(window.next(), position);
+        sparseIndex.popped(window.next(), position);
     }
 
     /** Passes what was acked before the queue was closed and comes next; the first record that is not acked then. */
     long passAcked() throws IOException {
-        while (remembered.times(window.next()) == Remembered.ACKED && reader.next()) {
+        while (saved.times(window.next()) == SavedInFlight.ACKED && reader.next()) {
             reader.skipChecked(0);
             step(Window.ACKED, 0);
         }

@@ -7,5 +7,5 @@ package org.mmapqueue.log;
  * @param nextOffset the offset of the next record
  * @param lastTimestamp no record before is younger, in µs since 1970
  */
-public record Tail(long position, long nextOffset, long lastTimestamp) {
+public record LogEnd(long position, long nextOffset, long lastTimestamp) {
 }

@@ -31,7 +31,7 @@ import org.mmapqueue.segment.Geometry;
  * found counts only if its segment was still retained afterwards; and a call that has lost a segment looks at the range
  * anew.
  */
-public final class Browser implements Closeable {
+public final class RandomAccessReader implements Closeable {
     private static final int TRIES = 4;
 
     /** What there is to read; everything is asked for at each call. */
@@ -71,7 +71,7 @@ public final class Browser implements Closeable {
      *
      * @param reader its own
      */
-    Browser(LogReaderV2 reader, Source source) {
+    RandomAccessReader(LogReaderV2 reader, Source source) {
         this.reader = reader;
         this.source = source;
         this.geometry = reader.geometry;

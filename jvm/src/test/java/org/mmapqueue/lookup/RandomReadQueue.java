@@ -29,7 +29,7 @@ import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 
 /** A queue with a browser, and the list of what was pushed that the browser has to agree with. */
-final class BrowsedQueue implements Browser.Source, AutoCloseable {
+final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable {
     private static final int SEGMENT = 4096;
 
     /** What lies before it is not retained; when it is not set, what the default consumer has acked. */
@@ -46,18 +46,18 @@ final class BrowsedQueue implements Browser.Source, AutoCloseable {
     private QueueCore core;
     private ConsumerCore consumer;
     private LogReaderV2 reader;
-    private Browser browser;
+    private RandomAccessReader randomAccess;
     private int copies;
 
-    BrowsedQueue(Path directory, Function<Path, QueueConfig.Builder> config) {
+    RandomReadQueue(Path directory, Function<Path, QueueConfig.Builder> config) {
         this.directory = directory;
         this.config = config;
         open();
     }
 
     /** A new one, in segments of 4 KiB with as few places in memory as there can be. */
-    static BrowsedQueue open(Path temp, int capacity, boolean timestamps) {
-        return new BrowsedQueue(temp.resolve("queue"), at -> QueueConfig.builder(at).segmentSize(SEGMENT)
+    static RandomReadQueue open(Path temp, int capacity, boolean timestamps) {
+        return new RandomReadQueue(temp.resolve("queue"), at -> QueueConfig.builder(at).segmentSize(SEGMENT)
                 .queueCapacitySegments(capacity).maxInMemSegments(4).maxEventSize(20_000).timestamps(timestamps)
                 .flushPeriodMillis(600_000));
     }
@@ -70,7 +70,7 @@ final class BrowsedQueue implements Browser.Source, AutoCloseable {
         core = Cores.open(builder.build(), DiskStorage.INSTANCE);
         consumer = core.consumer("default", StartAt.EARLIEST);
         reader = (LogReaderV2) core.log().reader();
-        browser = new Browser(reader, this);
+        randomAccess = new RandomAccessReader(reader, this);
         while (consumer.readOffset() < log.size()) {
             consumer.poll();
         }
@@ -96,8 +96,8 @@ final class BrowsedQueue implements Browser.Source, AutoCloseable {
         return core.settings().timestamps();
     }
 
-    Browser browser() {
-        return browser;
+    RandomAccessReader randomAccess() {
+        return randomAccess;
     }
 
     QueueCore core() {
@@ -192,8 +192,8 @@ final class BrowsedQueue implements Browser.Source, AutoCloseable {
     }
 
     /** Another browser, which knows nothing yet. */
-    Browser fresh() {
-        return new Browser((LogReaderV2) core.log().reader(), this);
+    RandomAccessReader fresh() {
+        return new RandomAccessReader((LogReaderV2) core.log().reader(), this);
     }
 
     // ---- what must hold
@@ -208,7 +208,7 @@ final class BrowsedQueue implements Browser.Source, AutoCloseable {
     }
 
     void assertRecord(int number) {
-        assertMessage(number, browser.get(number, 1, Long.MAX_VALUE).get(0));
+        assertMessage(number, randomAccess.get(number, 1, Long.MAX_VALUE).get(0));
         assertHoldsNothing();
     }
 
@@ -220,7 +220,7 @@ final class BrowsedQueue implements Browser.Source, AutoCloseable {
     }
 
     void assertRange(int number, int count, long maxBytes) {
-        List<Message> found = browser.get(number, count, maxBytes);
+        List<Message> found = randomAccess.get(number, count, maxBytes);
         int expected = 0;
         long bytes = 0;
         while (expected < count && number + expected < log.size()) {
@@ -238,12 +238,12 @@ final class BrowsedQueue implements Browser.Source, AutoCloseable {
     }
 
     void assertPlace(int number) {
-        assertPlace(number, browser.locate(number));
+        assertPlace(number, randomAccess.locate(number));
     }
 
-    private void assertPlace(int number, Browser.Place place) {
+    private void assertPlace(int number, RandomAccessReader.Place place) {
         assertEquals(number, place.offset());
-        assertEquals(number, browser.offsetAt(place.position()));
+        assertEquals(number, randomAccess.offsetAt(place.position()));
         LogReader walker = core.log().reader();
         try {
             // A consumer that is put there reads this record.
@@ -263,12 +263,12 @@ final class BrowsedQueue implements Browser.Source, AutoCloseable {
 
     void assertOutOfRange(long number, int first) {
         OutOfRangeException refused = assertThrows(OutOfRangeException.class,
-                () -> browser.get(number, 1, Long.MAX_VALUE));
+                () -> randomAccess.get(number, 1, Long.MAX_VALUE));
         assertEquals(number, refused.requested());
         assertEquals(first, refused.first());
         assertEquals(log.size() - 1L, refused.last());
         if (number != log.size()) {
-            assertThrows(OutOfRangeException.class, () -> browser.locate(number));
+            assertThrows(OutOfRangeException.class, () -> randomAccess.locate(number));
         }
         assertHoldsNothing();
     }
@@ -283,17 +283,17 @@ final class BrowsedQueue implements Browser.Source, AutoCloseable {
             }
             expected++;
         }
-        assertEquals(expected < log.size() ? OptionalLong.of(expected) : OptionalLong.empty(), browser.find(micros),
+        assertEquals(expected < log.size() ? OptionalLong.of(expected) : OptionalLong.empty(), randomAccess.find(micros),
                 "the first record of time " + micros);
-        assertPlace(expected, browser.locateTime(micros));
+        assertPlace(expected, randomAccess.locateTime(micros));
         assertHoldsNothing();
     }
 
     /** First, last, all between, and both sides. */
     void assertAll() {
         int first = first();
-        assertEquals(first, browser.firstOffset());
-        assertEquals(log.size(), browser.endOffset());
+        assertEquals(first, randomAccess.firstOffset());
+        assertEquals(log.size(), randomAccess.endOffset());
         for (int i = 0; i < log.size() - first; i++) {
             // Forth and back, so that indexes are read before they are complete.
             assertRecord(i % 2 == 0 ? first + i / 2 : log.size() - 1 - i / 2);
@@ -315,7 +315,7 @@ final class BrowsedQueue implements Browser.Source, AutoCloseable {
 
     @Override
     public void close() {
-        browser.close();
+        randomAccess.close();
         core.close();
     }
 }

@@ -7,13 +7,13 @@ import java.util.SplittableRandom;
 
 import org.junit.jupiter.api.Test;
 
-class BookmarksTest {
+class SparseIndexTest {
     /** A position that tells its offset. */
     private static long position(long offset) {
         return offset * 100 + 7;
     }
 
-    private static void assertFloor(Bookmarks inFlight, long offset, long farthest) {
+    private static void assertFloor(SparseIndex inFlight, long offset, long farthest) {
         long floor = inFlight.floorOffset(offset);
         assertTrue(floor <= offset, "floor " + floor + " of " + offset);
         assertTrue(offset - floor <= farthest, "floor " + floor + " of " + offset + " is far off");
@@ -22,7 +22,7 @@ class BookmarksTest {
 
     @Test
     void theFloorOfAnyRecordInFlightIsNear() {
-        Bookmarks inFlight = new Bookmarks();
+        SparseIndex inFlight = new SparseIndex();
         inFlight.reset(1000, position(1000));
         for (long next = 1001; next <= 6000; next++) {
             inFlight.popped(next, position(next));
@@ -34,7 +34,7 @@ class BookmarksTest {
 
     @Test
     void memoryStaysSmallHoweverMuchIsInFlight() {
-        Bookmarks inFlight = new Bookmarks();
+        SparseIndex inFlight = new SparseIndex();
         inFlight.reset(0, position(0));
         long total = 3_000_000;
         for (long next = 1; next <= total; next++) {
@@ -51,7 +51,7 @@ class BookmarksTest {
 
     @Test
     void acksMoveTheHead() {
-        Bookmarks inFlight = new Bookmarks();
+        SparseIndex inFlight = new SparseIndex();
         inFlight.reset(0, position(0));
         SplittableRandom random = new SplittableRandom(2);
         long read = 0;
@@ -77,7 +77,7 @@ class BookmarksTest {
 
     @Test
     void anAckOfEverythingLeavesTheNextRecord() {
-        Bookmarks inFlight = new Bookmarks();
+        SparseIndex inFlight = new SparseIndex();
         inFlight.reset(0, position(0));
         for (long next = 1; next <= 100; next++) {
             inFlight.popped(next, position(next));
@@ -95,7 +95,7 @@ class BookmarksTest {
 
     @Test
     void theRingOfPlacesTurns() {
-        Bookmarks inFlight = new Bookmarks();
+        SparseIndex inFlight = new SparseIndex();
         inFlight.reset(0, position(0));
         // The window keeps its size while it moves through many sizes of the arrays.
         for (long next = 1; next <= 200_000; next++) {

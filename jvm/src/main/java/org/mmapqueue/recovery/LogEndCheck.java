@@ -24,8 +24,8 @@ import org.mmapqueue.swap.Swapper;
  * behind the last one for a record. After a loss of power there may be anything, since nobody forces what no record
  * uses; that is wiped. A record that is whole tells that the meta page is older than the segments: that is refused.
  */
-public final class TailCheck {
-    private static final Logger LOG = LoggerFactory.getLogger(TailCheck.class);
+public final class LogEndCheck {
+    private static final Logger LOG = LoggerFactory.getLogger(LogEndCheck.class);
     private static final int CHUNK = 256 * 1024;
 
     private final Storage storage;
@@ -40,7 +40,7 @@ public final class TailCheck {
      *
      * @param reader finds out what is published; is left anywhere, with nothing pinned
      */
-    public TailCheck(Storage storage, Path directory, long uuidLow, Swapper swapper, LogReaderV2 reader) {
+    public LogEndCheck(Storage storage, Path directory, long uuidLow, Swapper swapper, LogReaderV2 reader) {
         this.storage = storage;
         this.directory = directory;
         this.geometry = reader.geometry;

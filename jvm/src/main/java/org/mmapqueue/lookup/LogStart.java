@@ -14,14 +14,14 @@ import org.mmapqueue.swap.Swapper;
  * slowest consumer's committed position. With it, acked segments stay until they are too old, or the log from there on
  * too large, or the writer needs their place; what was never forced is not retained once it may be lost.
  */
-final class Retained {
+final class LogStart {
     private final Geometry geometry;
     private final MetaPage meta;
     private final Swapper swapper;
     private final Registry registry;
     private final InstantSource clock;
 
-    Retained(Geometry geometry, MetaPage meta, Swapper swapper, Registry registry, InstantSource clock) {
+    LogStart(Geometry geometry, MetaPage meta, Swapper swapper, Registry registry, InstantSource clock) {
         this.geometry = geometry;
         this.meta = meta;
         this.swapper = swapper;

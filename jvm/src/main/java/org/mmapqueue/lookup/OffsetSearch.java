@@ -19,7 +19,7 @@ import org.mmapqueue.segment.Segment;
  * found counts only when the segment is still retained behind it; if not, or if the segment is damaged, it raises
  * {@link org.mmapqueue.errors.CorruptException}, and {@link #segment} says which one it was. Not thread-safe.
  */
-final class LogSearch {
+final class OffsetSearch {
     private final LogReaderV2 reader;
     private final Geometry geometry;
     private final SegmentBases.Retained retained;
@@ -38,7 +38,7 @@ final class LogSearch {
     private long timestampBehind;
 
     /** A search with nothing in its memory. */
-    LogSearch(LogReaderV2 reader, SegmentBases.Retained retained) {
+    OffsetSearch(LogReaderV2 reader, SegmentBases.Retained retained) {
         this.reader = reader;
         this.geometry = reader.geometry;
         this.retained = retained;

@@ -18,9 +18,9 @@ import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.QuickDirectory;
 
 /** Whatever is done to a queue, what is read at random is what a list has. */
-class BrowserProperties {
+class RandomAccessProperties {
     private interface Step {
-        void on(BrowsedQueue queue);
+        void on(RandomReadQueue queue);
     }
 
     /** A step that prints itself, for the report of a failure. */
@@ -48,7 +48,7 @@ class BrowserProperties {
 
     private static void run(Setup setup, List<Named> steps) throws IOException {
         Path temp = QuickDirectory.create();
-        try (BrowsedQueue queue = new BrowsedQueue(temp.resolve("queue"), setup::config)) {
+        try (RandomReadQueue queue = new RandomReadQueue(temp.resolve("queue"), setup::config)) {
             for (Named each : steps) {
                 try {
                     each.step().on(queue);
@@ -62,12 +62,12 @@ class BrowserProperties {
         }
     }
 
-    private static int chosen(BrowsedQueue queue, int choice) {
+    private static int chosen(RandomReadQueue queue, int choice) {
         int first = queue.first();
         return first + choice % Math.max(1, queue.log.size() - first);
     }
 
-    private static void read(BrowsedQueue queue, int choice) {
+    private static void read(RandomReadQueue queue, int choice) {
         int number = chosen(queue, choice);
         if (number < queue.log.size()) {
             queue.assertRecord(number);
@@ -77,21 +77,21 @@ class BrowserProperties {
         queue.assertOutOfRange((long) queue.log.size() + choice, queue.first());
     }
 
-    private static void readMany(BrowsedQueue queue, int choice, int count) {
+    private static void readMany(RandomReadQueue queue, int choice, int count) {
         int number = chosen(queue, choice);
         if (number < queue.log.size()) {
             queue.assertRange(number, count, 1 + choice * 20L);
         }
     }
 
-    private static void find(BrowsedQueue queue, int choice) {
+    private static void find(RandomReadQueue queue, int choice) {
         if (queue.timestamps()) {
             long time = queue.log.isEmpty() ? choice : queue.log.get(choice % queue.log.size()).timestampMicros();
             queue.assertFind(time + choice % 3 - 1);
         }
     }
 
-    private static void ack(BrowsedQueue queue, int choice) {
+    private static void ack(RandomReadQueue queue, int choice) {
         int acked = queue.acked();
         if (acked < queue.log.size()) {
             queue.ackBefore(acked + 1 + choice % (queue.log.size() - acked));
@@ -121,7 +121,7 @@ class BrowserProperties {
                 Tuple.of(4, choice.map(any -> new Named("ack " + any, queue -> ack(queue, any)))),
                 Tuple.of(1, Arbitraries.of(true, false).map(stamps -> new Named("reopen, timestamps " + stamps,
                         queue -> queue.reopen(stamps)))),
-                Tuple.of(1, Arbitraries.just(new Named("abandon", BrowsedQueue::abandon))));
+                Tuple.of(1, Arbitraries.just(new Named("abandon", RandomReadQueue::abandon))));
         return step.list().ofMinSize(1).ofMaxSize(120);
     }
 }

@@ -34,7 +34,7 @@ import org.mmapqueue.support.PowerLossStorage;
 import org.mmapqueue.support.QuickDirectory;
 
 /** What stands behind the end of a queue that was closed. */
-class TailCheckTest {
+class LogEndCheckTest {
     private static final int SEGMENT = 4096;
     private static final int LENGTH = 100;
 

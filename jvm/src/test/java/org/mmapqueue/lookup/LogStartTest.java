@@ -28,7 +28,7 @@ import org.mmapqueue.swap.Swapper;
 
 /** From where on records are retained, to the millisecond. */
 @Timeout(60)
-class RetainedTest {
+class LogStartTest {
     private static final int SEGMENT = 4096;
     private static final int SEGMENTS = 5;
     private static final long RETAIN_MILLIS = 1000;
@@ -62,7 +62,7 @@ class RetainedTest {
                 Registry registry = new Registry(DiskStorage.INSTANCE, temp, meta);
                 Swapper swapper = new Swapper(new SegmentRing(DiskStorage.INSTANCE, temp, geometry), 6, false,
                         new Nowhere())) {
-            Retained retained = new Retained(geometry, meta, swapper, registry, () -> Instant.ofEpochMilli(now[0]));
+            LogStart retained = new LogStart(geometry, meta, swapper, registry, () -> Instant.ofEpochMilli(now[0]));
             assertEquals(0, meta.reclaimed());
             for (int id = 0; id + 1 < SEGMENTS; id++) {
                 // The time of the newest record before a segment is in that segment's header.

@@ -13,7 +13,7 @@ import org.mmapqueue.meta.ProducerPage;
  * @param digest what is remembered of the batch; null for nothing
  * @param sync whether its slot is forced before the batch is published
  */
-public record Once(ProducerPage page, long sequence, BatchDigest digest, boolean sync) {
+public record IdempotentAppend(ProducerPage page, long sequence, BatchDigest digest, boolean sync) {
 
     /** Inside the claim: whether there is nothing to push. */
     boolean isRefused() {

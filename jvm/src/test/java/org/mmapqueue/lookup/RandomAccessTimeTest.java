@@ -16,7 +16,7 @@ import org.mmapqueue.support.QuickDirectory;
 
 /** Records found by the time at which they were pushed. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class BrowserTimeTest {
+class RandomAccessTimeTest {
     private static final int SEGMENT = 4096;
 
     @TempDir(factory = QuickDirectory.class)
@@ -28,7 +28,7 @@ class BrowserTimeTest {
         }
     }
 
-    private static void assertEveryTime(BrowsedQueue queue) {
+    private static void assertEveryTime(RandomReadQueue queue) {
         queue.assertFind(Long.MIN_VALUE);
         queue.assertFind(0);
         queue.assertFind(1);
@@ -43,7 +43,7 @@ class BrowserTimeTest {
 
     @Test
     void recordsAreFoundByTheirTime() {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 120, true)) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 120, true)) {
             for (int i = 0; i < 25; i++) {
                 queue.pushMixed(1 + i % 11, 30 + i);
                 awaitNextMillisecond();
@@ -62,7 +62,7 @@ class BrowserTimeTest {
     /** The timestamp of a record whose header ends a segment is in the next one. */
     @Test
     void aTimeBeyondItsHeadersSegmentIsFound() {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 60, true)) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             int cut = 0;
             while (queue.end() < 12 * SEGMENT) {
                 int left = (int) (SEGMENT - queue.end() % SEGMENT);
@@ -81,7 +81,7 @@ class BrowserTimeTest {
 
     @Test
     void recordsWithoutATimeCountAsTheOneBeforeThem() {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 60, false)) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, false)) {
             for (int i = 0; i < 8; i++) {
                 queue.pushMixed(15, 50 + i);
                 awaitNextMillisecond();
@@ -102,7 +102,7 @@ class BrowserTimeTest {
 
     @Test
     void timesAreFoundBehindTheSealsOfRecoveries() {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 60, true)) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             for (int kill = 0; kill < 5; kill++) {
                 queue.pushMixed(12, 70 + kill);
                 awaitNextMillisecond();
@@ -111,14 +111,14 @@ class BrowserTimeTest {
             }
             queue.push(20);
             assertEveryTime(queue);
-            assertEquals(OptionalLong.of(0), queue.browser().find(0));
+            assertEquals(OptionalLong.of(0), queue.randomAccess().find(0));
         }
     }
 
     /** A segment may say that it begins at a time that only its own records have. */
     @Test
     void aSegmentMayBeginLaterThanTheRecordsBeforeItEnd() {
-        try (BrowsedQueue queue = BrowsedQueue.open(temp, 60, true)) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             while (queue.end() < 6 * SEGMENT || queue.end() % SEGMENT != 0) {
                 queue.push(496 - 8);
                 if (queue.end() % SEGMENT == 0) {

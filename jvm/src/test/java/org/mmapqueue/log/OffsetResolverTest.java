@@ -27,7 +27,7 @@ import org.mmapqueue.support.QuickDirectory;
 
 /** The number of the record that begins behind a position. */
 @Timeout(60)
-class LocatorTest {
+class OffsetResolverTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
 
@@ -40,7 +40,7 @@ class LocatorTest {
     private static long find(QueueCore core, long position) throws IOException {
         LogReaderV2 reader = (LogReaderV2) core.log().reader();
         try {
-            return Locator.find(reader, position, core.stats().writingPosition()).offset();
+            return OffsetResolver.find(reader, position, core.stats().writingPosition()).offset();
         } finally {
             reader.leave();
         }
@@ -90,7 +90,7 @@ class LocatorTest {
             core.writer().push(new byte[300], 0, 300);
             long timestamp = consumer.poll().timestampMicros();
             LogReaderV2 reader = (LogReaderV2) core.log().reader();
-            Locator.Place place = Locator.find(reader, core.stats().writingPosition(),
+            OffsetResolver.Place place = OffsetResolver.find(reader, core.stats().writingPosition(),
                     core.stats().writingPosition());
             assertEquals(timestamp, place.lastTimestamp());
             reader.leave();
