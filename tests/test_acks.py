@@ -373,15 +373,15 @@ def test_a_kill_brings_back_what_was_not_acked(script: Script, open_queue: Open)
         """
         import os, signal, sys
         import mmapqueue
-        from mmapqueue import _standalone
+        from mmapqueue._jvm import standalone
         queue = mmapqueue.Queue(None, sys.argv[1])
         queue.push_many([b"%d" % i for i in range(10)])
         messages = queue.pop_many(6)
         queue.ack(1)
         queue.ack(4, single=True)
         queue.nack(2)
-        _standalone._running.process.kill()
-        _standalone._running.process.wait()
+        standalone._running.process.kill()
+        standalone._running.process.wait()
         os.kill(os.getpid(), signal.SIGKILL)
         """,
         script.directory / "queue",

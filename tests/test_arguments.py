@@ -261,11 +261,11 @@ def test_an_interrupt_says_so_too(script: Script) -> None:
         """
         import os, signal, sys
         import mmapqueue
-        from mmapqueue import _calls
+        from mmapqueue._jvm.calls import Call
         # A signal comes in while the JVM pushes: it is delivered when the call is over.
         calls = []
         at = 3
-        real = _calls.Call.within
+        real = Call.within
         def within(call, *arguments):
             answer = real(call, *arguments)
             if call._member.name in ("pushMany", "pushLoaded"):
@@ -273,7 +273,7 @@ def test_an_interrupt_says_so_too(script: Script) -> None:
                 if len(calls) == at:
                     os.kill(os.getpid(), signal.SIGINT)
             return answer
-        _calls.Call.within = within
+        Call.within = within
         queue = mmapqueue.Queue(None, sys.argv[1], capacity="64m", max_event_size="1m")
         for size, atomic in ((10, False), (100_000, False), (10, True)):
             queue.seek("latest")

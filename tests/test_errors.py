@@ -11,8 +11,8 @@ from py4j.protocol import Py4JJavaError, Py4JNetworkError
 
 import mmapqueue
 from conftest import SMALL, Open, Script
-from mmapqueue import _names, _standalone
-from mmapqueue._calls import translated
+from mmapqueue._jvm import names, standalone
+from mmapqueue._jvm.calls import translated
 
 
 def test_the_tree() -> None:
@@ -45,14 +45,14 @@ ATTRIBUTES = {
 }
 
 
-@pytest.mark.parametrize("name", _names.ERRORS)
+@pytest.mark.parametrize("name", names.ERRORS)
 def test_every_java_exception_has_its_error(open_queue: Open, name: str) -> None:
     open_queue()
     simple = name.rsplit(".", 1)[1]
-    jvm = _standalone.jvm()
+    jvm = standalone.jvm()
     thrown = getattr(jvm.org.mmapqueue.errors, simple)(*ARGUMENTS.get(simple, ("said",)))
     error = translated(Py4JJavaError("calling", thrown))
-    assert type(error) is _names.ERRORS[name][0]
+    assert type(error) is names.ERRORS[name][0]
     assert str(error) == thrown.getMessage()
     assert error.java_class == name
     for attribute, value in ATTRIBUTES.get(simple, {}).items():
@@ -61,7 +61,7 @@ def test_every_java_exception_has_its_error(open_queue: Open, name: str) -> None
 
 def test_any_other_java_exception_is_named(open_queue: Open) -> None:
     open_queue()
-    thrown = _standalone.jvm().java.io.IOException("disk on fire")
+    thrown = standalone.jvm().java.io.IOException("disk on fire")
     error = translated(Py4JJavaError("calling", thrown))
     assert type(error) is mmapqueue.MmapQueueError
     assert str(error) == "java.io.IOException: disk on fire"
@@ -167,9 +167,9 @@ def test_another_process_has_it(script: Script, open_queue: Open) -> None:
         """
         import sys
         import mmapqueue
-        from mmapqueue import _standalone
+        from mmapqueue._jvm import standalone
         queue = mmapqueue.Queue(None, sys.argv[1])
-        print(_standalone._running.process.pid, flush=True)
+        print(standalone._running.process.pid, flush=True)
         sys.stdin.readline()
         """,
         path,
@@ -250,17 +250,17 @@ def test_another_version_of_the_jar(script: Script) -> None:
     code = """
     import sys, zipfile
     import mmapqueue
-    from mmapqueue import _jars
+    from mmapqueue._jvm import jars
     if sys.argv[2] == "other":
         other = sys.argv[1] + ".jar"
         with zipfile.ZipFile(mmapqueue.jar_path()) as ours, zipfile.ZipFile(other, "w") as changed:
             for name in ours.namelist():
                 version = name == "org/mmapqueue/version.properties"
                 changed.writestr(name, b"version=0.0.9" if version else ours.read(name))
-        jars = [other, *_jars.standalone_class_path()[1:]]
+        found = [other, *jars.standalone_class_path()[1:]]
     else:
-        jars = _jars.standalone_class_path()[1:]
-    _jars.standalone_class_path = lambda: jars
+        found = jars.standalone_class_path()[1:]
+    jars.standalone_class_path = lambda: found
     for _ in range(2):
         try:
             mmapqueue.Queue(None, sys.argv[1])
@@ -279,7 +279,7 @@ def test_another_version_of_the_jar(script: Script) -> None:
 
 
 def test_an_installation_without_jars(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr("mmapqueue._jars._JARS", tmp_path)
+    monkeypatch.setattr("mmapqueue._jvm.jars._JARS", tmp_path)
     with pytest.raises(mmapqueue.JarNotFound, match="carries no jar"):
         mmapqueue.jar_path()
 

@@ -17,13 +17,13 @@ from conftest import Open, Script, children, eventually, is_running
 HOLDER = """
     import sys, time
     import mmapqueue
-    from mmapqueue import _standalone
+    from mmapqueue._jvm import standalone
     queue = mmapqueue.Queue(None, sys.argv[1], read_only=len(sys.argv) > 2)
     if queue.config["read_only"] == "false":
         queue.push(b"one")
     else:
         queue.consumer("reader")
-    print(_standalone._running.process.pid, flush=True)
+    print(standalone._running.process.pid, flush=True)
     time.sleep(600)
 """
 
@@ -91,7 +91,7 @@ def test_one_that_is_not_ending_is_refused_at_once(script: Script, open_queue: O
 FORKING = """
     import os, sys, threading, time
     import mmapqueue
-    from mmapqueue import _standalone
+    from mmapqueue._jvm import standalone
     sys.path.insert(0, sys.argv[2])
     from conftest import children
     opened = []
@@ -104,7 +104,7 @@ FORKING = """
         time.sleep(600)
         os._exit(0)
     thread.join()
-    print(_standalone._running.process.pid, child, flush=True)
+    print(standalone._running.process.pid, child, flush=True)
     time.sleep(600)
 """
 

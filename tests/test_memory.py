@@ -10,7 +10,7 @@ import pytest
 
 import mmapqueue
 from conftest import SMALL, Open, Script, data, eventually
-from mmapqueue import _memory, _stages
+from mmapqueue._jvm import shared_buffer, shared_memory
 
 RECORDS = [bytes([i % 256]) * (i * 31 % 1000) for i in range(3000)]
 
@@ -32,11 +32,11 @@ def use(queue: mmapqueue.Queue) -> None:
 @pytest.fixture
 def with_names(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in another container than the JVM's, where files must have names."""
-    monkeypatch.setattr(_memory.Allocator, "_map_anonymous", lambda *_: None)
+    monkeypatch.setattr(shared_memory.Allocator, "_map_anonymous", lambda *_: None)
 
 
 def test_no_file_has_a_name(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_memory.tempfile, "mkstemp", lambda **_: pytest.fail("a file with a name"))
+    monkeypatch.setattr(shared_memory.tempfile, "mkstemp", lambda **_: pytest.fail("a file with a name"))
     use(open_queue(max_event_size="1m"))
 
 
@@ -53,11 +53,11 @@ def test_a_kill_leaves_no_file(script: Script, shared: bool) -> None:
         f"""
         import os, signal, sys
         import mmapqueue
-        from mmapqueue import _memory
+        from mmapqueue._jvm import shared_memory
         if not {shared}:
-            _memory._LEAST_SHARED = 1 << 60
+            shared_memory._LEAST_SHARED = 1 << 60
         # Killed when the memory is there and the JVM is about to map it.
-        _memory.secrets.token_bytes = lambda size: os.kill(os.getpid(), signal.SIGKILL)
+        shared_memory.secrets.token_bytes = lambda size: os.kill(os.getpid(), signal.SIGKILL)
         with mmapqueue.Queue(None, sys.argv[1]) as queue:
             queue.push(b"x")
         """,
@@ -71,7 +71,7 @@ def test_a_kill_leaves_no_file(script: Script, shared: bool) -> None:
 
 @pytest.mark.usefixtures("with_names")
 def test_what_others_have_left_is_swept(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_memory, "_LEAST_SHARED", 1 << 60)
+    monkeypatch.setattr(shared_memory, "_LEAST_SHARED", 1 << 60)
     queue = open_queue()
     old, new = (Path(queue.path) / f".mmapqueue-stage-{name}" for name in ("old", "new"))
     for file in (old, new):
@@ -92,7 +92,7 @@ def test_nothing_is_left_of_the_files(open_queue: Open, monkeypatch: pytest.Monk
         unlink(path, missing_ok)
 
     monkeypatch.setattr(Path, "unlink", look_and_unlink)
-    monkeypatch.setattr(_memory, "_is_roomy", lambda _: True)
+    monkeypatch.setattr(shared_memory, "_is_roomy", lambda _: True)
     use(open_queue(max_event_size="1m"))
     # Nobody else may read them, and all their blocks are there.
     assert set(seen) == {(Path("/dev/shm"), 0o600, True)}
@@ -102,9 +102,9 @@ def test_nothing_is_left_of_the_files(open_queue: Open, monkeypatch: pytest.Monk
 @pytest.mark.usefixtures("with_names")
 def test_a_small_shared_memory_is_left_to_others(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     places = []
-    make = _memory.tempfile.mkstemp
-    monkeypatch.setattr(_memory.tempfile, "mkstemp", lambda **at: places.append(at["dir"]) or make(**at))
-    monkeypatch.setattr(_memory, "_LEAST_SHARED", 1 << 60)
+    make = shared_memory.tempfile.mkstemp
+    monkeypatch.setattr(shared_memory.tempfile, "mkstemp", lambda **at: places.append(at["dir"]) or make(**at))
+    monkeypatch.setattr(shared_memory, "_LEAST_SHARED", 1 << 60)
     queue = open_queue(max_event_size="1m")
     use(queue)
     assert set(places) == {Path(queue.path)}
@@ -112,7 +112,7 @@ def test_a_small_shared_memory_is_left_to_others(open_queue: Open, monkeypatch: 
 
 
 def test_without_any_it_works_all_the_same_and_warns_once(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_memory.Allocator, "_map", lambda *_: None)
+    monkeypatch.setattr(shared_memory.Allocator, "_map", lambda *_: None)
     queue = open_queue(max_event_size="1m")
     with pytest.warns(RuntimeWarning, match="many times slower") as caught:
         use(queue)
@@ -129,20 +129,20 @@ def test_a_place_that_fails_is_no_error(open_queue: Open, monkeypatch: pytest.Mo
     def fail(*_: object, **__: object) -> None:
         raise OSError("no space left")
 
-    monkeypatch.setattr(_memory.tempfile if failing == "mkstemp" else _memory, failing, fail)
+    monkeypatch.setattr(shared_memory.tempfile if failing == "mkstemp" else shared_memory, failing, fail)
     with pytest.warns(RuntimeWarning, match="many times slower"):
         use(open_queue(max_event_size="1m"))
 
 
 def test_when_only_large_stages_fail_small_ones_do(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    reserve = _memory._reserve
+    reserve = shared_memory._reserve
 
     def fail(descriptor: int, size: int) -> None:
-        if size == _stages.LARGE:
+        if size == shared_buffer.LARGE:
             raise OSError("no space left")
         reserve(descriptor, size)
 
-    monkeypatch.setattr(_memory, "_reserve", fail)
+    monkeypatch.setattr(shared_memory, "_reserve", fail)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         use(open_queue(max_event_size="1m"))
@@ -173,7 +173,7 @@ def test_close_gives_the_memory_back(open_queue: Open, monkeypatch: pytest.Monke
     queue = open_queue(max_event_size="1m")
     use(queue)
     held = [os.fstat(file).st_blocks * 512 for file in files]
-    assert held.count(_stages.LARGE) == 2
+    assert held.count(shared_buffer.LARGE) == 2
     queue.close()
     left = [os.fstat(file).st_blocks for file in files]
     for file in files:

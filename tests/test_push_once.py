@@ -96,9 +96,9 @@ def test_a_sink_that_is_killed_and_tries_again_pushes_each_batch_once(script: Sc
             """
             import sys
             import mmapqueue
-            from mmapqueue import _standalone
+            from mmapqueue._jvm import standalone
             queue = mmapqueue.Queue(None, sys.argv[1])
-            print(_standalone._running.process.pid, flush=True)
+            print(standalone._running.process.pid, flush=True)
             first = queue.last_sequence("sink") or 0
             for batch in range(first, 1 << 30):
                 offset = queue.push_once("sink", batch, [b"%d" % batch] * 3)

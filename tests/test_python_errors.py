@@ -12,8 +12,9 @@ from py4j.protocol import Py4JJavaError
 
 import mmapqueue
 from conftest import Open
-from mmapqueue import _errors, _standalone
-from mmapqueue._calls import translated
+from mmapqueue._jvm import standalone
+from mmapqueue._jvm.calls import translated
+from mmapqueue._values import errors
 
 
 def test_a_file_in_place_of_the_directory(open_queue: Open, tmp_path: Path) -> None:
@@ -57,12 +58,12 @@ def test_a_directory_that_no_one_can_make_is_not_corrupt(open_queue: Open) -> No
 
 def test_no_permission(open_queue: Open, tmp_path: Path) -> None:
     open_queue(tmp_path / "first").close()
-    io = _standalone.jvm().java.nio.file
+    io = standalone.jvm().java.nio.file
     for cause in (
         io.AccessDeniedException("/some/where"),
         io.FileSystemException("/some/where", None, "Operation not permitted"),
     ):
-        thrown = _standalone.jvm().org.mmapqueue.errors.MmapQueueException("it could not be opened", cause)
+        thrown = standalone.jvm().org.mmapqueue.errors.MmapQueueException("it could not be opened", cause)
         error = translated(Py4JJavaError("calling", thrown))
         assert isinstance(error, mmapqueue.NotPermitted)
         assert isinstance(error, PermissionError)
@@ -95,7 +96,7 @@ def test_closed_is_shutdown_where_there_is_one(monkeypatch: pytest.MonkeyPatch) 
         pass
 
     monkeypatch.setattr(standard, "ShutDown", ShutDown, raising=False)
-    spec = importlib.util.spec_from_file_location("errors_again", _errors.__file__)
+    spec = importlib.util.spec_from_file_location("errors_again", errors.__file__)
     assert spec is not None
     assert spec.loader is not None
     again = importlib.util.module_from_spec(spec)
@@ -146,5 +147,5 @@ def test_a_key_that_is_like_none(open_queue: Open) -> None:
 
 def test_keys_are_those_of_the_jvm(open_queue: Open) -> None:
     open_queue()
-    there = set(_standalone.jvm().org.mmapqueue.queue.QueueConfig.defaults())
+    there = set(standalone.jvm().org.mmapqueue.queue.QueueConfig.defaults())
     assert set(mmapqueue.Configuration.__annotations__) - {"capacity"} == there

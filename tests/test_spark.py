@@ -13,7 +13,7 @@ import pytest
 
 import mmapqueue
 from conftest import SMALL, Open, Script, data
-from mmapqueue._calls import translated
+from mmapqueue._jvm.calls import translated
 
 pyspark = pytest.importorskip("pyspark")
 

@@ -15,14 +15,14 @@ import pytest
 
 import mmapqueue
 from conftest import SMALL, Open, Script, data, eventually, is_running
-from mmapqueue import _standalone
+from mmapqueue._jvm import standalone
 
 START = """
     import os, sys, time
     import mmapqueue
-    from mmapqueue import _standalone
+    from mmapqueue._jvm import standalone
     queue = mmapqueue.Queue(None, sys.argv[1], segment_size="4k", capacity="64k", max_event_size="4k")
-    jvm = _standalone._running.process.pid
+    jvm = standalone._running.process.pid
 """
 
 
@@ -195,17 +195,17 @@ def test_a_collected_queue_is_closed(tmp_path: Path) -> None:
 
 def test_there_is_one_for_all_queues(open_queue: Open, tmp_path: Path) -> None:
     open_queue(tmp_path / "a")
-    before = _standalone._running
+    before = standalone._running
     open_queue(tmp_path / "b")
-    assert _standalone._running is before is not None
+    assert standalone._running is before is not None
 
 
 def test_what_it_is_started_with(open_queue: Open) -> None:
     open_queue()
-    jvm = _standalone.jvm()
+    jvm = standalone.jvm()
     assert jvm.java.lang.Runtime.getRuntime().maxMemory() <= 64 << 20
-    assert _standalone._running is not None
-    port = _standalone._running.gateway.gateway_parameters.port
+    assert standalone._running is not None
+    port = standalone._running.gateway.gateway_parameters.port
     lines = [line.split() for name in ("tcp", "tcp6") for line in Path("/proc/net", name).read_text().splitlines()[1:]]
     listening = [line[1].rsplit(":", 1)[0] for line in lines if line[1].endswith(f":{port:04X}") and line[3] == "0A"]
     assert listening in (["0100007F"], ["0000000000000000FFFF00000100007F"])
@@ -213,8 +213,8 @@ def test_what_it_is_started_with(open_queue: Open) -> None:
 
 def test_nobody_comes_in_without_the_token(open_queue: Open) -> None:
     open_queue()
-    assert _standalone._running is not None
-    with socket.create_connection(("127.0.0.1", _standalone._running.gateway.gateway_parameters.port)) as stranger:
+    assert standalone._running is not None
+    with socket.create_connection(("127.0.0.1", standalone._running.gateway.gateway_parameters.port)) as stranger:
         stranger.settimeout(10)
         stranger.sendall(b"r\nu\njava\nrj\ne\n")
         answer = b""
@@ -228,8 +228,8 @@ def test_nobody_comes_in_without_the_token(open_queue: Open) -> None:
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the kernel's list of sockets is Linux's")
 def test_nobody_reaches_it_from_another_machine(open_queue: Open) -> None:
     open_queue()
-    assert _standalone._running is not None
-    port = _standalone._running.gateway.gateway_parameters.port
+    assert standalone._running is not None
+    port = standalone._running.gateway.gateway_parameters.port
     listening = []
     for table in Path("/proc/net/tcp"), Path("/proc/net/tcp6"):
         for line in table.read_text().splitlines()[1:] if table.exists() else []:
@@ -257,10 +257,10 @@ def test_who_may_read_what_a_queue_makes(
 def test_its_log_goes_to_pythons(open_queue: Open, caplog: pytest.LogCaptureFixture, capfd) -> None:
     open_queue()
     with caplog.at_level(logging.INFO, "mmapqueue.jvm"):
-        log = _standalone.jvm().org.slf4j.LoggerFactory.getLogger("a.part")
+        log = standalone.jvm().org.slf4j.LoggerFactory.getLogger("a.part")
         log.info("said so")
         log.warn("look out")
-        _standalone.jvm().java.lang.System.out.println("not of the log")
+        standalone.jvm().java.lang.System.out.println("not of the log")
         assert eventually(lambda: len(caplog.records) >= 2)
     assert [(r.name, r.levelno, r.getMessage()) for r in caplog.records] == [
         ("mmapqueue.jvm", logging.INFO, "a.part: said so"),
@@ -278,7 +278,7 @@ def test_when_it_is_killed_calls_say_so_and_the_next_queue_has_a_new_one(script:
     queue.push_many([b"one", b"two"])
     queue.pop()
     os.kill(jvm, signal.SIGKILL)
-    _standalone._running.process.wait()
+    standalone._running.process.wait()
     for call in (lambda: queue.push(b"x"), queue.pop, queue.size, queue.flush, lambda: queue.push_many([b"x"]),
                  queue.pop_many, queue.close):
         try:
@@ -364,8 +364,8 @@ def test_no_java(script: Script) -> None:
 def test_an_idle_queue_costs_no_time(open_queue: Open) -> None:
     queue = open_queue()
     queue.push(b"x")
-    assert _standalone._running is not None
-    stat = Path(f"/proc/{_standalone._running.process.pid}/stat")
+    assert standalone._running is not None
+    stat = Path(f"/proc/{standalone._running.process.pid}/stat")
 
     def used() -> int:
         return sum(map(int, stat.read_text().rsplit(")", 1)[1].split()[11:13]))

@@ -11,7 +11,7 @@ import pytest
 
 import mmapqueue
 from conftest import SMALL, Open, data, fill
-from mmapqueue import _stages
+from mmapqueue._jvm import shared_buffer
 
 
 def in_thread(task: Callable[[], Any]) -> threading.Thread:
@@ -241,13 +241,13 @@ def test_a_stage_that_the_jvm_may_be_reading_is_not_written(open_queue: Open) ->
 
 def test_large_stages_are_few_and_come_back(open_queue: Open, tmp_path: Path) -> None:
     gc.collect()
-    before = len(_stages._large_left)
-    queues = [open_queue(tmp_path / f"{n}", capacity="16m") for n in range(_stages.MOST_LARGE)]
+    before = len(shared_buffer._large_left)
+    queues = [open_queue(tmp_path / f"{n}", capacity="16m") for n in range(shared_buffer.MOST_LARGE)]
     records = [b"x" * 1000] * 2000
     for queue in queues:
         queue.push_many(records)
         assert data(queue.pop_many(2000)) == records
-    assert not _stages._large_left
+    assert not shared_buffer._large_left
     for queue in queues:
         queue.close()
-    assert len(_stages._large_left) >= before > 0
+    assert len(shared_buffer._large_left) >= before > 0

@@ -10,7 +10,8 @@ import pytest
 
 import mmapqueue
 from conftest import SMALL, Open, Script, data
-from mmapqueue import FindingKind, _cli
+from mmapqueue import FindingKind
+from mmapqueue._cli.main import main
 
 
 @pytest.fixture
@@ -110,7 +111,7 @@ def test_a_directory_of_version_1(tmp_path: Path) -> None:
 
 def status(*words: object) -> int:
     try:
-        return _cli.main([str(word) for word in words])
+        return main([str(word) for word in words])
     except SystemExit as end:
         return int(end.code or 0)
 
@@ -159,7 +160,7 @@ def test_in_place_asks(closed: Path, monkeypatch: pytest.MonkeyPatch, capsys: py
 def test_a_terminal_sees_progress(closed: Path) -> None:
     ours, theirs = pty.openpty()
     ended = subprocess.run(
-        [sys.executable, "-c", f"from mmapqueue import _cli; raise SystemExit(_cli.main(['verify', {str(closed)!r}]))"],
+        [sys.executable, "-m", "mmapqueue", "verify", str(closed)],
         stdout=subprocess.PIPE,
         stderr=theirs,
         check=False,
