@@ -1,17 +1,12 @@
 """What is installed, and that its two halves fit together."""
 
 import re
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from types import ModuleType
 
-import pytest
-
 import mmapqueue
 from conftest import Open, Script
-from mmapqueue._cli.main import main
 from mmapqueue._jvm import jars, names, standalone
 
 ROOT = Path(__file__).parents[1]
@@ -95,27 +90,3 @@ def test_both_languages_have_the_same_methods(open_queue: Open) -> None:
             if method.toString().startswith("public ")
         }
         assert found == calls
-
-
-def test_jar_prints_the_path(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["jar"]) == 0
-    assert capsys.readouterr().out == f"{mmapqueue.jar_path()}\n"
-
-
-def test_the_command_is_installed() -> None:
-    command = Path(sys.executable).with_name("mmapqueue")
-    found = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
-    assert found.stdout == f"mmapqueue {mmapqueue.__version__}\n"
-
-
-def test_the_command_tells_what_is_wrong(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(jars, "_JARS", tmp_path)
-    with pytest.raises(SystemExit) as caught:
-        main(["jar"])
-    assert caught.value.code == 1
-    assert re.fullmatch("mmapqueue: .* carries no jar.*\n", capsys.readouterr().err)
-    with pytest.raises(SystemExit) as caught:
-        main([])
-    assert caught.value.code == 2

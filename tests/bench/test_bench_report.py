@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "python" / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "python" / "benchmarks"))
 
 import bench_runs
 from bench_report import __main__ as report
 from bench_report import document, machine, plots_jvm, publish, raw, words
 from bench_report.figure import Figure
 
-PROJECT = Path(__file__).parents[1]
+PROJECT = Path(__file__).parents[2]
 PLOTS = ("peers", "sizes", "latency", "scale", "python", "spark")
 
 

@@ -3,8 +3,6 @@
 import inspect
 import os
 import pickle
-import subprocess
-import sys
 import typing
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -169,16 +167,6 @@ def test_a_path_that_java_can_not_have(tmp_path: Path, open_queue: Open) -> None
 
 
 # Names
-
-
-def test_the_module_runs() -> None:
-    for arguments in (["--version"], ["jar"]):
-        found = subprocess.run(
-            [sys.executable, "-m", "mmapqueue", *arguments], capture_output=True, text=True, check=True
-        )
-        assert mmapqueue.__version__ in found.stdout
-    usage = subprocess.run([sys.executable, "-m", "mmapqueue"], capture_output=True, text=True)
-    assert (usage.returncode, usage.stderr.split()[:2]) == (2, ["usage:", "mmapqueue"])
 
 
 def test_messages_name_what_users_know(small_queue: mmapqueue.Queue) -> None:

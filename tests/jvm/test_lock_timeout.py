@@ -110,7 +110,7 @@ FORKING = """
 
 
 def test_a_child_forked_while_the_jvm_starts_does_not_keep_it_alive(script: Script, open_queue: Open) -> None:
-    process = script.start(FORKING, script.directory / "queue", Path(__file__).parent, PYTHONWARNINGS="ignore")
+    process = script.start(FORKING, script.directory / "queue", Path(__file__).parents[1], PYTHONWARNINGS="ignore")
     assert process.stdout is not None
     jvm, child = map(int, process.stdout.readline().split())
     process.kill()

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "python" / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "python" / "benchmarks"))
 
 from queue_bench import __main__ as bench
 from queue_bench import redis_server

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "python" / "benchmarks"))
+sys.path.insert(0, str(Path(__file__).parents[2] / "python" / "benchmarks"))
 
 from pipeline_bench import __main__ as bench
 from pipeline_bench import article, kills, loads, report, rounds, tools
