@@ -82,7 +82,7 @@ def test_both_languages_have_the_same_methods(open_queue: Open) -> None:
     for java, calls in (
         (package.Bridge, names.BRIDGE_CALLS),
         (package.QueueHandle, names.HANDLE_CALLS),
-        (package.Stage, names.STAGE_CALLS),
+        (package.Stage, names.SHARED_BUFFER_CALLS),
     ):
         found = {
             method.getName(): "".join(kinds[kind.toString()] for kind in method.getParameterTypes())

@@ -16,7 +16,7 @@ RECORDS = [bytes([i % 256]) * (i * 31 % 1000) for i in range(3000)]
 
 
 def use(queue: mmapqueue.Queue) -> None:
-    """All that goes through a stage."""
+    """All that goes through a shared buffer."""
     large = b"large" * 30_000
     assert queue.push(b"one") == 0
     assert queue.push(large) == 1
@@ -44,8 +44,8 @@ def test_no_file_has_a_name(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -
 def test_a_kill_leaves_no_file(script: Script, shared: bool) -> None:
     def left() -> set[Path]:
         return {
-            *Path("/dev/shm").glob(".mmapqueue-stage-*"),
-            *script.directory.rglob(".mmapqueue-stage-*"),
+            *Path("/dev/shm").glob(".mmapqueue-buffer-*"),
+            *script.directory.rglob(".mmapqueue-buffer-*"),
         }
 
     before = left()
@@ -73,7 +73,7 @@ def test_a_kill_leaves_no_file(script: Script, shared: bool) -> None:
 def test_what_others_have_left_is_swept(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shared_memory, "_LEAST_SHARED", 1 << 60)
     queue = open_queue()
-    old, new = (Path(queue.path) / f".mmapqueue-stage-{name}" for name in ("old", "new"))
+    old, new = (Path(queue.path) / f".mmapqueue-buffer-{name}" for name in ("old", "new"))
     for file in (old, new):
         file.write_bytes(b"left")
     os.utime(old, (1, 1))
@@ -92,7 +92,7 @@ def test_nothing_is_left_of_the_files(open_queue: Open, monkeypatch: pytest.Monk
         unlink(path, missing_ok)
 
     monkeypatch.setattr(Path, "unlink", look_and_unlink)
-    monkeypatch.setattr(shared_memory, "_is_roomy", lambda _: True)
+    monkeypatch.setattr(shared_memory, "_has_room", lambda _: True)
     use(open_queue(max_event_size="1m"))
     # Nobody else may read them, and all their blocks are there.
     assert set(seen) == {(Path("/dev/shm"), 0o600, True)}
@@ -134,7 +134,7 @@ def test_a_place_that_fails_is_no_error(open_queue: Open, monkeypatch: pytest.Mo
         use(open_queue(max_event_size="1m"))
 
 
-def test_when_only_large_stages_fail_small_ones_do(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_only_large_buffers_fail_small_ones_do(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     reserve = shared_memory._reserve
 
     def fail(descriptor: int, size: int) -> None:
@@ -150,13 +150,13 @@ def test_when_only_large_stages_fail_small_ones_do(open_queue: Open, monkeypatch
 
 def test_another_file_of_the_same_name_is_noticed(open_queue: Open, tmp_path: Path) -> None:
     queue = open_queue(**SMALL)
-    map_stage = queue._opened.pool._allocator._mapped_stage
-    file = tmp_path / "stage"
+    map_buffer = queue._handle.pool._allocator._mapped_buffer
+    file = tmp_path / "buffer"
     file.write_bytes(bytes(range(256)) * 256)
-    assert map_stage(str(file), 65536, bytes(range(16)).hex()) is not None
-    assert map_stage(str(file), 65536, bytes(16).hex()) is None
-    assert map_stage(str(file), 131072, bytes(range(16)).hex()) is None
-    assert map_stage(str(tmp_path / "missing"), 65536, bytes(16).hex()) is None
+    assert map_buffer(str(file), 65536, bytes(range(16)).hex()) is not None
+    assert map_buffer(str(file), 65536, bytes(16).hex()) is None
+    assert map_buffer(str(file), 131072, bytes(range(16)).hex()) is None
+    assert map_buffer(str(tmp_path / "missing"), 65536, bytes(16).hex()) is None
     assert file.stat().st_size == 65536
 
 

@@ -82,9 +82,9 @@ def test_ack_many_without_shared_memory(open_queue: Open) -> None:
     queue = pushed(open_queue(), 2000)
     messages = queue.pop_many(2000)
     # As where no memory can be had that both processes map.
-    allocator = queue._opened.pool._allocator
+    allocator = queue._handle.pool._allocator
     allocator.shared = lambda _size: None
-    queue._opened.pool._small.clear()
+    queue._handle.pool._small.clear()
     with pytest.warns(RuntimeWarning, match="shared"):
         queue.ack_many(messages[:1000])
     assert queue.lag() == 1000

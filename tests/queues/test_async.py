@@ -106,7 +106,7 @@ def test_the_limits_are_kept(any_queue: mmapqueue.Queue) -> None:
     async def run() -> None:
         async for message in any_queue.aconsume(timeout=0, max_records=7, max_bytes=10):
             # Seven records at most, and those of two digits no more than five, are on their way at once.
-            assert 50 - any_queue._opened.ask("size", 0) <= message.offset + (7 if message.offset < 10 else 5)
+            assert 50 - any_queue._handle.call("size", 0) <= message.offset + (7 if message.offset < 10 else 5)
 
     asyncio.run(run())
     assert any_queue.size() == 0

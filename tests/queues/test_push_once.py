@@ -47,7 +47,7 @@ def test_it_waits_for_room(small_queue: mmapqueue.Queue, in_thread: Callable[...
     assert data(small_queue.pop_many(10)) == [b"y" * 500] * 4
 
 
-def test_a_batch_larger_than_any_stage(open_queue: Open) -> None:
+def test_a_batch_larger_than_any_buffer(open_queue: Open) -> None:
     queue = open_queue(capacity="64m")
     records = [b"%05d" % i * 60 for i in range(15_000)]
     assert queue.push_once("sink", 0, records) == 0

@@ -144,7 +144,7 @@ def test_push_many_takes_any_iterable_of_any_length(any_queue: mmapqueue.Queue) 
     assert data(any_queue.consume(timeout=0)) == [b"%d" % i for i in range(1501)]
 
 
-def test_push_many_of_more_than_any_stage_holds(open_queue: Open) -> None:
+def test_push_many_of_more_than_any_buffer_holds(open_queue: Open) -> None:
     queue = open_queue(capacity="64m", max_event_size="3m")
     sizes = [0, 1, 100_000, 70_000, 2_500_000, 5, 60_000, 900_000, 3_000_000, 17] * 3
     records = [bytes([i % 251]) * size for i, size in enumerate(sizes)]
@@ -189,7 +189,7 @@ def test_an_atomic_batch_goes_in_whole_or_not_at_all(small_queue: mmapqueue.Queu
     assert small_queue.stats().end_offset == before + room // 4
 
 
-def test_an_atomic_batch_may_be_larger_than_any_stage(open_queue: Open) -> None:
+def test_an_atomic_batch_may_be_larger_than_any_buffer(open_queue: Open) -> None:
     queue = open_queue(capacity="64m")
     records = [b"%05d" % i * 60 for i in range(15_000)]
     assert queue.push_many(records, atomic=True) == len(records)
@@ -230,7 +230,7 @@ def test_a_record_may_be_as_large_as_configured_and_not_larger(small_queue: mmap
     assert data(small_queue) == [b"x" * 8000, b"a", b"b"]
 
 
-def test_a_record_larger_than_a_stage(open_queue: Open) -> None:
+def test_a_record_larger_than_a_buffer(open_queue: Open) -> None:
     queue = open_queue(capacity="64m", max_event_size="8m")
     large = bytes(range(256)) * 16_384 + b"end"
     queue.push(b"before")
@@ -281,7 +281,7 @@ def test_after_flush_nothing_waits_to_be_written(any_queue: mmapqueue.Queue) -> 
 
 
 def test_stats_leaves_nothing_out(small_queue: mmapqueue.Queue) -> None:
-    text = small_queue._opened.ask("stats")
+    text = small_queue._handle.call("stats")
     assert len(text.splitlines()) == len(mmapqueue.Stats._fields)
     stats = small_queue.stats()
     assert (stats.segment_size, stats.capacity_segments) == (4096, 16)
@@ -391,7 +391,7 @@ def test_sync_returns_when_the_record_is_durable(open_queue: Open) -> None:
         stats = queue.stats()
         return stats.watermark_position == stats.writing_position
 
-    # One that fits into a stage, and one that goes through it in parts.
+    # One that fits into a shared buffer, and one that goes through it in parts.
     for record in (b"x", b"x" * 300_000):
         queue.push(record)
         assert not is_durable()

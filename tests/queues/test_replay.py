@@ -206,8 +206,8 @@ def test_seek_forgets_what_a_dead_thread_has_left(open_queue: Open, in_thread: A
 
     def die() -> None:
         # As an exception from outside would leave it, thrown right after the JVM had popped.
-        stage = popper.begin().state[0]
-        assert stage.pop(stage.next_call(), popper.number, 3, 1000, 0) == 3
+        buffer = popper.begin().state[0]
+        assert buffer.pop(buffer.next_call(), popper.number, 3, 1000, 0) == 3
         ended.set()
 
     threading.Thread(target=die).start()
@@ -215,11 +215,11 @@ def test_seek_forgets_what_a_dead_thread_has_left(open_queue: Open, in_thread: A
     assert eventually(lambda: bool(popper._orphans))
 
     def hang() -> Any:
-        hand = popper.begin()
-        stage = hand.state[0]
-        assert stage.pop(stage.next_call(), popper.number, 3, 1000, 0) == 3
-        hand.busy = False
-        return hand
+        own = popper.begin()
+        buffer = own.state[0]
+        assert buffer.pop(buffer.next_call(), popper.number, 3, 1000, 0) == 3
+        own.busy = False
+        return own
 
     kept = in_thread(hang).result(20)
     queue.seek(1)

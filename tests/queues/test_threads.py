@@ -200,11 +200,11 @@ def test_close_wakes_those_that_wait(open_queue: Open, shared: bool) -> None:
         assert other.pop().data == b"x" * 500
 
 
-def test_stages_of_threads_that_ended_are_used_again(open_queue: Open) -> None:
+def test_buffers_of_threads_that_ended_are_used_again(open_queue: Open) -> None:
     queue = open_queue()
     made = []
-    allocate = queue._opened.pool._allocator.shared
-    queue._opened.pool._allocator.shared = lambda size: made.append(size) or allocate(size)
+    allocate = queue._handle.pool._allocator.shared
+    queue._handle.pool._allocator.shared = lambda size: made.append(size) or allocate(size)
     for i in range(30):
         run(lambda i=i: queue.push(b"%d" % i), lambda: queue.pop())
     # One for pushing and one for popping, for each of the two threads at a time.
@@ -218,31 +218,31 @@ def test_what_a_dead_thread_did_not_take_is_popped_by_the_next(open_queue: Open)
     def die() -> None:
         # As an exception from outside would leave it, thrown right after the JVM had popped.
         popper = queue.consumer("default")._popper
-        stage = popper.begin().state[0]
-        assert stage.pop(stage.next_call(), popper.number, 3, 1000, 0) == 3
+        buffer = popper.begin().state[0]
+        assert buffer.pop(buffer.next_call(), popper.number, 3, 1000, 0) == 3
 
     run(die)
     assert data(queue) == [b"%d" % i for i in range(10)]
 
 
-def test_a_stage_that_the_jvm_may_be_reading_is_not_written(open_queue: Open) -> None:
+def test_a_buffer_that_the_jvm_may_be_reading_is_not_written(open_queue: Open) -> None:
     queue = open_queue()
     queue.push(b"one")
     # As an exception from outside would leave it, thrown in the middle of a push.
-    hand = queue._producer._begin()
-    stage = hand.stage
+    own = queue._producer._begin()
+    buffer = own.buffer
     assert queue.push(b"two") == 1
-    assert hand.stage is not stage
-    stage = hand.stage
+    assert own.buffer is not buffer
+    buffer = own.buffer
     assert queue.push(b"three") == 2
-    assert hand.stage is stage
+    assert own.buffer is buffer
     assert data(queue) == [b"one", b"two", b"three"]
 
 
-def test_large_stages_are_few_and_come_back(open_queue: Open, tmp_path: Path) -> None:
+def test_large_buffers_are_few_and_come_back(open_queue: Open, tmp_path: Path) -> None:
     gc.collect()
     before = len(shared_buffer._large_left)
-    queues = [open_queue(tmp_path / f"{n}", capacity="16m") for n in range(shared_buffer.MOST_LARGE)]
+    queues = [open_queue(tmp_path / f"{n}", capacity="16m") for n in range(shared_buffer.MAX_LARGE)]
     records = [b"x" * 1000] * 2000
     for queue in queues:
         queue.push_many(records)

@@ -39,12 +39,14 @@ JVM that `Queue(None, …)` starts goes to the logger "mmapqueue.jvm", which is 
 
 import logging
 
-from mmapqueue._jvm.jars import configure, jar_path
+from mmapqueue._jvm.jars import jar_path
 from mmapqueue._queue.consumer import Consumer
 from mmapqueue._queue.queue import Queue
 from mmapqueue._queue.stats import ConsumerStats, Stats
 from mmapqueue._spark.frames import Offsets, read, read_stream, real_time, write, write_stream
-from mmapqueue._tools.jobs import ConsumerState, Finding, FindingKind, RepairReport, VerifyReport, repair, verify
+from mmapqueue._spark.session import configure
+from mmapqueue._tools.jobs import repair, verify
+from mmapqueue._tools.reports import ConsumerState, Finding, FindingKind, RepairReport, VerifyReport
 from mmapqueue._values.configuration import Configuration
 from mmapqueue._values.errors import (
     Closed,

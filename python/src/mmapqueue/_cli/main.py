@@ -5,7 +5,7 @@ import sys
 from collections.abc import Sequence
 
 from mmapqueue._cli.pipeline_commands import add_commands
-from mmapqueue._cli.progress import Bar
+from mmapqueue._cli.progress import ProgressBar
 from mmapqueue._jvm import jars
 from mmapqueue._tools import jobs
 from mmapqueue._values.errors import MmapQueueError
@@ -17,7 +17,7 @@ USAGE = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; what it returns is the exit status."""
+    """Runs one command; returns the exit status."""
     parser = argparse.ArgumentParser(prog="mmapqueue", description="Persistent queues on memory-mapped files.")
     parser.add_argument("--version", action="version", version=f"mmapqueue {__version__}")
     commands = parser.add_subparsers(title="commands", required=True)
@@ -65,8 +65,8 @@ def _print_jar(options: argparse.Namespace) -> int:  # noqa: ARG001
 
 
 def _verify(options: argparse.Namespace) -> int:
-    with Bar(sys.stderr) as bar:
-        report = jobs.verify(options.directory, progress=bar.at)
+    with ProgressBar(sys.stderr) as bar:
+        report = jobs.verify(options.directory, progress=bar.update)
     print(report)
     return WHOLE if report.whole else DAMAGED
 
@@ -78,13 +78,13 @@ def _repair(options: argparse.Namespace) -> int:
     if options.in_place and not options.yes and not _confirmed(options.directory):
         print("mmapqueue repair: nothing was changed", file=sys.stderr)
         return USAGE
-    with Bar(sys.stderr) as bar:
+    with ProgressBar(sys.stderr) as bar:
         report = jobs.repair(
             options.directory,
             options.to,
             in_place=options.in_place,
             reset_clock=options.reset_clock,
-            progress=bar.at,
+            progress=bar.update,
         )
     print(report)
     return WHOLE

@@ -1,11 +1,11 @@
-"""A progress bar on a terminal: tqdm's where that is installed, else a percentage. Nothing where nobody looks."""
+"""A progress bar on a terminal: tqdm's if installed, else a percentage. Writes nothing elsewhere."""
 
 from types import TracebackType
 from typing import Any, TextIO
 
 
-class Bar:
-    """Shows how far a tool is; `with` ends its line."""
+class ProgressBar:
+    """Shows the progress of a tool; `with` ends its line."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -13,8 +13,8 @@ class Bar:
         self._bar: Any = None
         self._wanted = stream.isatty()
 
-    def at(self, done: int, total: int) -> None:
-        """So many bytes are done of so many."""
+    def update(self, done: int, total: int) -> None:
+        """Shows `done` of `total` bytes."""
         if not self._wanted or total <= 0:
             return
         if self._shown < 0:
@@ -27,7 +27,7 @@ class Bar:
             self._stream.flush()
         self._shown = percent
 
-    def __enter__(self) -> "Bar":
+    def __enter__(self) -> "ProgressBar":
         return self
 
     def __exit__(

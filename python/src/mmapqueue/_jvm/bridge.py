@@ -1,4 +1,4 @@
-"""From what the user gave to the one Java class of the bridge, with every way that can fail told clearly."""
+"""Finds the JVM, checks its Java and its jar, and returns the Java class that opens queues."""
 
 from typing import Any
 

@@ -1,7 +1,7 @@
-"""Queues that nobody closed: closed when they are collected, and at the end of the program.
+"""Closes queues that the program did not close: when they are collected, and at the end of the program.
 
-A finalizer may run anywhere, also in the middle of a py4j call of the same thread, whose connection it must not touch:
-so another thread does the closing.
+A finalizer may run within a py4j call of the same thread, and must not use that connection: another thread closes the
+queue.
 """
 
 import atexit
@@ -17,10 +17,10 @@ from mmapqueue._values.errors import Closed, MmapQueueError
 
 
 class Closeable(Protocol):
-    """What is kept open, from the side of the program."""
+    """An object that keeps a queue open."""
 
     def close_at_exit(self) -> None:
-        """Closes it for good, so that whoever uses it still does not call the JVM any more."""
+        """Closes it, and waits until no thread calls the JVM."""
 
 
 _open: dict[int, tuple[weakref.ref[Closeable], Callable[[], Any]]] = {}
@@ -29,15 +29,15 @@ _ending = False
 
 
 def track(owner: Closeable, close: Callable[[], Any], what: str) -> Callable[[], None]:
-    """Sees to it that a queue is closed when its owner is collected or the program ends.
+    """Closes a queue when its owner is collected or the program ends.
 
     Args:
-        owner: Whoever keeps the queue open.
+        owner: The object that keeps the queue open.
         close: Closes the queue in the JVM; must not refer to the owner.
         what: Names the queue in the warning that it was not closed.
 
     Returns:
-        What to call when it has been closed in order.
+        A function to call once the owner has closed the queue itself.
     """
     key = id(close)
     _open[key] = (weakref.ref(owner), close)
@@ -52,7 +52,7 @@ def track(owner: Closeable, close: Callable[[], Any], what: str) -> Callable[[],
 
 
 def close_all() -> None:
-    """Closes what is open still. A queue that can not be closed is recovered when it is opened the next time."""
+    """Closes all open queues. One that cannot be closed is recovered at its next open."""
     if _pid != os.getpid():
         return
     _begin_end()
@@ -67,13 +67,13 @@ def close_all() -> None:
 
 
 def check() -> None:
-    """Raises Closed when the program is ending: what is opened now would be left open."""
+    """Raises Closed when the program is ending: a queue opened now would stay open."""
     if _ending:
         raise Closed("the program is ending: no queue can be opened any more")
 
 
 def _begin_end() -> None:
-    """From here on daemon threads that our errors end print no traceback. Python ends the others silently, too."""
+    """From here on, errors of this package that end daemon threads print no traceback."""
     global _ending
     if _ending:
         return
@@ -91,7 +91,7 @@ def _begin_end() -> None:
 def _collected(key: int, what: str) -> None:
     if key in _open and _pid == os.getpid():
         warnings.warn(f"{what} was not closed", ResourceWarning, stacklevel=2)
-        # At the very end no thread can be started any more; close_all has run by then.
+        # At the very end no thread can be started; close_all has run by then.
         with contextlib.suppress(RuntimeError):
             threading.Thread(target=_close, args=(key,), name="mmapqueue-close", daemon=True).start()
 
@@ -104,7 +104,7 @@ def _close(key: int) -> None:
 
 
 def _after_fork_in_child() -> None:
-    """What is open belongs to the parent."""
+    """The open queues belong to the parent."""
     global _pid
     _open.clear()
     _pid = os.getpid()

@@ -1,4 +1,4 @@
-"""Waiting for a process that holds a lock and is ending."""
+"""Waits for a process that holds a lock and is ending."""
 
 import re
 from collections.abc import Callable
@@ -23,11 +23,11 @@ _PAUSE_SECONDS = 0.02
 _Result = TypeVar("_Result")
 
 
-def patiently(call: Callable[[], _Result], seconds: float) -> _Result:
-    """Calls something again while a process that is ending holds what it needs.
+def retry_while_ending(call: Callable[[], _Result], seconds: float) -> _Result:
+    """Calls something again while a process that is ending holds the lock that it needs.
 
     Args:
-        call: Raises Locked when somebody holds it.
+        call: Raises Locked when a process holds the lock.
         seconds: The longest to try.
 
     Raises:
@@ -44,7 +44,7 @@ def patiently(call: Callable[[], _Result], seconds: float) -> _Result:
 
 
 def _is_ending(pid: int | None) -> bool:
-    """Whether a holder is dead, is being taken down, or is a JVM whose owner is; also when there is no telling."""
+    """Whether a holder, or the owner of a JVM that holds, is dead or exiting; True when that is unknown."""
     if pid is None or _is_dead(pid):
         return True
     try:

@@ -1,4 +1,4 @@
-"""All that the two languages must agree on: names of classes and methods, numbers, the layout of a stage.
+"""All that the two languages must agree on: names of classes and methods, numbers, the layout of a shared buffer.
 
 The Java side of it is the package org.mmapqueue.bridge: Status.java and StageLayout.java say the same.
 """
@@ -85,7 +85,7 @@ HANDLE_CALLS = {
 DEFAULT_CONSUMER = "default"
 
 #: Methods of Stage.
-STAGE_CALLS = {
+SHARED_BUFFER_CALLS = {
     "push": "iiii",
     "pushMany": "iiiii",
     "load": "iiii",
@@ -127,5 +127,5 @@ LONG_MAX = 2**63 - 1
 
 
 def aligned(position: int) -> int:
-    """Where the next column of a stage begins."""
+    """Where the next column of a shared buffer begins."""
     return (position + 7) & -8

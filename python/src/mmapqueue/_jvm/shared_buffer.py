@@ -1,4 +1,4 @@
-"""Stages: how records are laid out in shared memory, and who has which piece of it."""
+"""Shared buffers: the layout of records in memory shared with the JVM, and the pool of these buffers."""
 
 from array import array
 from bisect import bisect_right
@@ -14,33 +14,33 @@ from mmapqueue._jvm.calls import Call
 from mmapqueue._jvm.shared_memory import Allocator, Memory
 from mmapqueue._values.message import Message, Origin, messages
 
-#: What every thread gets that uses the queue: plenty for records one by one.
-SMALL = 64 << 10
-#: What threads get that move many at a time, a thousand records of 1 KiB: a call costs little beside that.
-LARGE = 5 << 18
-#: So many large ones there are in a process; when all are taken, threads make do with small ones.
-MOST_LARGE = 16
-# One for each that may still be made. A list, as for the lists of a pool.
-_large_left = [None] * MOST_LARGE
+#: The buffer of every thread that uses the queue: plenty for single records.
+SMALL_BYTES = 64 << 10
+#: The buffer of threads that move many records: a thousand of 1 KiB, beside which a call costs little.
+LARGE_BYTES = 5 << 18
+#: The most large buffers of a process. Threads keep small ones when all are taken.
+MAX_LARGE = 16
+# One entry for each large buffer that may still be made. A list, as its append and pop are atomic.
+_large_left = [None] * MAX_LARGE
 
 _HEADER_BYTES = names.HEADER.size
 
 
-class Stage:
-    """One stage. For one thread at a time, and not for two calls of one thread at once.
+class SharedBuffer:
+    """One shared buffer. For one call of one thread at a time.
 
     Attributes:
-        call: The number of the last call that was begun. The JVM answers a repeated number as it did before, and keeps
-            what the stage held.
+        last_call: The number of the last call. For a repeated number the JVM repeats its answer, and leaves the
+            buffer as it is.
         payload_limit: Bytes of payload that fit.
         record_limit: Records that fit.
     """
 
     __slots__ = (
         "ack_many",
-        "call",
         "fetch",
         "get",
+        "last_call",
         "load",
         "memory",
         "payload_limit",
@@ -54,11 +54,11 @@ class Stage:
         "size",
     )
 
-    def __init__(self, stage: JavaObject, memory: Memory, size: int) -> None:
-        def call(name: str) -> Call:
-            return Call(stage, name, names.STAGE_CALLS[name])
+    def __init__(self, buffer: JavaObject, memory: Memory, size: int) -> None:
+        def last_call(name: str) -> Call:
+            return Call(buffer, name, names.SHARED_BUFFER_CALLS[name])
 
-        self.call = 0
+        self.last_call = 0
         self.memory = memory
         self.size = size
         self.push = call("push").within
@@ -75,24 +75,24 @@ class Stage:
         self.record_limit: int = call("recordLimit")()
 
     def next_call(self) -> int:
-        """Begins a call: its number."""
-        # The JVM's are ints; a number comes back after two thousand million calls.
-        self.call = self.call % names.INT_MAX + 1
-        return self.call
+        """Begins a call; returns its number."""
+        # A Java int: a number repeats after two thousand million calls.
+        self.last_call = self.last_call % names.INT_MAX + 1
+        return self.last_call
 
     def fitting(self, lengths: list[int], start: int) -> int:
-        """Where the records end that fit, of those from `start` on."""
+        """The index after the last record that fits, of those from `start` on."""
         ends = list(accumulate(lengths[start : start + self.record_limit]))
         return start + bisect_right(ends, self.payload_limit)
 
     def write(self, payload: bytes, lengths: "Sequence[int] | array[int]") -> None:
-        """Lays records out: their bytes back to back, then the lengths."""
+        """Writes records: their bytes back to back, then the lengths."""
         self.memory.store(names.PAYLOAD, payload)
         if lengths:
             self.memory.store(names.aligned(names.PAYLOAD + len(payload)), array("I", lengths).tobytes())
 
     def read(self, origin: Origin) -> list[Message]:
-        """The records that the JVM has laid out, as messages of an origin."""
+        """The records that the JVM has written, as messages of an origin."""
         offset, timestamp, count, flags, size, attempts = names.HEADER.unpack_from(self.memory.load(_HEADER_BYTES))
         if count == 1:
             return list(messages((self._payload(size),), (offset,), (timestamp,), (attempts,), origin))
@@ -118,7 +118,7 @@ class Stage:
         )
 
     def _payload(self, size: int) -> bytes:
-        """The bytes of the one record that there is; the JVM keeps one that is larger than the stage."""
+        """The bytes of a single record. The JVM keeps one that is larger than the buffer, for `fetch`."""
         at = names.PAYLOAD
         if size <= self.payload_limit:
             return self.memory.load(at + size)[at : at + size]
@@ -129,25 +129,25 @@ class Stage:
         return bytes(data)
 
 
-class Pool:
-    """All stages of a queue. Safe for any number of threads."""
+class BufferPool:
+    """The shared buffers of a queue that no thread keeps. Safe for any number of threads."""
 
     def __init__(self, handle: JavaObject, directory: Path) -> None:
         self._allocator = Allocator(handle, directory)
-        # Lists, as their append and pop are one step each: `give` runs in finalizers, where no lock may be taken.
-        self._small: list[Stage] = []
-        self._large: list[Stage] = []
+        # Lists, as their append and pop are atomic: `put` runs in finalizers, which take no lock.
+        self._small: list[SharedBuffer] = []
+        self._large: list[SharedBuffer] = []
         self._large_made: list[None] = []
 
-    def small(self) -> Stage:
-        """A stage for any thread."""
+    def get_small(self) -> SharedBuffer:
+        """A small buffer."""
         try:
             return self._small.pop()
         except IndexError:
-            return Stage(*(self._allocator.shared(SMALL) or self._allocator.unshared(SMALL)), SMALL)
+            return SharedBuffer(*(self._allocator.shared(SMALL_BYTES) or self._allocator.unshared(SMALL_BYTES)), SMALL_BYTES)
 
-    def large(self) -> Stage | None:
-        """A large stage, or None when all are in use or no memory can be had for one."""
+    def get_large(self) -> SharedBuffer | None:
+        """A large buffer; None when all are in use, or when no memory can be shared."""
         try:
             return self._large.pop()
         except IndexError:
@@ -156,53 +156,53 @@ class Pool:
             self._large_made.append(_large_left.pop())
         except IndexError:
             return None
-        found = self._allocator.shared(LARGE)
-        # Without one the place stays taken: to try again each time would cost more than it may bring.
-        return None if found is None else Stage(*found, LARGE)
+        found = self._allocator.shared(LARGE_BYTES)
+        # After a failure the entry stays taken: retrying on each call would cost more than a large buffer gains.
+        return None if found is None else SharedBuffer(*found, LARGE_BYTES)
 
     @contextmanager
-    def lent(self, size: int) -> Iterator[Stage]:
-        """A stage for one call that is not numbered; a large one, if there is one, for more bytes than a small one has.
+    def borrow(self, size: int) -> Iterator[SharedBuffer]:
+        """A buffer for one call without a number; a large one, if available, for more bytes than a small one holds.
 
         Args:
             size: Bytes of payload.
         """
-        stage = self.small()
-        if size > stage.payload_limit and (large := self.large()) is not None:
-            self.give(stage)
-            stage = large
+        buffer = self.get_small()
+        if size > buffer.payload_limit and (large := self.get_large()) is not None:
+            self.put(buffer)
+            buffer = large
         try:
-            yield stage
+            yield buffer
         except BaseException as error:
             if getattr(error, "java_class", None) is None:
-                # The call may be under way still.
-                self.discard(stage)
+                # The call may still run.
+                self.discard(buffer)
             else:
-                self.give(stage)
+                self.put(buffer)
             raise
-        self.give(stage)
+        self.put(buffer)
 
-    def give(self, stage: Stage) -> None:
-        """Takes a stage back that nobody uses, nor anything in it."""
-        (self._small if stage.size == SMALL else self._large).append(stage)
+    def put(self, buffer: SharedBuffer) -> None:
+        """Puts a buffer back. The caller uses neither the buffer nor its content any more."""
+        (self._small if buffer.size == SMALL_BYTES else self._large).append(buffer)
 
-    def discard(self, stage: Stage) -> None:
-        """Forgets a stage that the JVM may be using still."""
-        if stage.size == LARGE:
-            self._give_place_back()
+    def discard(self, buffer: SharedBuffer) -> None:
+        """Drops a buffer that the JVM may still use."""
+        if buffer.size == LARGE_BYTES:
+            self._free_large()
 
     def close(self) -> None:
-        """Gives the memory back of the stages that are not in use."""
-        for stages in (self._small, self._large):
-            while stages:
-                stages.pop().memory.close()
+        """Frees the memory of the buffers in the pool."""
+        for buffers in (self._small, self._large):
+            while buffers:
+                buffers.pop().memory.close()
         while self._large_made:
-            self._give_place_back()
+            self._free_large()
 
-    def _give_place_back(self) -> None:
+    def _free_large(self) -> None:
         with suppress(IndexError):
             _large_left.append(self._large_made.pop())
 
     def __del__(self) -> None:
         while self._large_made:
-            self._give_place_back()
+            self._free_large()

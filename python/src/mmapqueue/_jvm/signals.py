@@ -1,8 +1,8 @@
-"""Ctrl-C comes between two steps, never within one.
+"""Defers signals: Ctrl-C takes effect between two calls into the JVM, never within one.
 
-An exception out of a signal handler in the middle of a call leaves py4j's connection with an answer half read or not
-read at all, and what the JVM has popped with nobody. So while the main thread is in a call, signals are noted, and
-handled when the step is done. A step waits 0.2 s at most.
+An exception from a signal handler within a call would leave py4j's connection with an answer that nothing has read, and
+lose the records in it. So while the main thread is in a call, signals are noted, and handled at its end. A call waits
+0.2 s at most.
 """
 
 # The functions of the module `signal` convert numbers to enums both ways, which costs more than all else here.
@@ -52,7 +52,7 @@ class Shield:
         if self._up:
             self._noted[number] = frame
         else:
-            # A signal came while its handler, or another, was being put back.
+            # The signal arrived while __exit__ restored the handlers.
             self._handlers[number](number, frame)
 
     def __exit__(self, *error: object) -> None:
@@ -70,6 +70,6 @@ class Shield:
         try:
             self._handlers[number](number, frame)
         finally:
-            # One handler raises: the others are to hear of their signals all the same.
+            # If one handler raises, the others still run.
             if self._noted:
                 self._deliver()

@@ -1,8 +1,8 @@
 """Iteration under asyncio.
 
-Pops run in a thread of their own, a fraction of a second at a time, so that no coroutine waits for the JVM and nothing
-goes on long after a cancellation. Between the thread and the coroutine stands a `_Fetch`: what it holds when the
-coroutine is gone, or comes to hold later, goes back.
+Pops run in a thread of their own, in slices, so that no coroutine waits for the JVM and a cancellation takes one slice
+at most. A `_Fetch` stands between thread and coroutine: it keeps the records that the coroutine does not take for the
+next pop.
 """
 
 import asyncio
@@ -12,13 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._queue.handle import Waiting
+from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.pop_buffer import Batch
 from mmapqueue._queue.popper import Popper
 from mmapqueue._values.errors import UnackedLimit
 from mmapqueue._values.message import Message
 
-#: The longest that one pop waits: so long may a cancellation take.
+#: The longest that one pop waits, and so the longest delay of a cancellation.
 _SLICE_SECONDS = 0.1
 
 
@@ -26,44 +26,44 @@ class _Fetch:
     """One pop on behalf of a coroutine.
 
     Attributes:
-        given: How many records of the batch were handed out.
+        delivered: How many records of the batch the coroutine has received.
     """
 
     def __init__(self, popper: Popper) -> None:
-        self.given = 0
+        self.delivered = 0
         self._popper = popper
         self._batch: Batch | None = None
         self._released = False
         self._lock = threading.Lock()
 
-    def run(self, most: int, max_bytes: int, waiting: Waiting) -> list[Message]:
-        """Pops; for another thread."""
-        batch = self._popper.take(most, max_bytes, waiting)
+    def run(self, most: int, max_bytes: int, deadline: Deadline) -> list[Message]:
+        """Pops. Runs in the executor's thread."""
+        batch = self._popper.pop_batch(most, max_bytes, deadline)
         with self._lock:
             self._batch = batch
             if self._released:
-                self._give_back()
+                self._keep_rest()
         return batch.messages
 
-    def is_void(self) -> bool:
-        """Whether the rest must not be handed out."""
-        return self._batch is not None and self._popper.is_void(self._batch)
+    def is_stale(self) -> bool:
+        """Whether the rest must not be delivered."""
+        return self._batch is not None and self._popper.is_stale(self._batch)
 
     def release(self) -> None:
-        """Gives back what was not handed out, now or when it comes."""
+        """Keeps what was not delivered for the next pop; when the pop still runs, as soon as it ends."""
         with Shield(), self._lock:
             self._released = True
-            self._give_back()
+            self._keep_rest()
 
-    def _give_back(self) -> None:
+    def _keep_rest(self) -> None:
         batch = self._batch
-        if batch is not None and self.given < len(batch.messages):
-            batch.home.put_first(batch.messages[self.given :], batch.until)
-            self.given = len(batch.messages)
+        if batch is not None and self.delivered < len(batch.messages):
+            batch.undelivered.put_first(batch.messages[self.delivered :], batch.lease_end)
+            self.delivered = len(batch.messages)
 
     def __del__(self) -> None:
-        # The event loop went away, and nobody has closed the generator. The thread is not at it, or this would live.
-        self._give_back()
+        # The event loop ended without closing the generator. The thread is done: it would hold a reference.
+        self._keep_rest()
 
 
 async def consume_async(
@@ -73,10 +73,10 @@ async def consume_async(
     loop = asyncio.get_running_loop()
     executor = ThreadPoolExecutor(1, thread_name_prefix="mmapqueue-aconsume")
     try:
-        idle = Waiting(True, timeout)
+        idle = Deadline(True, timeout)
         while True:
             fetch = _Fetch(popper)
-            slice_ = Waiting(True, idle.seconds(_SLICE_SECONDS))
+            slice_ = Deadline(True, idle.seconds(_SLICE_SECONDS))
             popping = loop.run_in_executor(executor, fetch.run, max_records, max_bytes, slice_)
             messages: list[Message] = []
             try:
@@ -84,23 +84,23 @@ async def consume_async(
                     messages = await asyncio.shield(popping)
                 except UnackedLimit:
                     # Other tasks may ack in time.
-                    if idle.is_over():
+                    if idle.has_passed():
                         raise
                 for message in messages:
-                    fetch.given += 1
+                    fetch.delivered += 1
                     yield message
-                    if fetch.is_void():
-                        fetch.given = len(messages)
+                    if fetch.is_stale():
+                        fetch.delivered = len(messages)
                         break
             finally:
                 fetch.release()
                 if not popping.done():
-                    # Cancelled: by the time this ends, nothing is on its way any more.
+                    # Cancelled: the pop ends before this does.
                     with suppress(Exception):
                         await popping
             if messages:
-                idle = Waiting(True, timeout)
-            elif idle.is_over():
+                idle = Deadline(True, timeout)
+            elif idle.has_passed():
                 return
     finally:
         executor.shutdown(wait=False)

@@ -9,7 +9,8 @@ from typing import overload
 from mmapqueue._jvm import names
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.async_iteration import consume_async
-from mmapqueue._queue.handle import Opened, Waiting
+from mmapqueue._queue.deadline import Deadline
+from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.iteration import iterate
 from mmapqueue._queue.pop_buffer import flat
 from mmapqueue._queue.popper import Popper
@@ -18,40 +19,44 @@ from mmapqueue._values.annotations import Self
 from mmapqueue._values.arguments import check_limits, count, delay_micros
 from mmapqueue._values.errors import Empty
 from mmapqueue._values.message import Message
-from mmapqueue._values.offsets import SEEKS, STARTS, Place, offset_of, offsets_of, place_text
+from mmapqueue._values.offsets import SEEKS, STARTS, SeekTarget, offset_of, offsets_of, target_text
 
-#: Records that are popped at once, if not told otherwise, to be given one by one; and to keep workers busy.
-_MOST_AT_ONCE = 1000
-_MOST_FOR_WORKERS = 100
+#: The default batch of an iterator, and of a call with a handler, in records.
+_MAX_BATCH = 1000
+_MAX_BATCH_FOR_WORKERS = 100
 
 
 class Consumer:
     """Reads a queue independently of its other consumers.
 
-    It has a reading position, which moves with `pop`, and a committed one, which moves with `ack`. Space is used again
-    once every consumer has acked it. What was popped and not acked is popped again when the queue is opened the next
-    time: at least once.
+    `pop` moves its reading position, `ack` its committed position. The queue reuses space that every consumer has acked.
+    Delivery is at least once: a record that was popped and not acked is redelivered after the next open.
 
-    Made by `Queue.consumer`. Any number of threads may pop at once; each record goes to one of them. It is a context
-    manager that closes itself.
+        with queue.consumer("billing") as consumer:
+            for message in consumer.consume(timeout=1.0):
+                handle(message.data)
+                consumer.ack(message)
+
+    Made by `Queue.consumer`. Safe for any number of threads: each record goes to one of them. A context manager that
+    closes itself.
 
     Attributes:
         name: Its name.
     """
 
-    def __init__(self, opened: Opened, name: str, start: Place) -> None:
+    def __init__(self, handle: QueueHandle, name: str, start: SeekTarget) -> None:
         self.name = name
-        self._popper = Popper(opened, name, place_text(start, STARTS))
+        self._popper = Popper(handle, name, target_text(start, STARTS))
 
     @property
     def closed(self) -> bool:
         """Whether it was closed or deleted, or the queue was closed."""
-        return self._popper.closed or self._popper.opened.closed
+        return self._popper.closed or self._popper.handle.closed
 
     # ---- popping
 
     def pop(self, block: bool = True, timeout: float | None = None) -> Message:
-        """Takes the next record.
+        """Pops the next record.
 
         Args:
             block: Whether to wait for one.
@@ -62,35 +67,35 @@ class Consumer:
 
         Raises:
             Empty: There was none in time.
-            UnackedLimit: So many records as max_unacked allows are popped and not acked, and were not acked in time.
-            Dropped: Records were lost, as this consumer was further behind than max_consumer_lag. The next call goes
-                on behind them.
-            Closed: The queue or this consumer is closed, or was closed while this waited.
-            Corrupt: What is stored is damaged; the position has not moved.
+            UnackedLimit: max_unacked records are in flight, and none was acked in time.
+            Dropped: Records were dropped, as this consumer's lag exceeded max_consumer_lag. The next call continues
+                after them.
+            Closed: The queue or this consumer is closed, or was closed during the wait.
+            Corrupt: The record is damaged; the position has not moved.
         """
-        waiting = Waiting(block, timeout)
+        deadline = Deadline(block, timeout)
         popper = self._popper
-        hand = popper.begin()
+        own = popper.begin()
         try:
-            if not popper.gather(hand, 1, names.INT_MAX, waiting):
+            if not popper.pop_into(own, 1, names.INT_MAX, deadline):
                 raise Empty(f"there is nothing to pop for consumer {self.name}")
-            stage, seen, chunks = hand.state
+            buffer, answered, chunks = own.state
             message = chunks[0][0]
         except BaseException:
-            popper.set_aside(hand)
+            popper.abort(own)
             raise
-        hand.state = (stage, seen, ())
-        hand.busy = False
+        own.state = (buffer, answered, ())
+        own.busy = False
         return message
 
     def pop_many(
         self, max_records: int = 1000, *, max_bytes: int | None = None, timeout: float | None = 0.0
     ) -> list[Message]:
-        """Takes several records; waits for the first one only.
+        """Pops several records; waits for the first one only.
 
         Args:
             max_records: The most records.
-            max_bytes: The most bytes of data; a first record that is larger comes all the same.
+            max_bytes: The most bytes of data; the first record is returned whatever its size.
             timeout: The longest to wait for the first one, in seconds; None for as long as it takes.
 
         Returns:
@@ -99,58 +104,45 @@ class Consumer:
         Raises:
             UnackedLimit: As from `pop`.
             Dropped: As from `pop`.
-            Closed: The queue or this consumer is closed, or was closed while this waited.
+            Closed: The queue or this consumer is closed, or was closed during the wait.
             Corrupt: The first record is damaged; the position has not moved.
         """
         check_limits(max_records, max_bytes)
-        waiting = Waiting(True, timeout)
+        deadline = Deadline(True, timeout)
         popper = self._popper
-        hand = popper.begin()
+        own = popper.begin()
         try:
-            popper.gather(hand, max_records, max_bytes or names.INT_MAX, waiting)
-            stage, seen, chunks = hand.state
+            popper.pop_into(own, max_records, max_bytes or names.INT_MAX, deadline)
+            buffer, answered, chunks = own.state
             records = flat(chunks)
         except BaseException:
-            popper.set_aside(hand)
+            popper.abort(own)
             raise
-        hand.state = (stage, seen, ())
-        hand.busy = False
+        own.state = (buffer, answered, ())
+        own.busy = False
         return records
 
     def peek(self) -> Message | None:
-        """Looks at the next record and leaves it there.
+        """The next record, without popping it.
 
         Returns:
-            The record, or None when there is none now.
+            The record; None when no record is left to pop.
 
         Raises:
             Closed: The queue or this consumer is closed.
-            Corrupt: What is stored is damaged.
+            Corrupt: The record is damaged.
         """
-        popper = self._popper
-        hand = popper.begin()
-        try:
-            message = popper.returned.first() if popper.returned else None
-            if message is None:
-                with Shield():
-                    stage = hand.state[0]
-                    answer = stage.peek(popper.number)
-                    if answer == names.CLOSED:
-                        raise popper.closed_error()
-                    message = stage.read(popper.origin)[0] if answer > 0 else None
-            return message
-        finally:
-            hand.busy = False
+        return self._popper.peek()
 
-    # ---- what became of records
+    # ---- acknowledgements
 
     def ack(self, message: Message | int, *, single: bool = False) -> None:
-        """Says that a record, and every one before it, has been dealt with. What was acked before stays acked.
+        """Acknowledges a record and every one before it. Acked records stay acked.
 
         Args:
-            message: The last record that has been dealt with, or its offset.
-            single: Whether this is about that one alone, whatever becomes of those before it. Committed is what is
-                acked without a gap.
+            message: The last record to acknowledge, or its offset.
+            single: Whether to acknowledge this record alone. The committed position stays before the first record that
+                is not acked.
 
         Raises:
             OutOfRange: This consumer has not popped it since the queue was opened, or since it was moved by `seek`.
@@ -160,17 +152,17 @@ class Consumer:
         """
         popper = self._popper
         offset = offset_of("ack", message, popper.origin)
-        popper.refuse_returned("ack", (offset,))
+        popper.check_delivered("ack", (offset,))
         if single:
-            popper.ask("ackSingle", offset)
+            popper.call("ackSingle", offset)
             return
-        popper.ask("ack", offset)
-        if popper.returned:
+        popper.call("ack", offset)
+        if popper.undelivered:
             with Shield():
-                popper.returned.drop(0, offset)
+                popper.undelivered.drop(0, offset)
 
     def ack_many(self, messages: Iterable[Message | int]) -> None:
-        """Says that some records have been dealt with, each of them alone as with `ack(…, single=True)`: in one call.
+        """Acknowledges some records in one call, each alone as with `ack(…, single=True)`.
 
         Args:
             messages: The records, or their offsets, in any order.
@@ -186,32 +178,32 @@ class Consumer:
         offsets = offsets_of("ack_many", messages, self._popper.origin)
         self._popper.check()
         if offsets:
-            self._popper.refuse_returned("ack", offsets)
+            self._popper.check_delivered("ack", offsets)
             self._popper.ack_many(offsets)
 
     def nack(self, message: Message | int, delay: float = 0.0) -> None:
-        """Gives a record back: it is popped again, before those that are new, with one more in `attempts`.
+        """Negative acknowledgement: requeues a record. It is redelivered with one more in `attempts`.
 
-        Those go first, though, that an iterator had popped underneath and has not given.
+        Requeued records come before new ones, and after those that an iterator has popped and not yet delivered.
 
-        With max_attempts set, a record that was handed out so often goes to the queue in dead_letter_dir instead, and
-        is acked.
+        With max_attempts set, a record with its attempts used up is dead-lettered instead: it moves to the queue in
+        dead_letter_dir, and is acked. The nack of a record that is requeued already does nothing.
 
         Args:
             message: The record, or its offset.
-            delay: How long it is not popped, in seconds.
+            delay: The delay of redelivery, in seconds.
 
         Raises:
             OutOfRange: This consumer has not popped it since the queue was opened, or since it was moved by `seek`; or
-                it has acked it. To give back what has been given back does nothing.
+                it has acked it.
             Foreign: The message is of another consumer or queue.
             TypeError: It is neither a message nor an offset.
             Closed: The queue or this consumer is closed.
         """
         micros = delay_micros("delay", delay)
         offset = offset_of("nack", message, self._popper.origin)
-        self._popper.refuse_returned("nack", (offset,))
-        self._popper.ask("nack", offset, micros)
+        self._popper.check_delivered("nack", (offset,))
+        self._popper.call("nack", offset, micros)
 
     # ---- iteration
 
@@ -242,44 +234,43 @@ class Consumer:
         max_records: int | None = None,
         max_bytes: int | None = None,
     ) -> Iterator[Message] | int:
-        """Iterates over the records, popping them in batches underneath; or has a handler called with each.
+        """Iterates over the records, which it pops in batches; or calls a handler with each.
 
-        Without a handler, what of a batch is left when the loop is left goes back, and is popped next.
+        Without a handler: when the loop is left, the rest of the batch is popped next.
 
-        With a handler, this returns when there is no more to come. A record is acked, alone, when the handler has
-        returned, and given back with `nack` when it has raised an Exception, which is logged as an error of the logger
-        "mmapqueue". It comes again after retry_delay, up to max_attempts times where the queue was opened with that,
-        else without end: one that always fails does not keep the others from being handled. On Ctrl-C, and on any
-        error here, what no handler was called with yet goes back, those that run are waited for, and the error comes
-        out; a second Ctrl-C does not wait for them, and each of them settles its record when it ends.
+        With a handler: a record is acked, alone, when the handler returns. When the handler raises an Exception, the
+        record is requeued with `nack`, and the logger "mmapqueue" logs the error. It is redelivered after retry_delay,
+        max_attempts times at most if the queue was opened with that, else without limit; other records are handled
+        between its attempts. On Ctrl-C, and on any error of this call, records that no handler was called with are
+        released, running handlers are waited for, and the error is raised. A second Ctrl-C does not wait: each handler
+        acks or nacks its own record at its end.
 
-        Where visibility_timeout is set, what was popped underneath must be handled within it, too: keep max_records
-        small.
+        With visibility_timeout set, a whole batch must be handled within it: keep max_records small.
 
         Args:
-            timeout: Ends when no record has come for so many seconds; None to wait for ever. With a handler, when no
-                record has come but those that it failed for, none of these was handled either, and no handler runs.
+            timeout: Ends when no record has come for this time, in seconds; None to wait without end. With a handler:
+                when only records have come that it failed for in this call, it handled none of these, and none runs.
             handler: Called with each record, in threads of its own.
-            workers: So many threads call it; the order of the records holds for one alone.
-            retry_delay: How long a record is not popped whose handler has raised, in seconds. If not said, 0.1 after
-                the first attempt, and twice as long after each further one, 60 at most.
-            max_records: The most records popped at once: 1000 if not said, 100 with a handler.
-            max_bytes: The most bytes of data popped at once.
+            workers: The number of these threads. One alone keeps the order of records.
+            retry_delay: The delay of redelivery after the handler has raised, in seconds. By default 0.1 after the
+                first attempt, doubled with each further one, 60 at most.
+            max_records: The most records of a batch: by default 1000, with a handler 100.
+            max_bytes: The most bytes of data of a batch.
 
         Returns:
-            Without a handler, an iterator over the records, in order. For one thread; each thread takes one of its
-            own. With one, how many times it has returned.
+            Without a handler, an iterator over the records, in order, for one thread. With a handler, how many times
+            it has returned.
 
         Raises:
             Closed: While iterating: the queue or this consumer was closed.
             Corrupt: While iterating: the next record is damaged.
-            Dropped: While iterating, as from `pop`; the next call goes on.
+            Dropped: While iterating, as from `pop`; the next call continues.
             UnackedLimit: While iterating, as from `pop`.
         """
         if max_records is None:
-            max_records = _MOST_AT_ONCE if handler is None else _MOST_FOR_WORKERS
+            max_records = _MAX_BATCH if handler is None else _MAX_BATCH_FOR_WORKERS
         check_limits(max_records, max_bytes)
-        Waiting(True, timeout)
+        Deadline(True, timeout)
         if handler is None:
             if workers is not None or retry_delay is not None:
                 raise TypeError("workers and retry_delay need a handler")
@@ -292,93 +283,92 @@ class Consumer:
     def aconsume(
         self, timeout: float | None = None, *, max_records: int = 1000, max_bytes: int | None = None
     ) -> AsyncGenerator[Message, None]:
-        """Iterates over the records under asyncio, popping them in batches in a thread underneath.
+        """Iterates over the records under asyncio. A thread pops them in batches.
 
-        Loses no record when it is cancelled: what was popped and not given, of that batch, goes back, and is popped
-        next. A loop that is left by `break` keeps the rest of its batch until the generator is closed: use
-        `contextlib.aclosing`, or close it with `aclose`.
+        A cancellation loses no record: the rest of the batch is popped next. A loop that is left by `break` keeps the
+        rest of its batch until the generator is closed: use `contextlib.aclosing`, or close it with `aclose`.
 
         Args:
-            timeout: Ends when no record has come for so many seconds; None to wait for ever.
-            max_records: The most records popped at once.
-            max_bytes: The most bytes of data popped at once.
+            timeout: Ends when no record has come for this time, in seconds; None to wait without end.
+            max_records: The most records of a batch.
+            max_bytes: The most bytes of data of a batch.
 
         Returns:
-            An asynchronous generator of the records, in order. For one task; each takes one of its own.
+            An asynchronous generator of the records, in order, for one task.
 
         Raises:
             Closed: While iterating: the queue or this consumer was closed.
             Corrupt: While iterating: the next record is damaged.
-            Dropped: While iterating, as from `pop`; another iterator goes on.
+            Dropped: While iterating, as from `pop`; another iterator continues.
             UnackedLimit: While iterating, as from `pop`.
         """
         check_limits(max_records, max_bytes)
-        Waiting(True, timeout)
+        Deadline(True, timeout)
         return consume_async(self._popper, timeout, max_records, max_bytes or names.INT_MAX)
 
     def __iter__(self) -> Iterator[Message]:
-        """Iterates over what there is: ends when there is nothing to pop, without waiting."""
+        """Iterates over the records that exist now: ends without waiting when nothing is left to pop."""
         return self.consume(timeout=0.0)
 
-    # ---- where it is
+    # ---- position
 
-    def seek(self, place: Place) -> None:
-        """Goes to another place: what lies before it counts as acked, what lies behind it as not popped.
+    def seek(self, target: SeekTarget) -> None:
+        """Moves the consumer: records before the target count as acked, later ones as not popped.
 
-        What was popped before can be acked no more, and attempts are forgotten, but for "committed", which gives back
-        what was popped and not acked. Calls of other threads end before or begin after this; iterators go on at the
-        new place. That may take 0.2 s while one of them waits.
+        Records popped before can be acked no more, and their attempts are forgotten. "committed" instead releases the
+        records in flight. Calls of other threads end before this or begin after it; iterators continue at the target.
+        This takes up to 0.2 s while another call waits.
 
         Args:
-            place: "earliest", with the oldest record that is retained; "latest", with the next one that is pushed;
+            target: "earliest", with the oldest record that is retained; "latest", with the next one that is pushed;
                 "committed", with the first one that is not acked; an offset; or an aware datetime, with the first
                 record that was pushed then or later.
 
         Raises:
             OutOfRange: The record is not retained any more, or not there yet.
-            ConfigError: The place is another word, or a time in a queue that stores no timestamps.
+            ConfigError: The target is another word, or a time in a queue that stores no timestamps.
             ValueError: The datetime is naive.
             Closed: The queue or this consumer is closed.
         """
-        text = place_text(place, SEEKS)
+        text = target_text(target, SEEKS)
         popper = self._popper
         popper.check()
-        # In this order: what a signal handler does must not find the consumer standing still.
-        with Shield(), popper.standing_still():
-            if place == "committed":
-                popper.unpop()
-            popper.ask("seek", text)
-            popper.forget()
+        # Shield first: a signal handler must never run while the consumer is paused.
+        with Shield(), popper.paused():
+            if target == "committed":
+                popper.release_undelivered()
+            popper.call("seek", text)
+            popper.discard_undelivered()
 
     def size(self) -> int:
-        """How many records there are for this consumer to pop, those included that it has given back."""
+        """How many records are left to pop for this consumer, requeued ones included."""
         popper = self._popper
-        unread: int = popper.ask("size")
-        return unread + len(popper.returned)
+        unread: int = popper.call("size")
+        return unread + len(popper.undelivered)
 
     def lag(self) -> int:
         """How many records this consumer has not acked."""
-        behind: int = self._popper.ask("lag")
+        behind: int = self._popper.call("lag")
         return behind
 
     def unacked(self) -> int:
         """How many records this consumer has popped and not acked."""
         popper = self._popper
-        # What has come back the JVM counts as popped.
-        popped: int = popper.ask("unacked")
-        return max(0, popped - len(popper.returned))
+        # The JVM counts undelivered records as popped.
+        popped: int = popper.call("unacked")
+        return max(0, popped - len(popper.undelivered))
 
     def empty(self) -> bool:
-        """Whether there is nothing to pop now."""
+        """Whether no record is left to pop."""
         return self.size() == 0
 
     # ---- the end
 
     def close(self) -> None:
-        """Gives the consumer up, so that another process can have it. It stays where its committed position is.
+        """Closes the consumer, so that another process can open it. Its committed position stays.
 
-        Calls that wait raise Closed, and so does every later one; `Queue.consumer` takes it up again. A second time
-        does nothing, nor does it in a forked child.
+        Calls that wait raise Closed, and so does every later one; `Queue.consumer` opens it again. Does nothing the
+        second time, and in a forked child.
         """
         self._popper.close()
 
@@ -392,7 +382,7 @@ class Consumer:
         self.close()
 
     def __repr__(self) -> str:
-        return f"<mmapqueue.Consumer {self.name!r} of {self._popper.opened.path!r}{' (closed)' if self.closed else ''}>"
+        return f"<mmapqueue.Consumer {self.name!r} of {self._popper.handle.path!r}{' (closed)' if self.closed else ''}>"
 
     def __reduce__(self) -> str:
         raise TypeError("a Consumer can not be pickled or copied: it is a connection to a JVM; open the queue there")

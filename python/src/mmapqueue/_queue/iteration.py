@@ -1,42 +1,42 @@
-"""Iteration: batches underneath, records one by one."""
+"""Iteration: pops batches, yields records one by one."""
 
 from collections.abc import Iterator
 from time import monotonic
 
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._queue.handle import Waiting
+from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.pop_buffer import flat
 from mmapqueue._queue.popper import Popper
-from mmapqueue._queue.undelivered import FOREVER
+from mmapqueue._queue.undelivered import NEVER
 from mmapqueue._values.message import Message
 
 
 def iterate(popper: Popper, timeout: float | None, max_records: int, max_bytes: int) -> Iterator[Message]:
     """As `Consumer.consume` without a handler, with limits that were checked."""
     while True:
-        hand = popper.begin()
+        own = popper.begin()
         try:
-            popper.gather(hand, max_records, max_bytes, Waiting(True, timeout))
-            stage, seen, chunks = hand.state
+            popper.pop_into(own, max_records, max_bytes, Deadline(True, timeout))
+            buffer, answered, chunks = own.state
             batch = flat(chunks)
-            home, until = popper.returned, hand.until
+            undelivered, lease_end = popper.undelivered, own.lease_end
         except BaseException:
-            popper.set_aside(hand)
+            popper.abort(own)
             raise
-        given = 0
+        delivered = 0
         try:
-            hand.state = (stage, seen, ())
-            hand.busy = False
+            own.state = (buffer, answered, ())
+            own.busy = False
             for message in batch:
-                given += 1
+                delivered += 1
                 yield message
-                # Meanwhile the consumer may have been moved, or the JVM gives the rest to somebody else.
-                if popper.returned is not home or (until is not FOREVER and until <= monotonic()):
-                    given = len(batch)
+                # The consumer may have moved since, or the leases may have ended.
+                if popper.undelivered is not undelivered or (lease_end is not NEVER and lease_end <= monotonic()):
+                    delivered = len(batch)
                     break
         finally:
-            if given < len(batch):
+            if delivered < len(batch):
                 with Shield():
-                    home.put_first(batch[given:], until)
+                    undelivered.put_first(batch[delivered:], lease_end)
         if not batch:
             return

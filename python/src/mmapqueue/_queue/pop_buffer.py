@@ -1,62 +1,62 @@
-"""What threads pop with, and what they have popped."""
+"""One thread's buffer for pops, and a batch of popped records."""
 
 from itertools import chain
 from typing import NamedTuple
 
-from mmapqueue._jvm.shared_buffer import Stage
-from mmapqueue._queue.handle import Opened
-from mmapqueue._queue.undelivered import FOREVER, Returned
+from mmapqueue._jvm.shared_buffer import SharedBuffer
+from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._queue.undelivered import NEVER, Undelivered
 from mmapqueue._values.message import Message
 
-#: What was read of one call after another.
+#: The records of one call after another.
 Chunks = tuple[list[Message], ...]
-State = tuple[Stage, int, Chunks]
+State = tuple[SharedBuffer, int, Chunks]
 
 
-class Hand:
+class PopBuffer:
     """What one thread pops with.
 
     Attributes:
-        state: The stage; the number of its last call that was answered; what was read of it and is not handed over.
-        busy: Whether a call is under way.
-        until: Until when all of what was read may be handed out.
+        state: The shared buffer; the number of its last call that was answered; records read and not delivered.
+        busy: Whether a call runs.
+        lease_end: When the first lease of these records ends, by `time.monotonic`.
     """
 
-    __slots__ = ("__weakref__", "_opened", "_orphans", "busy", "state", "until")
+    __slots__ = ("__weakref__", "_handle", "_orphans", "busy", "lease_end", "state")
 
-    def __init__(self, opened: Opened, orphans: list[State]) -> None:
-        stage = opened.pool.small()
-        self.state: State = (stage, stage.call, ())
+    def __init__(self, handle: QueueHandle, orphans: list[State]) -> None:
+        buffer = handle.pool.get_small()
+        self.state: State = (buffer, buffer.last_call, ())
         self.busy = False
-        self.until = FOREVER
-        self._opened = opened
+        self.lease_end = NEVER
+        self._handle = handle
         self._orphans = orphans
-        opened.hands[id(self)] = self
+        handle.thread_buffers[id(self)] = self
 
-    def release(self) -> None:
+    def free(self) -> None:
         self.state[0].memory.close()
 
     def __del__(self) -> None:
-        """The thread has ended, maybe in the middle of a call. No lock may be taken here."""
-        stage, seen, chunks = self.state
-        if chunks or stage.call != seen:
+        """The thread has ended, maybe within a call. Finalizers take no lock."""
+        buffer, answered, chunks = self.state
+        if chunks or buffer.last_call != answered:
             self._orphans.append(self.state)
         else:
-            self._opened.pool.give(stage)
+            self._handle.pool.put(buffer)
 
 
 class Batch(NamedTuple):
-    """Records that were popped together, on their way to the user.
+    """Records that were popped together.
 
     Attributes:
         messages: The records.
-        until: Until when they may be handed out; from then on the JVM gives them to somebody else.
-        home: Where those go that are not handed out. Another one once the consumer was moved: they are void then.
+        lease_end: When the first of their leases ends, by `time.monotonic`. From then on the JVM redelivers them.
+        undelivered: Takes the rest of a batch. The consumer has another one after a seek: the batch is stale.
     """
 
     messages: list[Message]
-    until: float
-    home: Returned
+    lease_end: float
+    undelivered: Undelivered
 
 
 def flat(chunks: Chunks) -> list[Message]:

@@ -1,9 +1,9 @@
-"""How records come out of the JVM, none lost and none twice.
+"""Pops records from the JVM: none is lost, none is delivered twice.
 
-A record that the JVM has popped is handed over in one step, the store into `Hand.state` right before the return, with
-no call in between that an exception could come out of. Until then it is in the stage, whose last call can be asked
-for its answer again, or in that state; from either place the next pop takes it up. So what interrupts a pop, Ctrl-C or
-an exception out of any other signal handler, loses no record and gives none twice.
+One store delivers a record: the one into `PopBuffer.state` right before the return. No call follows that could raise.
+Before that store, the record is in the shared buffer, where the JVM repeats the answer of the last call on request, or
+in that state. The next pop takes it from either. So an interrupted pop (Ctrl-C, an exception from a signal handler)
+loses no record and delivers none twice.
 """
 
 import threading
@@ -17,335 +17,352 @@ from typing import Any
 from weakref import WeakValueDictionary
 
 from mmapqueue._jvm import names
-from mmapqueue._jvm.lock_holders import patiently
-from mmapqueue._jvm.shared_buffer import SMALL
+from mmapqueue._jvm.lock_holders import retry_while_ending
+from mmapqueue._jvm.shared_buffer import SMALL_BYTES
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._queue.handle import Opened, Waiting
-from mmapqueue._queue.pop_buffer import Batch, Hand, State, flat
-from mmapqueue._queue.undelivered import FOREVER, Returned
+from mmapqueue._queue.deadline import Deadline
+from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._queue.pop_buffer import Batch, PopBuffer, State, flat
+from mmapqueue._queue.undelivered import NEVER, Undelivered
 from mmapqueue._values.errors import Closed, Dropped, MmapQueueError, OutOfRange, UnackedLimit
 from mmapqueue._values.message import Message, Origin
 
-#: A call takes a fraction of a second; so many seconds mean that the JVM stands still.
-_MOST_CALL_SECONDS = 30.0
+#: A call takes a fraction of a second. After this time the JVM counts as stopped.
+_MAX_CALL_SECONDS = 30.0
 
 
 class Popper:
     """The popping half of a consumer. Safe for any number of threads.
 
     Attributes:
-        opened: The queue.
+        handle: The open queue.
         name: The consumer's name.
-        origin: Of the messages that it pops.
-        number: Its number in the JVM.
-        closed: Whether it was given up.
-        returned: What goes first.
+        origin: The origin of the messages that it pops.
+        number: The consumer's number in the JVM.
+        closed: Whether this process has closed the consumer.
+        undelivered: Records that the next pop delivers before new ones.
     """
 
-    def __init__(self, opened: Opened, name: str, start: str) -> None:
-        self.opened = opened
+    def __init__(self, handle: QueueHandle, name: str, start: str) -> None:
+        self.handle = handle
         self.name = name
-        self.origin = Origin(opened.origin.queue, name)
+        self.origin = Origin(handle.origin.queue, name)
         self.closed = False
-        self.returned = Returned()
-        self.number: int = patiently(lambda: opened.ask("consumer", name, start), opened.lock_timeout)
-        opened.owners.add(self)
-        self._visibility = int(opened.config["visibility_timeout"]) / 1000
+        self.undelivered = Undelivered()
+        self.number: int = retry_while_ending(lambda: handle.call("consumer", name, start), handle.lock_timeout)
+        handle.releasables.add(self)
+        self._visibility = int(handle.config["visibility_timeout"]) / 1000
         self._local = threading.local()
-        self._hands: WeakValueDictionary[int, Hand] = WeakValueDictionary()
-        # What threads that have ended left without seeing the answer.
+        self._buffers: WeakValueDictionary[int, PopBuffer] = WeakValueDictionary()
+        # Unfinished calls of threads that have ended.
         self._orphans: list[State] = []
-        # What was lost, and nobody was told yet: there were records to return first.
+        # Losses not yet raised: records were delivered first.
         self._dropped: deque[Dropped] = deque()
-        # Held by who moves the consumer; `_moving` says so to those who pop, without a lock.
-        self._mover = threading.Lock()
-        self._moving = False
+        # The lock is held while the consumer moves. Pops read `_paused` without a lock.
+        self._pause_lock = threading.Lock()
+        self._paused = False
 
     def check(self) -> None:
-        """Raises what there is to raise when the consumer can not be used here and now."""
-        self.opened.check()
+        """Raises the error of a closed consumer, of a closed queue, or of a forked process."""
+        self.handle.check()
         if self.closed:
             raise self.closed_error()
 
     def closed_error(self) -> Closed:
-        """What calls raise when the JVM says that the queue or this consumer is closed."""
-        if self.opened.closed:
-            return self.opened.closed_error()
+        """The error of calls after the queue or this consumer was closed."""
+        if self.handle.closed:
+            return self.handle.closed_error()
         self.closed = True
-        return Closed(f"the consumer {self.name} of the queue in {self.opened.path} is closed")
+        return Closed(f"the consumer {self.name} of the queue in {self.handle.path} is closed")
 
-    def ask(self, name: str, *arguments: int | str | bytes) -> Any:
+    def call(self, name: str, *arguments: int | str | bytes) -> Any:
         """Calls a method of the handle for this consumer."""
         if self.closed:
             self.check()
         try:
-            return self.opened.ask(name, self.number, *arguments)
+            return self.handle.call(name, self.number, *arguments)
         except Closed:
             raise self.closed_error() from None
         except Dropped as error:
-            self.returned.drop(error.first, error.last)
+            self.undelivered.drop(error.first, error.last)
             raise
 
     # ---- one call
 
-    def begin(self) -> Hand:
-        """What this thread pops with, nothing in it."""
-        opened = self.opened
-        hand: Hand
+    def begin(self) -> PopBuffer:
+        """This thread's buffer, empty and marked busy."""
+        handle = self.handle
+        own: PopBuffer
         try:
-            hand = self._local.hand
+            own = self._local.own
         except AttributeError:
             self.check()
             with Shield():
-                hand = self._local.hand = Hand(opened, self._orphans)
-                self._hands[id(hand)] = hand
+                own = self._local.own = PopBuffer(handle, self._orphans)
+                self._buffers[id(own)] = own
         try:
-            hand.busy = True
-            if opened.closed or self.closed or self._moving or opened.pid != getpid():
-                self._begin_later(hand)
-            stage, seen, chunks = hand.state
-            if chunks or stage.call != seen:
+            own.busy = True
+            if handle.closed or self.closed or self._paused or handle.pid != getpid():
+                self._begin_after_pause(own)
+            buffer, answered, chunks = own.state
+            if chunks or buffer.last_call != answered:
                 with Shield():
-                    self._take_up(hand)
+                    self._keep(own)
             if self._orphans:
                 with Shield():
-                    self._take_up_orphans()
+                    self._keep_orphans()
         except BaseException:
-            hand.busy = False
+            own.busy = False
             raise
-        hand.until = FOREVER
-        return hand
+        own.lease_end = NEVER
+        return own
 
-    def _begin_later(self, hand: Hand) -> None:
-        """Waits while the consumer is moved; raises when it can not be used."""
+    def _begin_after_pause(self, own: PopBuffer) -> None:
+        """Waits until the consumer has moved; raises as `check`."""
         while True:
-            hand.busy = False
+            own.busy = False
             self.check()
-            with self._mover:
+            with self._pause_lock:
                 pass
-            hand.busy = True
-            if not (self.opened.closed or self.closed or self._moving):
+            own.busy = True
+            if not (self.handle.closed or self.closed or self._paused):
                 return
 
-    def gather(self, hand: Hand, most: int, max_bytes: int, waiting: Waiting) -> int:
-        """Pops into the hand's state; how many there are in it then."""
-        count, size = self._take_returned(hand, most, max_bytes) if self.returned else (0, 0)
+    def pop_into(self, own: PopBuffer, most: int, max_bytes: int, deadline: Deadline) -> int:
+        """Pops into the thread's buffer; returns how many records that holds."""
+        count, size = self._take_undelivered(own, most, max_bytes) if self.undelivered else (0, 0)
         while count < most and self._may_take_more(size, max_bytes, count):
-            if self._moving:
+            if self._paused:
                 with Shield():
-                    self._take_up(hand)
-                self._begin_later(hand)
-                return self.gather(hand, most, max_bytes, waiting)
+                    self._keep(own)
+                self._begin_after_pause(own)
+                return self.pop_into(own, most, max_bytes, deadline)
             if not count:
                 if self._dropped:
-                    with suppress(IndexError):  # Another thread has told of it.
+                    with suppress(IndexError):  # Another thread has raised it.
                         raise self._dropped.popleft()
                 if self._visibility:
-                    hand.until = monotonic() + self._visibility
-            stage, _, chunks = hand.state
-            budget = min(max_bytes - size, stage.payload_limit)
-            asked = min(most - count, stage.record_limit)
+                    own.lease_end = monotonic() + self._visibility
+            buffer, _, chunks = own.state
+            budget = min(max_bytes - size, buffer.payload_limit)
+            asked = min(most - count, buffer.record_limit)
             batch: list[Message] = []
             answer, failure = 0, None
             with Shield():
                 try:
-                    answer = stage.pop(stage.next_call(), self.number, asked, budget, 0 if count else waiting.millis())
+                    answer = buffer.pop(buffer.next_call(), self.number, asked, budget, 0 if count else deadline.call_millis())
                 except MmapQueueError as error:
-                    failure = self._answered(error)
+                    failure = self._check_answered(error)
                 else:
                     if answer > 0:
-                        batch = stage.read(self.origin)
-                hand.state = (stage, stage.call, (*chunks, batch) if batch else chunks)
-            if failure is not None and not count and not self._may_pass(failure, waiting):
+                        batch = buffer.read(self.origin)
+                own.state = (buffer, buffer.last_call, (*chunks, batch) if batch else chunks)
+            if failure is not None and not count and not self._may_retry(failure, deadline):
                 raise failure
             if answer == names.CLOSED and not count:
                 raise self.closed_error()
             if not batch:
-                # With some records at hand, what has failed is left to the next call.
-                if count or (waiting.is_over() and not self._dropped):
+                # Records come first: the next call meets the failure again.
+                if count or (deadline.has_passed() and not self._dropped):
                     break
                 continue
             count += len(batch)
             if count < most:
                 taken = sum(len(message.data) for message in batch)
                 size += taken
-                # The JVM stops before a record that would be too much: where any would have fitted, there was none.
-                if len(batch) < asked and taken + self.opened.max_event_size <= budget:
+                # The JVM stops early for want of records, or of room. Here any record would have fitted.
+                if len(batch) < asked and taken + self.handle.max_event_size <= budget:
                     break
-                self._grow(hand)
+                self._grow(own)
         return count
 
-    def _answered(self, error: MmapQueueError) -> MmapQueueError:
-        """An error that the JVM has answered with: it has popped nothing. Without an answer that is not known."""
+    def _check_answered(self, error: MmapQueueError) -> MmapQueueError:
+        """The error, if the JVM answered with it and so has popped nothing; raises it without an answer."""
         if error.java_class is None:
             raise error
         if isinstance(error, Dropped):
-            # The JVM tells of it once.
+            # The JVM reports a loss once.
             self._dropped.append(error)
-            self.returned.drop(error.first, error.last)
+            self.undelivered.drop(error.first, error.last)
         return error
 
-    def _may_pass(self, error: MmapQueueError, waiting: Waiting) -> bool:
-        """Whether to try again: after what was dropped, which is told first, or when others may ack in time."""
-        return isinstance(error, Dropped) or (isinstance(error, UnackedLimit) and not waiting.is_over())
+    def _may_retry(self, error: MmapQueueError, deadline: Deadline) -> bool:
+        """Whether to pop again: a loss is raised later, from a queue; other threads may ack before the deadline."""
+        return isinstance(error, Dropped) or (isinstance(error, UnackedLimit) and not deadline.has_passed())
 
-    def set_aside(self, hand: Hand) -> None:
-        """After an error: what has been popped is for whoever pops next, which may be another thread."""
-        stage, seen, _ = hand.state
+    def abort(self, own: PopBuffer) -> None:
+        """After an error: keeps what this call has popped for the next pop of any thread."""
+        buffer, answered, _ = own.state
         try:
-            if stage.call == seen:
+            if buffer.last_call == answered:
                 with Shield():
-                    self._take_up(hand)
+                    self._keep(own)
         finally:
-            hand.busy = False
+            own.busy = False
 
-    def take(self, most: int, max_bytes: int, waiting: Waiting) -> Batch:
-        """Pops records, for a caller whom no signal handler can interrupt: another thread, or one with a shield up."""
-        hand = self.begin()
+    def pop_batch(self, most: int, max_bytes: int, deadline: Deadline) -> Batch:
+        """Pops records. No signal handler may interrupt the caller: not the main thread, or within a Shield."""
+        own = self.begin()
         try:
-            self.gather(hand, most, max_bytes, waiting)
-            stage, seen, chunks = hand.state
-            batch = Batch(flat(chunks), hand.until, self.returned)
+            self.pop_into(own, most, max_bytes, deadline)
+            buffer, answered, chunks = own.state
+            batch = Batch(flat(chunks), own.lease_end, self.undelivered)
         except BaseException:
-            self.set_aside(hand)
+            self.abort(own)
             raise
-        hand.state = (stage, seen, ())
-        hand.busy = False
+        own.state = (buffer, answered, ())
+        own.busy = False
         return batch
 
-    def is_void(self, batch: Batch) -> bool:
-        """Whether the rest must not be handed out: the consumer was moved, or the JVM gives it to somebody else."""
-        return self.returned is not batch.home or (batch.until is not FOREVER and batch.until <= monotonic())
+    def peek(self) -> Message | None:
+        """As `Consumer.peek`."""
+        own = self.begin()
+        try:
+            message = self.undelivered.first() if self.undelivered else None
+            if message is None:
+                with Shield():
+                    buffer = own.state[0]
+                    answer = buffer.peek(self.number)
+                    if answer == names.CLOSED:
+                        raise self.closed_error()
+                    message = buffer.read(self.origin)[0] if answer > 0 else None
+            return message
+        finally:
+            own.busy = False
+
+    def is_stale(self, batch: Batch) -> bool:
+        """Whether the rest must not be delivered: the consumer was moved, or the leases have ended."""
+        return self.undelivered is not batch.undelivered or (batch.lease_end is not NEVER and batch.lease_end <= monotonic())
 
     def _may_take_more(self, size: int, max_bytes: int, count: int) -> bool:
-        """Whether any record still fits: a pop that finds one too large gives it all the same."""
-        return not count or max_bytes - size >= self.opened.max_event_size
+        """Whether any record still fits. A first record is delivered whatever its size."""
+        return not count or max_bytes - size >= self.handle.max_event_size
 
-    def _take_returned(self, hand: Hand, most: int, max_bytes: int) -> tuple[int, int]:
-        """Takes what has come back into the hand's state; how many records and bytes."""
+    def _take_undelivered(self, own: PopBuffer, most: int, max_bytes: int) -> tuple[int, int]:
+        """Takes undelivered records into the thread's buffer; returns how many records and bytes."""
         with Shield():
-            taken, size, until = self.returned.take(most, max_bytes)
+            taken, size, lease_end = self.undelivered.take(most, max_bytes)
             if taken:
-                stage, seen, chunks = hand.state
-                hand.state = (stage, seen, (*chunks, taken))
-                hand.until = min(hand.until, until)
+                buffer, answered, chunks = own.state
+                own.state = (buffer, answered, (*chunks, taken))
+                own.lease_end = min(own.lease_end, lease_end)
         return len(taken), size
 
-    def _grow(self, hand: Hand) -> None:
-        """Gives the hand a large stage, if there is one to be had."""
-        stage, seen, chunks = hand.state
-        if stage.size == SMALL and stage.call == seen:
-            large = self.opened.pool.large()
+    def _grow(self, own: PopBuffer) -> None:
+        """Exchanges the small shared buffer for a large one, if the pool has one."""
+        buffer, answered, chunks = own.state
+        if buffer.size == SMALL_BYTES and buffer.last_call == answered:
+            large = self.handle.pool.get_large()
             if large is not None:
-                hand.state = (large, large.call, chunks)
-                self.opened.pool.give(stage)
+                own.state = (large, large.last_call, chunks)
+                self.handle.pool.put(buffer)
 
-    # ---- what was interrupted; all for callers with a shield up
+    # ---- interrupted calls; all callers hold a Shield
 
-    def _take_up(self, hand: Hand) -> None:
-        """Empties a hand: what it had popped is for whoever pops next."""
-        stage = hand.state[0]
-        self._hand_back(hand.state, hand.until)
-        hand.state = (stage, stage.call, ())
+    def _keep(self, own: PopBuffer) -> None:
+        """Empties a thread's buffer: the next pop delivers its records."""
+        buffer = own.state[0]
+        self._put_undelivered(own.state, own.lease_end)
+        own.state = (buffer, buffer.last_call, ())
 
-    def _take_up_orphans(self) -> None:
+    def _keep_orphans(self) -> None:
         while self._orphans:
             orphan = self._orphans[-1]
-            # When it was popped is not known any more.
-            self._hand_back(orphan, monotonic() if self._visibility else FOREVER)
+            # The time of the pop is unknown.
+            self._put_undelivered(orphan, monotonic() if self._visibility else NEVER)
             self._orphans.remove(orphan)
-            self.opened.pool.give(orphan[0])
+            self.handle.pool.put(orphan[0])
 
-    def _hand_back(self, state: State, until: float) -> None:
-        """Gives what a call had popped that was interrupted to whoever pops next."""
-        stage, seen, chunks = state
-        if stage.call != seen:
-            # The same number again: the same answer, if the JVM ever had the call; else this pops one record.
+    def _put_undelivered(self, state: State, lease_end: float) -> None:
+        """Keeps the records of an interrupted call for the next pop."""
+        buffer, answered, chunks = state
+        if buffer.last_call != answered:
+            # The JVM repeats the answer of a number that it knows. If the call never arrived, this pops one record.
             try:
-                if stage.pop(stage.call, self.number, 1, 1, 0) > 0:
-                    chunks = (*chunks, stage.read(self.origin))
+                if buffer.pop(buffer.last_call, self.number, 1, 1, 0) > 0:
+                    chunks = (*chunks, buffer.read(self.origin))
             except MmapQueueError as error:
-                self._answered(error)
+                self._check_answered(error)
         if chunks:
-            self.returned.put_first(flat(chunks), until)
+            self.undelivered.put_first(flat(chunks), lease_end)
 
     # ---- moving the consumer
 
     @contextmanager
-    def standing_still(self) -> Iterator[None]:
-        """Nobody pops meanwhile, and all that was popped and not handed over is in `returned`. For use in a shield."""
-        with self._mover:
+    def paused(self) -> Iterator[None]:
+        """No thread pops within, and all that was popped and not delivered is in `undelivered`. For use in a Shield."""
+        with self._pause_lock:
             try:
-                self._moving = True
+                self._paused = True
                 self._await_idle()
-                self._take_up_all()
+                self._keep_all()
                 yield
             finally:
-                self._moving = False
+                self._paused = False
 
-    def _take_up_all(self) -> None:
-        for hand in self._living():
-            # Else `close` could free the memory meanwhile.
-            hand.busy = True
+    def _keep_all(self) -> None:
+        for own in self._live_buffers():
+            # Prevents `close` from freeing the memory.
+            own.busy = True
             try:
-                self.opened.check()
-                self._take_up(hand)
+                self.handle.check()
+                self._keep(own)
             finally:
-                hand.busy = False
-        self._take_up_orphans()
+                own.busy = False
+        self._keep_orphans()
 
-    def unpop(self) -> None:
-        """Gives what was popped and not handed over back to the JVM, as if it had not been popped; raises nothing."""
-        offsets = array("q", sorted(self.returned.offsets()))
+    def release_undelivered(self) -> None:
+        """Releases undelivered records to the JVM, as if they had not been popped; raises nothing."""
+        offsets = array("q", sorted(self.undelivered.offsets()))
         if offsets:
-            # A record that the JVM does not know as popped any more needs no giving back.
+            # The JVM refuses a record that is in flight no more: nothing to release.
             with suppress(MmapQueueError):
-                self.opened.ask("unpop", self.number, offsets.tobytes())
-            self.returned.drop(offsets[0], offsets[-1])
+                self.handle.call("unpop", self.number, offsets.tobytes())
+            self.undelivered.drop(offsets[0], offsets[-1])
 
-    def forget(self) -> None:
-        """Makes void what was popped before: the JVM pops it again, or never."""
-        self.returned = Returned()
+    def discard_undelivered(self) -> None:
+        """Drops what was popped before the consumer moved, and makes batches of that time stale."""
+        self.undelivered = Undelivered()
         self._dropped.clear()
 
     def _await_idle(self) -> None:
-        deadline = monotonic() + _MOST_CALL_SECONDS
-        # One's own may look busy: a call of it was interrupted, and is over.
-        own = getattr(self._local, "hand", None)
-        while any(hand.busy for hand in self._living() if hand is not own):
+        deadline = monotonic() + _MAX_CALL_SECONDS
+        # This thread's buffer may still be marked busy: its last call was interrupted.
+        own = getattr(self._local, "own", None)
+        while any(buffer.busy for buffer in self._live_buffers() if buffer is not own):
             if monotonic() > deadline:
-                raise MmapQueueError(f"a call of consumer {self.name} has not come back for {_MOST_CALL_SECONDS} s")
+                raise MmapQueueError(f"a call of consumer {self.name} has not come back for {_MAX_CALL_SECONDS} s")
             sleep(0.001)
 
-    def _living(self) -> list[Hand]:
-        hands = [reference() for reference in self._hands.valuerefs()]
-        return [hand for hand in hands if hand is not None]
+    def _live_buffers(self) -> list[PopBuffer]:
+        buffers = [reference() for reference in self._buffers.valuerefs()]
+        return [buffer for buffer in buffers if buffer is not None]
 
     def close(self) -> None:
-        """Gives the consumer up."""
-        if self.opened.pid != getpid():
+        """Releases undelivered records and closes the consumer in the JVM."""
+        if self.handle.pid != getpid():
             return
         with Shield():
-            if self.closed or self.opened.closed:
+            if self.closed or self.handle.closed:
                 return
-            self.unpop()
+            self.release_undelivered()
             self.closed = True
             try:
-                self.opened.ask("closeConsumer", self.number)
+                self.handle.call("closeConsumer", self.number)
             finally:
-                self.forget()
+                self.discard_undelivered()
 
     # ---- acks
 
-    def refuse_returned(self, what: str, offsets: Iterable[int]) -> None:
-        """Raises OutOfRange for a record that the JVM has popped and that nobody was given."""
-        if not self.returned:
+    def check_delivered(self, what: str, offsets: Iterable[int]) -> None:
+        """Raises OutOfRange for a record that the JVM has popped and no caller has received."""
+        if not self.undelivered:
             return
-        here = self.returned.offsets()
+        here = self.undelivered.offsets()
         wrong = next((offset for offset in offsets if offset in here), None)
         if wrong is not None:
             last = min(here) - 1
-            first: int = self.opened.ask("endOffset") - self.ask("lag")
+            first: int = self.handle.call("endOffset") - self.call("lag")
             error = OutOfRange(
                 f"{what} by consumer {self.name} of a record that it has not popped: offset {wrong} is out of range; "
                 f"available: {f'{first}..{last}' if first <= last else 'none'}"
@@ -356,15 +373,15 @@ class Popper:
     def ack_many(self, offsets: list[int]) -> None:
         """Acks each of these records."""
         packed = array("q", offsets).tobytes()
-        pool = self.opened.pool
+        pool = self.handle.pool
         self.check()
-        with Shield(), pool.lent(len(packed)) as stage:
-            if len(packed) > stage.payload_limit:
-                # Of any length, and four times slower.
-                self.ask("ackMany", packed)
+        with Shield(), pool.borrow(len(packed)) as buffer:
+            if len(packed) > buffer.payload_limit:
+                # Takes any length, four times slower.
+                self.call("ackMany", packed)
                 return
-            stage.memory.store(names.PAYLOAD, packed)
+            buffer.memory.store(names.PAYLOAD, packed)
             try:
-                stage.ack_many(self.number, len(offsets))
+                buffer.ack_many(self.number, len(offsets))
             except Closed:
                 raise self.closed_error() from None

@@ -1,4 +1,4 @@
-"""Writing: push, and push of many."""
+"""Push, of one record and of many."""
 
 import threading
 from collections.abc import Iterable
@@ -8,52 +8,53 @@ from os import getpid
 from typing import NamedTuple
 
 from mmapqueue._jvm import names
-from mmapqueue._jvm.shared_buffer import LARGE, SMALL
+from mmapqueue._jvm.shared_buffer import LARGE_BYTES, SMALL_BYTES
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._queue.handle import Opened, Waiting
+from mmapqueue._queue.deadline import Deadline
+from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._values.errors import Full, TooLarge
 
 Record = bytes | bytearray | memoryview
 
 _BYTES = {bytes}
-#: Records that are taken at first, before it is known how large they are; and how many times as many the next time.
+#: The records of the first chunk, while their sizes are unknown; and the growth of each next chunk.
 _FIRST_CHUNK = 256
 _CHUNK_GROWTH = 8
-_MOST_IN_CHUNK = 8192
+_MAX_CHUNK = 8192
 
 
-class _Hand:
+class _PushBuffer:
     """What one thread pushes with.
 
     Attributes:
-        stage: The stage.
-        busy: Whether a call is under way. Found set when the next one begins, that one was interrupted, and the JVM
-            may be reading the stage still.
+        buffer: The shared buffer.
+        busy: Whether a call runs. If the next call finds it set, the last one was interrupted, and the JVM may still
+            read the buffer.
     """
 
-    __slots__ = ("__weakref__", "_opened", "busy", "stage")
+    __slots__ = ("__weakref__", "_handle", "buffer", "busy")
 
-    def __init__(self, opened: Opened) -> None:
-        self.stage = opened.pool.small()
+    def __init__(self, handle: QueueHandle) -> None:
+        self.buffer = handle.pool.get_small()
         self.busy = False
-        self._opened = opened
-        opened.hands[id(self)] = self
+        self._handle = handle
+        handle.thread_buffers[id(self)] = self
 
-    def release(self) -> None:
-        self.stage.memory.close()
+    def free(self) -> None:
+        self.buffer.memory.close()
 
     def __del__(self) -> None:
-        """The thread has ended, maybe in the middle of a call. No lock may be taken here."""
+        """The thread has ended, maybe within a call. Finalizers take no lock."""
         if not self.busy:
-            self._opened.pool.give(self.stage)
+            self._handle.pool.put(self.buffer)
 
 
-class Once(NamedTuple):
-    """What makes a batch one that is pushed once.
+class ProducerSequence(NamedTuple):
+    """What identifies a batch of an idempotent producer.
 
     Attributes:
-        producer: Who pushes it.
-        sequence: Its number.
+        producer: The producer's name.
+        sequence: The batch's sequence number.
     """
 
     producer: str
@@ -61,7 +62,7 @@ class Once(NamedTuple):
 
 
 class _Pushed:
-    """What has gone in of one call's records.
+    """How many records of one call are in the queue.
 
     Attributes:
         count: How many.
@@ -76,182 +77,182 @@ class _Pushed:
 class Producer:
     """The pushing half of a queue. Safe for any number of threads."""
 
-    def __init__(self, opened: Opened) -> None:
-        self._opened = opened
+    def __init__(self, handle: QueueHandle) -> None:
+        self._handle = handle
         self._local = threading.local()
 
     def push(self, data: Record, block: bool, timeout: float | None, sync: bool) -> int:
         """As `Queue.push`."""
         record = data if type(data) is bytes else as_bytes(data)
-        waiting = Waiting(block, timeout)
-        hand = self._begin()
-        stage = hand.stage
-        if len(record) > stage.payload_limit:
-            return self._push_as_one(hand, [record], waiting, sync, _Pushed())
-        stage.memory.store(names.PAYLOAD, record)
+        deadline = Deadline(block, timeout)
+        own = self._begin()
+        buffer = own.buffer
+        if len(record) > buffer.payload_limit:
+            return self._push_as_one(own, [record], deadline, sync, _Pushed())
+        buffer.memory.store(names.PAYLOAD, record)
         while True:
             with Shield():
-                offset: int = stage.push(stage.next_call(), len(record), waiting.millis(), sync)
-                hand.busy = offset < 0
+                offset: int = buffer.push(buffer.next_call(), len(record), deadline.call_millis(), sync)
+                own.busy = offset < 0
             if offset >= 0:
                 return offset
-            self._check_refused(hand, offset, waiting)
+            self._check_refused(own, offset, deadline)
 
     def push_many(self, items: Iterable[Record], block: bool, timeout: float | None, atomic: bool) -> int:
         """As `Queue.push_many`."""
         pushed = _Pushed()
         try:
-            self._push_many(items, Waiting(block, timeout), atomic, pushed)
+            self._push_many(items, Deadline(block, timeout), atomic, pushed)
         except BaseException as error:
-            # Of any kind: one out of `items`, or Ctrl-C. Those that take no attributes are left alone.
+            # Any error: one from `items`, or Ctrl-C. Some take no attributes.
             with suppress(AttributeError, TypeError):
                 error.pushed = pushed.count  # type: ignore[attr-defined]
             raise
         return pushed.count
 
-    def _push_many(self, items: Iterable[Record], waiting: Waiting, atomic: bool, pushed: _Pushed) -> None:
+    def _push_many(self, items: Iterable[Record], deadline: Deadline, atomic: bool, pushed: _Pushed) -> None:
         if atomic:
-            records = _normal(list(items))
+            records = _all_bytes(list(items))
             if records:
-                self._push_as_one(self._begin(), records, waiting, False, pushed)
+                self._push_as_one(self._begin(), records, deadline, False, pushed)
             return
         source = iter(items)
-        # Records of the largest size that is allowed must not pile up here.
-        want = max(1, min(_FIRST_CHUNK, LARGE // self._opened.max_event_size))
-        hand = self._begin()
-        while records := _normal(list(islice(source, want))):
+        # Bounds the memory for records of the largest allowed size.
+        want = max(1, min(_FIRST_CHUNK, LARGE_BYTES // self._handle.max_event_size))
+        own = self._begin()
+        while records := _all_bytes(list(islice(source, want))):
             lengths = list(map(len, records))
             size = sum(lengths)
-            if size > hand.stage.payload_limit:
-                self._grow(hand)
+            if size > own.buffer.payload_limit:
+                self._grow(own)
             start = 0
             while start < len(records):
-                stop = hand.stage.fitting(lengths, start)
+                stop = own.buffer.fitting(lengths, start)
                 if stop == start:
                     stop += 1
-                    self._push_as_one(hand, records[start:stop], waiting, False, pushed)
-                    hand.busy = True
+                    self._push_as_one(own, records[start:stop], deadline, False, pushed)
+                    own.busy = True
                 else:
-                    self._push_some(hand, records[start:stop], lengths[start:stop], waiting, pushed)
+                    self._push_some(own, records[start:stop], lengths[start:stop], deadline, pushed)
                 start = stop
-            # As many as will fill a large stage, if they go on like these.
-            want = max(1, min(_MOST_IN_CHUNK, LARGE * len(records) // (size + 1), want * _CHUNK_GROWTH))
-        hand.busy = False
+            # As many as fill a large buffer, if the next ones are of these sizes.
+            want = max(1, min(_MAX_CHUNK, LARGE_BYTES * len(records) // (size + 1), want * _CHUNK_GROWTH))
+        own.busy = False
 
-    def push_once(self, once: Once, items: Iterable[Record], timeout: float | None, sync: bool) -> int | None:
+    def push_once(self, sequenced: ProducerSequence, items: Iterable[Record], timeout: float | None, sync: bool) -> int | None:
         """As `Queue.push_once`."""
-        waiting = Waiting(True, timeout)
-        records = _normal(list(items))
-        offset = self._push_as_one(self._begin(), records, waiting, sync, _Pushed(), once)
+        deadline = Deadline(True, timeout)
+        records = _all_bytes(list(items))
+        offset = self._push_as_one(self._begin(), records, deadline, sync, _Pushed(), sequenced)
         return None if offset == names.DONE else offset
 
-    def _begin(self) -> _Hand:
-        """What this thread pushes with, in nobody's use."""
-        opened = self._opened
-        if opened.closed or opened.pid != getpid():
-            opened.check()
-        hand: _Hand
+    def _begin(self) -> _PushBuffer:
+        """This thread's buffer, marked busy; a new one if the last call was interrupted."""
+        handle = self._handle
+        if handle.closed or handle.pid != getpid():
+            handle.check()
+        own: _PushBuffer
         try:
-            hand = self._local.hand
+            own = self._local.own
         except AttributeError:
             with Shield():
-                hand = self._local.hand = _Hand(opened)
-        interrupted, hand.busy = hand.busy, True
-        if opened.closed:
-            hand.busy = False
-            opened.check()
+                own = self._local.own = _PushBuffer(handle)
+        interrupted, own.busy = own.busy, True
+        if handle.closed:
+            own.busy = False
+            handle.check()
         if interrupted:
             with Shield():
-                opened.pool.discard(hand.stage)
-                hand.stage = opened.pool.small()
-        return hand
+                handle.pool.discard(own.buffer)
+                own.buffer = handle.pool.get_small()
+        return own
 
     def _push_some(
-        self, hand: _Hand, records: list[bytes], lengths: list[int], waiting: Waiting, pushed: _Pushed
+        self, own: _PushBuffer, records: list[bytes], lengths: list[int], deadline: Deadline, pushed: _Pushed
     ) -> None:
-        """Pushes what fits into the stage."""
-        stage = hand.stage
+        """Pushes records that fit into the shared buffer together."""
+        buffer = own.buffer
         payload = b"".join(records)
-        stage.write(payload, lengths)
+        buffer.write(payload, lengths)
         done = 0
         while done < len(records):
             with Shield():
-                answer: int = stage.push_many(stage.next_call(), len(payload), len(records), done, waiting.millis())
+                answer: int = buffer.push_many(buffer.next_call(), len(payload), len(records), done, deadline.call_millis())
                 # Before a signal handler can raise.
                 pushed.count += max(0, answer)
             if answer > 0:
                 done += answer
             else:
-                self._check_refused(hand, answer, waiting)
+                self._check_refused(own, answer, deadline)
 
     def _push_as_one(
         self,
-        hand: _Hand,
+        own: _PushBuffer,
         records: list[bytes],
-        waiting: Waiting,
+        deadline: Deadline,
         sync: bool,
         pushed: _Pushed,
-        once: Once | None = None,
+        sequenced: ProducerSequence | None = None,
     ) -> int:
-        """Pushes records together, or one that is larger than the stage; the first one's offset, or DONE."""
+        """Pushes records together, or one that is larger than the buffer; the first one's offset, or DONE."""
         payload = records[0] if len(records) == 1 else b"".join(records)
         lengths = list(map(len, records))
-        self._check_sizes(hand, len(payload), max(lengths, default=0))
-        if len(payload) > hand.stage.payload_limit:
-            self._grow(hand)
-        stage = hand.stage
+        self._check_sizes(own, len(payload), max(lengths, default=0))
+        if len(payload) > own.buffer.payload_limit:
+            self._grow(own)
+        buffer = own.buffer
         sent = counted = 0
-        begin = True  # once, also for a batch of nothing: what was loaded before is forgotten
+        begin = True  # also for an empty batch: the JVM then drops what was loaded before
         while begin or counted < len(lengths) or sent < len(payload):
-            piece = payload[sent : sent + stage.payload_limit]
-            part = lengths[counted : counted + stage.record_limit]
+            piece = payload[sent : sent + buffer.payload_limit]
+            part = lengths[counted : counted + buffer.record_limit]
             with Shield():
-                stage.write(piece, part)
-                stage.load(stage.next_call(), begin, len(piece), len(part))
+                buffer.write(piece, part)
+                buffer.load(buffer.next_call(), begin, len(piece), len(part))
             begin = False
             sent += len(piece)
             counted += len(part)
         while True:
             with Shield():
                 offset: int = (
-                    stage.push_loaded(stage.next_call(), waiting.millis(), sync)
-                    if once is None
-                    else stage.push_loaded_once(stage.next_call(), waiting.millis(), sync, once.producer, once.sequence)
+                    buffer.push_loaded(buffer.next_call(), deadline.call_millis(), sync)
+                    if sequenced is None
+                    else buffer.push_loaded_once(buffer.next_call(), deadline.call_millis(), sync, sequenced.producer, sequenced.sequence)
                 )
-                hand.busy = offset < 0 and offset != names.DONE
+                own.busy = offset < 0 and offset != names.DONE
                 pushed.count += len(records) if offset >= 0 else 0
-            if not hand.busy:
+            if not own.busy:
                 return offset
-            self._check_refused(hand, offset, waiting)
+            self._check_refused(own, offset, deadline)
 
-    def _check_sizes(self, hand: _Hand, size: int, largest: int) -> None:
-        """Before all of it is moved: what could not be pushed in the end."""
+    def _check_sizes(self, own: _PushBuffer, size: int, largest: int) -> None:
+        """Raises TooLarge before any byte is copied."""
         reason = None
-        if largest > self._opened.max_event_size:
-            reason = f"a record of {largest} bytes is larger than max_event_size = {self._opened.max_event_size}"
-        elif size > self._opened.capacity:
-            reason = f"a batch of {size} bytes is larger than the queue, which holds {self._opened.capacity}"
+        if largest > self._handle.max_event_size:
+            reason = f"a record of {largest} bytes is larger than max_event_size = {self._handle.max_event_size}"
+        elif size > self._handle.capacity:
+            reason = f"a batch of {size} bytes is larger than the queue, which holds {self._handle.capacity}"
         if reason is not None:
-            hand.busy = False
+            own.busy = False
             raise TooLarge(reason)
 
-    def _check_refused(self, hand: _Hand, answer: int, waiting: Waiting) -> None:
-        """Raises what an answer below zero, or nothing pushed, means when there is no time left."""
+    def _check_refused(self, own: _PushBuffer, answer: int, deadline: Deadline) -> None:
+        """Raises Closed, or Full once the deadline has passed; else returns, and the caller tries again."""
         if answer == names.CLOSED:
-            hand.busy = False
-            raise self._opened.closed_error()
-        if waiting.is_over():
-            hand.busy = False
-            held = self._opened.ask("heldBy")
-            raise Full(f"the queue in {self._opened.path} is full: it holds records that are not acked; {held}")
+            own.busy = False
+            raise self._handle.closed_error()
+        if deadline.has_passed():
+            own.busy = False
+            held = self._handle.call("heldBy")
+            raise Full(f"the queue in {self._handle.path} is full: it holds records that are not acked; {held}")
 
-    def _grow(self, hand: _Hand) -> None:
-        """Gives the hand a large stage, if there is one to be had."""
-        if hand.stage.size == SMALL:
-            large = self._opened.pool.large()
+    def _grow(self, own: _PushBuffer) -> None:
+        """Exchanges the small shared buffer for a large one, if the pool has one."""
+        if own.buffer.size == SMALL_BYTES:
+            large = self._handle.pool.get_large()
             if large is not None:
-                self._opened.pool.give(hand.stage)
-                hand.stage = large
+                self._handle.pool.put(own.buffer)
+                own.buffer = large
 
 
 def as_bytes(data: object) -> bytes:
@@ -266,5 +267,5 @@ def as_bytes(data: object) -> bytes:
     raise TypeError(f"a record is bytes, bytearray or memoryview, not {type(data).__name__}{hint}")
 
 
-def _normal(items: list[Record]) -> list[bytes]:
+def _all_bytes(items: list[Record]) -> list[bytes]:
     return items if set(map(type, items)) <= _BYTES else [as_bytes(item) for item in items]  # type: ignore[return-value]

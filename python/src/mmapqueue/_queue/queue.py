@@ -8,12 +8,12 @@ from collections.abc import Iterable, Mapping
 from types import FunctionType, TracebackType
 
 from mmapqueue._jvm import bridge, names
-from mmapqueue._jvm.lock_holders import patiently
+from mmapqueue._jvm.lock_holders import retry_while_ending
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.consumer import Consumer
-from mmapqueue._queue.default_consumer import ShortCuts
-from mmapqueue._queue.handle import Opened
-from mmapqueue._queue.idempotent import PushesOnce
+from mmapqueue._queue.default_consumer import DefaultConsumer
+from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._queue.idempotent import IdempotentProducers
 from mmapqueue._queue.options import DEFAULT_DIRECTORY, options
 from mmapqueue._queue.producer import Producer
 from mmapqueue._queue.random_access import RandomAccess
@@ -21,21 +21,24 @@ from mmapqueue._queue.stats import ConsumerStats, Stats, parsed, parsed_consumer
 from mmapqueue._values.annotations import Self, SparkContext, SparkSession, Unpack
 from mmapqueue._values.arguments import check_seconds
 from mmapqueue._values.configuration import Configuration
-from mmapqueue._values.errors import OutOfRange
-from mmapqueue._values.message import Message
-from mmapqueue._values.offsets import STARTS, Place, place_text
-from mmapqueue._values.paths import absolute
+from mmapqueue._values.offsets import STARTS, SeekTarget, target_text
+from mmapqueue._values.arguments import absolute
 
 
-class Queue(PushesOnce, RandomAccess, ShortCuts):
+class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
     """A big, fast, persistent queue of bytes in a directory.
 
-    When `push` returns, the record survives the death of this process, of the JVM, and a kill of both; when `flush`
-    or `push(…, sync=True)` returns, or flush_period has passed, a loss of power too. What was popped and not acked is
-    popped again after the next open.
+    After `push` returns, the record survives a kill of this process and of the JVM. After `flush` or
+    `push(…, sync=True)` returns, or flush_period has passed, it also survives a loss of power. Records that were popped
+    and not acked are redelivered after the next open.
 
-    Any number of threads may use one Queue at once. It is a context manager that closes itself. In a forked child it
-    can not be used, nor can it be pickled: it is a connection to a JVM.
+        with Queue(None, "events") as queue:
+            queue.push(b"one")
+            message = queue.pop(timeout=1.0)
+            queue.ack(message)
+
+    Safe for any number of threads. A context manager that closes itself. It is a connection to a JVM, so it cannot be
+    pickled, nor used in a forked child.
 
     Attributes:
         path: The directory, absolute.
@@ -51,9 +54,9 @@ class Queue(PushesOnce, RandomAccess, ShortCuts):
         lock_timeout: float = 5.0,
         **configuration: Unpack[Configuration],
     ) -> None:
-        """Opens the queue in a directory; makes a new one where there is none, recovers one that was not closed.
+        """Opens the queue in a directory; makes a new one where none exists, recovers one that was not closed.
 
-        Opening one directory twice in one JVM gives two handles of one queue, closed with the last of them.
+        One directory opened twice in one JVM gives two handles of one queue. The last handle closes the queue.
 
         Args:
             spark: The session whose driver has the jar (see `configure`), or None for a JVM that this process starts
@@ -84,33 +87,33 @@ class Queue(PushesOnce, RandomAccess, ShortCuts):
         keys = options(self.path, configuration)
         check_seconds("lock_timeout", lock_timeout)
 
-        def open_now() -> Opened:
+        def open_now() -> QueueHandle:
             with Shield():
-                return Opened(bridge.open_queue(spark, keys), self.path, lock_timeout)
+                return QueueHandle(bridge.open_queue(spark, keys), self.path, lock_timeout)
 
-        self._opened = patiently(open_now, lock_timeout)
+        self._handle = retry_while_ending(open_now, lock_timeout)
         try:
             self._consumers: dict[str, Consumer] = {}
             # A signal handler may come in while this thread has it.
             self._consumers_lock = threading.RLock()
             self._consumer_name = consumer
-            # Who only writes makes no consumer: nobody might ever read as it, and it would hold the ring.
+            # Writing alone makes no default consumer: an unused one would fill the queue.
             if consumer != names.DEFAULT_CONSUMER:
                 self.consumer(consumer)
         except BaseException:
-            self._opened.close()
+            self._handle.close()
             raise
-        self._producer = Producer(self._opened)
+        self._producer = Producer(self._handle)
 
     @property
     def config(self) -> Mapping[str, str]:
         """The configuration in force, key by key, as text."""
-        return dict(self._opened.config)
+        return dict(self._handle.config)
 
     @property
     def closed(self) -> bool:
         """Whether it has been closed."""
-        return self._opened.closed
+        return self._handle.closed
 
     # ---- writing
 
@@ -128,18 +131,17 @@ class Queue(PushesOnce, RandomAccess, ShortCuts):
             data: The record.
             block: Whether to wait for room when the queue is full.
             timeout: The longest to wait, in seconds; None for as long as it takes.
-            sync: Whether to return only when it is on the disk, where a loss of power leaves it. Threads that do so
-                at once share the work.
+            sync: Whether to return only when the record is durable. Concurrent threads share one fsync.
 
         Returns:
             Its offset: 0, 1, 2, …
 
         Raises:
-            Full: There was no room in time.
-            TooLarge: It is larger than max_event_size.
-            Closed: The queue is closed, or was closed while this waited.
+            Full: The queue had no room in time.
+            TooLarge: The record is larger than max_event_size.
+            Closed: The queue is closed, or was closed during the wait.
             Poisoned: An earlier failure to write made the queue unsafe to write to.
-            TypeError: `data` is nothing of bytes.
+            TypeError: `data` is not bytes-like.
         """
         return self._producer.push(data, block, timeout, sync)
 
@@ -152,8 +154,7 @@ class Queue(PushesOnce, RandomAccess, ShortCuts):
     ) -> int:
         """Appends records, in order; much faster than one by one.
 
-        Records are taken from `items` some hundred at a time, and those that were taken and not pushed are gone from
-        an iterator.
+        Takes records from `items` some hundred at a time. An iterator loses those taken and not pushed.
 
         Args:
             items: The records: any iterable, of any length.
@@ -162,36 +163,36 @@ class Queue(PushesOnce, RandomAccess, ShortCuts):
             atomic: Whether they become visible together or not at all, whatever happens. They must then fit into the
                 queue, and through the memory of the JVM, at once.
 
-        Whatever is raised, an error out of `items` and KeyboardInterrupt included, has an attribute `pushed`: so many
-        records went in, the first ones; none or all if atomic. Only when the connection to the JVM breaks may there be
-        more.
+        Every exception, one from `items` and KeyboardInterrupt included, has an attribute `pushed`: how many records,
+        the first ones, are in the queue; none or all if atomic. More can be in only after the connection to the JVM
+        broke.
 
         Returns:
-            How many there were.
+            How many records it pushed.
 
         Raises:
             Full: There was no room in time.
             TooLarge: A record is larger than max_event_size, or an atomic batch larger than the queue. All before it
                 went in, if not atomic.
-            Closed: The queue is closed, or was closed while this waited.
+            Closed: The queue is closed, or was closed during the wait.
             Poisoned: An earlier failure to write made the queue unsafe to write to.
-            TypeError: One of `items` is nothing of bytes. Some hundred before it may not have gone in.
+            TypeError: One of `items` is not bytes-like. Up to some hundred records before it may be missing.
         """
         return self._producer.push_many(items, block, timeout, atomic)
 
     def flush(self) -> None:
-        """Returns when everything that was pushed or acked before is on the disk. Ctrl-C waits for it.
+        """Returns when all earlier pushes and acks are durable. Ctrl-C waits for it.
 
         Raises:
             Poisoned: It could not be written.
             Closed: The queue is closed.
         """
-        self._opened.ask("flush")
+        self._handle.call("flush")
 
     # ---- consumers
 
-    def consumer(self, name: str, start: Place = "earliest") -> Consumer:
-        """A consumer of a name: it gets every record, whatever the others do.
+    def consumer(self, name: str, start: SeekTarget = "earliest") -> Consumer:
+        """The consumer of a name. It gets every record, independently of other consumers.
 
         Args:
             name: 1 to 100 letters, digits, "_", "-" or "."; the same name gives the same object, until that is closed.
@@ -200,26 +201,26 @@ class Queue(PushesOnce, RandomAccess, ShortCuts):
                 pushed then or later.
 
         Returns:
-            The consumer. It is this process's own until it or the queue is closed.
+            The consumer. This process owns it until the consumer or the queue is closed.
 
         Raises:
-            Locked: Another process has it.
+            Locked: Another process owns it.
             ConfigError: The name or the start is not allowed.
             OutOfRange: The record to begin with is not retained any more, or not there yet.
             ValueError: The datetime is naive.
             Closed: The queue is closed.
         """
-        self._opened.check()
+        self._handle.check()
         with self._consumers_lock:
             known = self._consumers.get(name)
             if known is None or known.closed:
-                known = self._consumers[name] = Consumer(self._opened, name, start)
+                known = self._consumers[name] = Consumer(self._handle, name, start)
             return known
 
-    def create_consumer(self, name: str, start: Place = "earliest") -> None:
-        """Makes a consumer for later, or for another process, which opens the queue with `read_only=True`, to read as.
+    def create_consumer(self, name: str, start: SeekTarget = "earliest") -> None:
+        """Makes a consumer for later use, or for another process that opens the queue with `read_only=True`.
 
-        From then on the queue keeps what this consumer has not acked. Does nothing when it exists.
+        From then on the queue retains what this consumer has not acked. Does nothing when it exists.
 
         Args:
             name: As in `consumer`.
@@ -231,24 +232,24 @@ class Queue(PushesOnce, RandomAccess, ShortCuts):
             ValueError: The datetime is naive.
             Closed: The queue is closed.
         """
-        self._opened.ask("createConsumer", name, place_text(start, STARTS))
+        self._handle.call("createConsumer", name, target_text(start, STARTS))
 
     def delete_consumer(self, name: str) -> None:
-        """Forgets a consumer, and gives the space free that it held. When this process has it, it is closed.
+        """Deletes a consumer, and frees the space that it held. Closes it if this process owns it.
 
-        Any can be deleted, the default one and the last one included. A queue without a consumer keeps everything from
-        where the last one stood on, until it is full. Nothing remembers a deletion: the next `pop` of a queue that
-        reads as this consumer makes it again, so stop its readers before.
+        Any consumer can be deleted, the default one and the last one included. A queue without a consumer retains all
+        records from the last one's committed position on, until the queue is full. The next `pop` of a queue that
+        reads as this consumer makes it again: stop its readers first.
 
         Args:
             name: Its name.
 
         Raises:
             ConfigError: There is none of this name, or the format version is 1, which always has its default one.
-            Locked: Another process has it.
+            Locked: Another process owns it.
             Closed: The queue is closed.
         """
-        self._opened.ask("deleteConsumer", name)
+        self._handle.call("deleteConsumer", name)
         known = self._consumers.get(name)
         if known is not None:
             known.close()
@@ -258,63 +259,53 @@ class Queue(PushesOnce, RandomAccess, ShortCuts):
 
         A new queue of format version 2 has none.
         """
-        lines: str = self._opened.ask("consumers")
+        lines: str = self._handle.call("consumers")
         return lines.splitlines()
 
     def consumer_stats(self) -> list[ConsumerStats]:
-        """How far each consumer is, in the order of `consumers`."""
-        return parsed_consumers(self._opened.ask("consumerStats"))
+        """The position and lag of each consumer, in the order of `consumers`."""
+        return parsed_consumers(self._handle.call("consumerStats"))
 
-    def _reader(self) -> Consumer:
+    def _own_consumer(self) -> Consumer:
         known = self._consumers.get(self._consumer_name)
         return self.consumer(self._consumer_name) if known is None or known.closed else known
 
-    def _existing_reader(self) -> Consumer | None:
+    def _existing_consumer(self) -> Consumer | None:
         known = self._consumers.get(self._consumer_name)
         if known is not None and not known.closed:
             return known
         return self.consumer(self._consumer_name) if self._consumer_name in self.consumers() else None
 
-    def _oldest(self) -> Message | None:
-        offset = self.first_offset()
-        while offset < self.end_offset():
-            try:
-                return self.get(offset)._replace(attempts=1, origin=self._opened.origin._replace(consumer="default"))
-            except OutOfRange:
-                # A record that was lost, or every consumer has acked it by now.
-                offset = max(offset + 1, self.first_offset())
-        return None
-
     # ---- the queue as a whole
 
     def full(self) -> bool:
-        """Whether a record of max_event_size would find no room now. As long as it would, no push is refused."""
-        return bool(self._opened.ask("full"))
+        """Whether a record of max_event_size has no room now. While False, no push raises Full."""
+        return bool(self._handle.call("full"))
 
     def stats(self) -> Stats:
         """The state of the queue now."""
-        return parsed(self._opened.ask("stats"))
+        return parsed(self._handle.call("stats"))
 
     def gc(self) -> int:
-        """Deletes the ring files that hold nothing which is retained; they are made anew when they are needed.
+        """Deletes the ring files without retained records. The queue makes them again when it needs them.
 
         Returns:
-            Bytes that the disk has got back.
+            Bytes freed on the disk.
         """
-        freed: int = self._opened.ask("gc")
+        freed: int = self._handle.call("gc")
         return freed
 
     # ---- the end
 
     def close(self) -> None:
-        """Closes this handle; the last one of the JVM flushes and closes the queue. Calls that wait raise Closed.
+        """Closes this handle. The last handle of the JVM flushes and closes the queue. Calls that wait raise Closed.
 
-        A second time does nothing.
+        Does nothing the second time.
         """
-        self._opened.close()
+        self._handle.close()
 
     def __enter__(self) -> Self:
-        self._opened.check()
+        self._handle.check()
         return self
 
     def __exit__(
@@ -333,7 +324,7 @@ class Queue(PushesOnce, RandomAccess, ShortCuts):
 
 
 # Python names a method by the class that defines it: users know the queue alone.
-for _part in (PushesOnce, RandomAccess, ShortCuts):
+for _part in (IdempotentProducers, RandomAccess, DefaultConsumer):
     for _name, _method in vars(_part).items():
         if isinstance(_method, FunctionType):
             _method.__qualname__ = f"{Queue.__name__}.{_name}"

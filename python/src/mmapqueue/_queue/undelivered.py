@@ -1,4 +1,4 @@
-"""Records that the JVM has popped and that nobody has: batches cut short, calls interrupted. They are popped first."""
+"""Records that the JVM has popped and no caller has received. The next pop delivers them first."""
 
 from collections import deque
 from collections.abc import Iterable
@@ -7,34 +7,34 @@ from time import monotonic
 
 from mmapqueue._values.message import Message
 
-#: Until when a record may be handed out that the JVM never pops again by itself.
-FOREVER = inf
+#: The end of a lease where visibility_timeout is 0.
+NEVER = inf
 
 
-class Returned:
-    """What has come back to one consumer, since it was moved the last time.
+class Undelivered:
+    """The undelivered records of one consumer since its last seek: rests of batches, records of interrupted calls.
 
-    Safe for any number of threads, and in finalizers: each step is one of a deque's, and no lock is taken.
+    Safe for any number of threads, and in finalizers: each step is one call of a deque, and none takes a lock.
     """
 
     __slots__ = ("_entries",)
 
     def __init__(self) -> None:
-        # With each record, until when it may be handed out: from then on the JVM gives it to somebody else.
+        # Each record with the end of its lease: from then on the JVM redelivers it.
         self._entries: deque[tuple[float, Message]] = deque()
 
-    def put_first(self, messages: Iterable[Message], until: float) -> None:
+    def put_first(self, messages: Iterable[Message], lease_end: float) -> None:
         """Puts records before the others, in their order."""
-        self._entries.extendleft([(until, message) for message in reversed(list(messages))])
+        self._entries.extendleft([(lease_end, message) for message in reversed(list(messages))])
 
     def take(self, most: int, max_bytes: int) -> tuple[list[Message], int, float]:
-        """Takes records; the first one is given whatever its size.
+        """Takes records; the first one whatever its size.
 
         Returns:
-            The records; bytes of their data; until when all of them may be handed out.
+            The records; bytes of their data; when the first of their leases ends.
         """
         taken: list[Message] = []
-        size, until = 0, FOREVER
+        size, lease_end = 0, NEVER
         now = monotonic()
         try:
             while len(taken) < most:
@@ -47,13 +47,13 @@ class Returned:
                     break
                 taken.append(message)
                 size += len(message.data)
-                until = min(until, ends)
+                lease_end = min(lease_end, ends)
         except IndexError:
             pass  # That was all.
-        return taken, size, until
+        return taken, size, lease_end
 
     def first(self) -> Message | None:
-        """The record that is taken next."""
+        """The record that `take` returns next."""
         return next(iter(self._valid()), None)
 
     def offsets(self) -> set[int]:

@@ -1,4 +1,4 @@
-"""Places in a queue as users say them, and as the JVM takes them."""
+"""Offsets and seek targets, as users give them and as the JVM takes them."""
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta, timezone
@@ -7,12 +7,12 @@ from mmapqueue._values.arguments import whole
 from mmapqueue._values.errors import ConfigError, Foreign
 from mmapqueue._values.message import Message, Origin
 
-#: Where a consumer begins, or goes: a word, an offset, or the time of a record.
-Place = str | int | datetime
+#: Where a consumer starts or seeks to: a word, an offset, or the time of a record.
+SeekTarget = str | int | datetime
 
-#: The words that say where a new consumer begins.
+#: The words for the start of a new consumer.
 STARTS = ("earliest", "latest")
-#: The words that say where a consumer goes.
+#: The words for a seek.
 SEEKS = (*STARTS, "committed")
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -20,8 +20,8 @@ _MICROSECOND = timedelta(microseconds=1)
 _LONG_MAX = 2**63 - 1
 
 
-def place_text(value: Place, words: tuple[str, ...]) -> str:
-    """A place as the JVM takes it.
+def target_text(value: SeekTarget, words: tuple[str, ...]) -> str:
+    """A seek target as the JVM takes it.
 
     Args:
         value: One of the words, an offset, or an aware datetime.
@@ -30,7 +30,7 @@ def place_text(value: Place, words: tuple[str, ...]) -> str:
     Raises:
         ConfigError: Another word.
         ValueError: The datetime is naive.
-        TypeError: It is nothing of the kind.
+        TypeError: It is of another type.
     """
     if isinstance(value, str):
         if value.lower() not in words:
@@ -40,7 +40,7 @@ def place_text(value: Place, words: tuple[str, ...]) -> str:
     if isinstance(value, datetime):
         return f"time:{micros(value)}"
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"a place is {', '.join(map(repr, words))}, an int or a datetime, not {type(value).__name__}")
+        raise TypeError(f"a start or seek target is {', '.join(map(repr, words))}, an int or a datetime, not {type(value).__name__}")
     return f"offset:{as_long(value)}"
 
 
@@ -62,7 +62,7 @@ def micros(time: datetime) -> int:
 
 
 def as_long(number: int) -> int:
-    """An offset as the JVM can take it: one beyond 64 bits is out of range there as the nearest one is."""
+    """An offset cut to 64 bits: the JVM answers for the nearest one that it is out of range, too."""
     return max(-_LONG_MAX - 1, min(_LONG_MAX, whole("an offset", number)))
 
 
