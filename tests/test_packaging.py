@@ -41,6 +41,7 @@ def test_import_needs_no_pyspark_and_starts_nothing(script: Script) -> None:
         sys.modules["pyspark"] = None  # as if it were not installed
         import mmapqueue
         assert threading.active_count() == 1
+        assert "asyncio" not in sys.modules  # slow to import
         mmapqueue.Queue(None, sys.argv[1]).close()
         """,
         script.directory / "queue",

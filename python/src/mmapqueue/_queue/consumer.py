@@ -8,7 +8,6 @@ from typing import overload
 
 from mmapqueue._jvm import names
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._queue.async_iteration import consume_async
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
 from mmapqueue._queue.iteration import iterate
@@ -302,6 +301,9 @@ class Consumer:
             Dropped: While iterating, as from `pop`; another iterator continues.
             UnackedLimit: While iterating, as from `pop`.
         """
+        # Imported on first use: asyncio is slow to import.
+        from mmapqueue._queue.async_iteration import consume_async
+
         check_limits(max_records, max_bytes)
         Deadline(True, timeout)
         return consume_async(self._popper, timeout, max_records, max_bytes or names.INT_MAX)

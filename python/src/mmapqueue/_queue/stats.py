@@ -1,4 +1,4 @@
-"""The figures of a queue."""
+"""Statistics of a queue and of its consumers."""
 
 from typing import NamedTuple
 
@@ -6,22 +6,21 @@ from typing import NamedTuple
 class Stats(NamedTuple):
     """The state of a queue at one moment. Immutable.
 
-    Positions are absolute: segment number × segment size + place in the segment, in bytes.
+    Positions are absolute: segment number × segment size + position in the segment, in bytes.
 
     Attributes:
-        first_offset: The offset of the oldest record that is retained.
-        end_offset: The offset that the next record gets.
+        first_offset: The log start: the offset of the oldest retained record.
+        end_offset: The log end: the offset of the next record.
         writing_position: The end of the last record.
-        watermark_position: Everything before it has been forced to the disk.
-        slowest_committed_position: Everything before it is acked by every consumer; without a consumer, everything from
-            it on is kept.
-        slowest_consumer: The name of the consumer that stands there, and so holds the ring; None when there is no
-            consumer.
-        segments_in_use: Segments that hold something that is not acked by every consumer.
+        watermark_position: The recovery point: everything before it is durable.
+        slowest_committed_position: The low watermark: every consumer has acked everything before it. Without a consumer,
+            the queue retains everything from it on.
+        slowest_consumer: The name of the consumer at the low watermark; None without a consumer.
+        segments_in_use: Segments with records that some consumer has not acked.
         capacity_segments: Segments in the ring.
         segment_size: Bytes of a segment.
-        mapped_segments: Segments mapped now that hold, or have held, records.
-        mapped_bytes: Bytes of all mappings, those ahead of the writer and the meta page included.
+        mapped_segments: Segments mapped now, preallocated ones not included.
+        mapped_bytes: Bytes of all mappings, preallocated segments and the meta page included.
         peak_mapped_segments: The most segments that were mapped at once since the queue was opened.
         epoch: How often the queue was recovered after an unclean end.
     """
@@ -42,19 +41,20 @@ class Stats(NamedTuple):
 
 
 class ConsumerStats(NamedTuple):
-    """How far a consumer is, at one moment. Immutable.
+    """The position and lag of a consumer at one moment. Immutable.
 
     Attributes:
         name: Its name.
         committed_offset: The offset of its first record that is not acked.
         lag_records: Records that it has not acked.
-        lag_bytes: Bytes of the log from the first record that is not acked to the end, headers and padding included.
-        lag_seconds: How long ago the first record that is not acked was pushed, in seconds; 0.0 when there is none, or
-            when the queue stores no timestamps.
-        read_offset: The offset of the next record that is popped for the first time, batches underneath `consume`
-            included; when another process owns the consumer, or nobody does, that of committed_offset.
-        unacked: Records that it has popped and not acked; 0 when another process owns it, or nobody does.
-        label: What it is for, as its owner has said: "checkpoint …" for one of Spark's queries; empty when it has not.
+        lag_bytes: Bytes of the log from the first record that is not acked to the log end, headers and padding
+            included.
+        lag_seconds: The age of the first record that is not acked, in seconds; 0.0 without such a record, or when the
+            queue stores no timestamps.
+        read_offset: The offset of the next record that is popped for the first time, after the batches of `consume`;
+            committed_offset unless this process owns the consumer.
+        unacked: Records in flight; 0 unless this process owns the consumer.
+        label: Its owner's description: "checkpoint …" for one of Spark's queries; empty by default.
     """
 
     name: str
@@ -68,7 +68,7 @@ class ConsumerStats(NamedTuple):
 
 
 def parsed(text: str) -> Stats:
-    """The figures as the JVM writes them: lines of name=value, the names in Java's spelling."""
+    """Parses the JVM's text: lines of name=value, the names in Java's spelling."""
     values = dict(line.split("=", 1) for line in text.splitlines())
     slowest = values.pop("slowestConsumer") or None
     numbers = {field: int(values[_java_name(field)]) for field in Stats._fields if field != "slowest_consumer"}
@@ -76,7 +76,7 @@ def parsed(text: str) -> Stats:
 
 
 def parsed_consumers(text: str) -> list[ConsumerStats]:
-    """The figures of consumers as the JVM writes them: a line for each, of name=value."""
+    """Parses the JVM's text: a line of name=value for each consumer."""
     found = []
     for line in text.splitlines():
         # The label comes last and may have spaces.

@@ -1,4 +1,4 @@
-"""The exceptions of this package; what each of them means is said here once."""
+"""The exceptions of this package."""
 
 import errno
 import queue
@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 
 class MmapQueueError(Exception):
-    """The root of all errors of this package; raised itself for what has no class of its own.
+    """The root of all errors of this package; raised itself for errors without a class of their own.
 
     Attributes:
-        java_class: Name of the Java exception behind it, or None.
-        pushed: From `push_many`: how many records went in before the error; 0 when the batch was atomic.
+        java_class: The name of the Java exception that caused it, or None.
+        pushed: From `push_many`: how many records were pushed before the error; 0 when the batch was atomic.
     """
 
     java_class: str | None = None
@@ -25,26 +25,26 @@ else:
 
 
 class Full(MmapQueueError, queue.Full):
-    """There is no room: the slowest consumer has not acked enough, or there is none. Subclass of `queue.Full`.
+    """The queue has no room: the slowest consumer has not acked enough, or none exists. Subclass of `queue.Full`.
 
     The message names that consumer.
     """
 
 
 class Empty(MmapQueueError, queue.Empty):
-    """There is nothing to pop. Subclass of the standard `queue.Empty`."""
+    """No record is left to pop. Subclass of the standard `queue.Empty`."""
 
 
 class Closed(MmapQueueError, _ShutDown):
-    """The queue or the consumer is closed. Subclass of the standard `queue.ShutDown`, where there is one."""
+    """The queue or the consumer is closed. Subclass of the standard `queue.ShutDown`, from Python 3.13 on."""
 
 
 class TooLarge(MmapQueueError):
-    """A record is larger than max_event_size, or an atomic batch larger than the queue. Nothing of it was stored."""
+    """A record is larger than max_event_size, or an atomic batch larger than the queue. Nothing was stored."""
 
 
 class Locked(MmapQueueError):
-    """Another process holds what only one may hold.
+    """Another process holds the lock of the queue or of the consumer.
 
     Attributes:
         pid: The holder's process id, or None where it could not be read.
@@ -54,11 +54,11 @@ class Locked(MmapQueueError):
 
 
 class Corrupt(MmapQueueError):
-    """What is stored is not what was written. Nothing was changed, and nothing wrong was returned.
+    """Stored bytes are damaged. Nothing was changed, and no damaged record was returned.
 
     Attributes:
         file: Path of the damaged file.
-        position: The place in it, in bytes from its beginning.
+        position: The position in it, in bytes from its beginning.
     """
 
     file: str | None = None
@@ -82,16 +82,16 @@ class ConfigError(MmapQueueError, ValueError):
 
 
 class Poisoned(MmapQueueError):
-    """An earlier failure to write means that this writer can not be trusted. Close the queue and open it again."""
+    """An earlier write has failed, so this writer appends nothing more. Close the queue and open it again."""
 
 
 class OutOfRange(MmapQueueError, IndexError):
-    """An offset outside of what the call can work on. Nothing was moved. Subclass of `IndexError`.
+    """An offset outside of the allowed range. Nothing was moved. Subclass of `IndexError`.
 
     Attributes:
         requested: The offset that was asked for.
         first: The first possible offset.
-        last: The last possible offset; below `first` when there is none.
+        last: The last possible offset; below `first` when no offset is possible.
     """
 
     requested: int = -1
@@ -107,13 +107,13 @@ class FileError(MmapQueueError, OSError):
         filename: The file or directory, or None where it is not known.
     """
 
-    # That of OSError would put number and file into the text, which names the file already.
+    # OSError would add number and file to the text, which names the file already.
     def __str__(self) -> str:
         return str(self.args[0]) if self.args else ""
 
 
 class NotFound(FileError, FileNotFoundError):
-    """There is no queue, or no directory to make one in. Subclass of `FileNotFoundError`."""
+    """The queue, or the directory to make one in, does not exist. Subclass of `FileNotFoundError`."""
 
     def __init__(self, message: str) -> None:
         super().__init__(message)
@@ -137,15 +137,15 @@ class NotADirectory(ConfigError, FileError, NotADirectoryError):
 
 
 class Foreign(MmapQueueError, ValueError):
-    """A message of another queue, or of another consumer, was acked or given back. Nothing was changed."""
+    """A message of another queue, or of another consumer, was acked or nacked. Nothing was changed."""
 
 
 class Dropped(MmapQueueError):
-    """Records were dropped for a consumer that was further behind than max_consumer_lag. Its next call goes on.
+    """Records were dropped for a consumer whose lag exceeded max_consumer_lag. Its next call continues after them.
 
     Attributes:
-        first: The offset of the first record that it has lost.
-        last: The offset of the last record that it has lost.
+        first: The offset of the first dropped record.
+        last: The offset of the last dropped record.
     """
 
     first: int = 0
@@ -153,7 +153,7 @@ class Dropped(MmapQueueError):
 
 
 class UnackedLimit(MmapQueueError):
-    """A consumer has popped max_unacked records beyond its first one that is not acked. Acks let it go on."""
+    """A consumer has max_unacked records in flight. Acks make room."""
 
 
 class JarNotFound(MmapQueueError):

@@ -1,4 +1,4 @@
-"""What is popped."""
+"""Messages: popped records."""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta, timezone
@@ -10,7 +10,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Origin(NamedTuple):
-    """Where a message comes from. Immutable.
+    """The queue and consumer of a message. Immutable.
 
     Attributes:
         queue: The real path of the queue's directory.
@@ -30,12 +30,11 @@ class Message(NamedTuple):
 
     Attributes:
         data: The bytes that were pushed.
-        offset: The record's number in the queue: 0, 1, 2, …; what `ack` takes.
+        offset: The record's offset in the queue: 0, 1, 2, …; `ack` takes it.
         timestamp_micros: When it was pushed, in microseconds since 1970; 0 when the queue stores no timestamps.
-        attempts: How often it has been handed out, 1 at the first time; 0 from `get`, which hands nothing out. The
-            count outlives a `close`, but no crash.
-        origin: The queue and the consumer that it comes from: others refuse to ack it. None in a message that was not
-            made by a queue.
+        attempts: How often it was delivered: 1 the first time; 0 from `get`, which delivers nothing. The count survives
+            a `close`, not a crash.
+        origin: Its queue and consumer: others refuse to ack it. None in a message that no queue has made.
     """
 
     data: bytes
@@ -44,7 +43,7 @@ class Message(NamedTuple):
     attempts: int
     origin: Origin | None = None
 
-    # A datetime for each record would take longer to make than all the rest of it.
+    # Made on request: a datetime costs more than the rest of the message.
     @property
     def timestamp(self) -> datetime | None:
         """When it was pushed, as an aware `datetime` in UTC, exact; None when the queue stores no timestamps."""
