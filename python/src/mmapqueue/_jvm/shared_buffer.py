@@ -144,7 +144,8 @@ class BufferPool:
         try:
             return self._small.pop()
         except IndexError:
-            return SharedBuffer(*(self._allocator.shared(SMALL_BYTES) or self._allocator.unshared(SMALL_BYTES)), SMALL_BYTES)
+            found = self._allocator.shared(SMALL_BYTES) or self._allocator.in_heap(SMALL_BYTES)
+            return SharedBuffer(*found, SMALL_BYTES)
 
     def get_large(self) -> SharedBuffer | None:
         """A large buffer; None when all are in use, or when no memory can be shared."""

@@ -117,8 +117,8 @@ class Allocator:
         if not self._warned:
             self._warned = True
             warnings.warn(
-                f"no memory can be shared with the JVM, neither in {_SHARED} nor in {self._directories[-1]}: records go "
-                "through py4j, many times slower",
+                f"no memory can be shared with the JVM, neither in {_SHARED} nor in {self._directories[-1]}: records "
+                "go through py4j, many times slower",
                 RuntimeWarning,
                 stacklevel=2,
             )

@@ -28,8 +28,8 @@ _MAX_BATCH_FOR_WORKERS = 100
 class Consumer:
     """Reads a queue independently of its other consumers.
 
-    `pop` moves its reading position, `ack` its committed position. The queue reuses space that every consumer has acked.
-    Delivery is at least once: a record that was popped and not acked is redelivered after the next open.
+    `pop` moves its reading position, `ack` its committed position. The queue reuses space that every consumer has
+    acked. Delivery is at least once: a record that was popped and not acked is redelivered after the next open.
 
         with queue.consumer("billing") as consumer:
             for message in consumer.consume(timeout=1.0):

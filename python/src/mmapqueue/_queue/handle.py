@@ -127,4 +127,5 @@ class QueueHandle:
             sleep(0.005)
 
     def _live_buffers(self) -> list[ThreadBuffer]:
-        return [buffer for buffer in (reference() for reference in self.thread_buffers.valuerefs()) if buffer is not None]
+        buffers = [reference() for reference in self.thread_buffers.valuerefs()]
+        return [buffer for buffer in buffers if buffer is not None]

@@ -150,7 +150,8 @@ class Popper:
             answer, failure = 0, None
             with Shield():
                 try:
-                    answer = buffer.pop(buffer.next_call(), self.number, asked, budget, 0 if count else deadline.call_millis())
+                    wait = 0 if count else deadline.call_millis()
+                    answer = buffer.pop(buffer.next_call(), self.number, asked, budget, wait)
                 except MmapQueueError as error:
                     failure = self._check_answered(error)
                 else:
@@ -232,7 +233,8 @@ class Popper:
 
     def is_stale(self, batch: Batch) -> bool:
         """Whether the rest must not be delivered: the consumer was moved, or the leases have ended."""
-        return self.undelivered is not batch.undelivered or (batch.lease_end is not NEVER and batch.lease_end <= monotonic())
+        ended = batch.lease_end is not NEVER and batch.lease_end <= monotonic()
+        return ended or self.undelivered is not batch.undelivered
 
     def _may_take_more(self, size: int, max_bytes: int, count: int) -> bool:
         """Whether any record still fits. A first record is delivered whatever its size."""

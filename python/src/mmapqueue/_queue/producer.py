@@ -139,7 +139,9 @@ class Producer:
             want = max(1, min(_MAX_CHUNK, LARGE_BYTES * len(records) // (size + 1), want * _CHUNK_GROWTH))
         own.busy = False
 
-    def push_once(self, sequenced: ProducerSequence, items: Iterable[Record], timeout: float | None, sync: bool) -> int | None:
+    def push_once(
+        self, sequenced: ProducerSequence, items: Iterable[Record], timeout: float | None, sync: bool
+    ) -> int | None:
         """As `Queue.push_once`."""
         deadline = Deadline(True, timeout)
         records = _all_bytes(list(items))
@@ -177,7 +179,9 @@ class Producer:
         done = 0
         while done < len(records):
             with Shield():
-                answer: int = buffer.push_many(buffer.next_call(), len(payload), len(records), done, deadline.call_millis())
+                answer: int = buffer.push_many(
+                    buffer.next_call(), len(payload), len(records), done, deadline.call_millis()
+                )
                 # Before a signal handler can raise.
                 pushed.count += max(0, answer)
             if answer > 0:
@@ -214,10 +218,11 @@ class Producer:
             counted += len(part)
         while True:
             with Shield():
+                call, millis = buffer.next_call(), deadline.call_millis()
                 offset: int = (
-                    buffer.push_loaded(buffer.next_call(), deadline.call_millis(), sync)
+                    buffer.push_loaded(call, millis, sync)
                     if sequenced is None
-                    else buffer.push_loaded_once(buffer.next_call(), deadline.call_millis(), sync, sequenced.producer, sequenced.sequence)
+                    else buffer.push_loaded_once(call, millis, sync, *sequenced)
                 )
                 own.busy = offset < 0 and offset != names.DONE
                 pushed.count += len(records) if offset >= 0 else 0
@@ -268,4 +273,5 @@ def as_bytes(data: object) -> bytes:
 
 
 def _all_bytes(items: list[Record]) -> list[bytes]:
-    return items if set(map(type, items)) <= _BYTES else [as_bytes(item) for item in items]  # type: ignore[return-value]
+    only_bytes = set(map(type, items)) <= _BYTES
+    return items if only_bytes else [as_bytes(item) for item in items]  # type: ignore[return-value]

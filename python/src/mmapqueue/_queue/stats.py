@@ -13,8 +13,8 @@ class Stats(NamedTuple):
         end_offset: The log end: the offset of the next record.
         writing_position: The end of the last record.
         watermark_position: The recovery point: everything before it is durable.
-        slowest_committed_position: The low watermark: every consumer has acked everything before it. Without a consumer,
-            the queue retains everything from it on.
+        slowest_committed_position: The low watermark: every consumer has acked everything before it. Without a
+            consumer, the queue retains everything from it on.
         slowest_consumer: The name of the consumer at the low watermark; None without a consumer.
         segments_in_use: Segments with records that some consumer has not acked.
         capacity_segments: Segments in the ring.

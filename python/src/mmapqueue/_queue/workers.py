@@ -1,8 +1,8 @@
 """A handler in several threads.
 
 The caller's thread pops and acks. Workers take records one by one and never touch the queue: a slow handler holds its
-own record alone. The caller's thread works in steps of a fraction of a second, each within a Shield; Ctrl-C takes effect
-between two steps.
+own record alone. The caller's thread works in steps of a fraction of a second, each within a Shield; Ctrl-C takes
+effect between two steps.
 
 The call lasts while it makes progress: a record that no handler has failed for in this call, or a handler that returns.
 A redelivered record that fails again is no progress, so a record that always fails cannot keep the call running.

@@ -153,7 +153,7 @@ class Dropped(MmapQueueError):
 
 
 class UnackedLimit(MmapQueueError):
-    """A consumer has max_unacked records in flight. Acks make room."""
+    """A consumer has popped max_unacked records from its first one on that is not acked. Acks make room."""
 
 
 class JarNotFound(MmapQueueError):

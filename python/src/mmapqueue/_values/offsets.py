@@ -40,7 +40,8 @@ def target_text(value: SeekTarget, words: tuple[str, ...]) -> str:
     if isinstance(value, datetime):
         return f"time:{micros(value)}"
     if isinstance(value, bool) or not hasattr(value, "__index__"):
-        raise TypeError(f"a start or seek target is {', '.join(map(repr, words))}, an int or a datetime, not {type(value).__name__}")
+        allowed = ", ".join(map(repr, words))
+        raise TypeError(f"a start or seek target is {allowed}, an int or a datetime, not {type(value).__name__}")
     return f"offset:{as_long(value)}"
 
 
