@@ -55,6 +55,22 @@ def small_queue(open_queue: Open) -> mmapqueue.Queue:
     return open_queue(**SMALL)
 
 
+@pytest.fixture
+def records() -> list[bytes]:
+    """What `closed` holds."""
+    return [b"%04d" % number * 40 for number in range(100)]
+
+
+@pytest.fixture
+def closed(open_queue: Open, records: list[bytes], tmp_path: Path) -> Path:
+    """The directory of a queue that no process has open."""
+    with open_queue(tmp_path / "queue", **SMALL) as queue:
+        queue.push_many(records)
+        queue.create_consumer("other")
+        queue.ack(queue.pop_many(10)[-1])
+    return tmp_path / "queue"
+
+
 def _heed_ctrl_c() -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
@@ -151,3 +167,10 @@ def fill(queue: mmapqueue.Queue, record: bytes = b"x" * 500) -> int:
 
 def data(messages: Any) -> list[bytes]:
     return [message.data for message in messages]
+
+
+def flip(file: Path, at: int) -> None:
+    """Changes one bit of a file."""
+    content = bytearray(file.read_bytes())
+    content[at] ^= 0x10
+    file.write_bytes(content)

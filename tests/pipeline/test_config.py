@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mmapqueue
-from mmapqueue._cli import main
-from mmapqueue._configuration import Configuration
+from mmapqueue._cli.main import main
+from mmapqueue._values.configuration import Configuration
 from mmapqueue.pipeline import plugins
 from mmapqueue.pipeline.config import ConfigFileError, load
 from mmapqueue.pipeline.config._environment import retyped, substitute, substitute_satellite

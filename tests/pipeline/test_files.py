@@ -437,7 +437,7 @@ def test_it_follows_by_itself(log: Path, open_queue: Open) -> None:
 _FOLLOW = """
     import asyncio, logging, sys
     import mmapqueue
-    from mmapqueue import _standalone
+    from mmapqueue._jvm import standalone
     from mmapqueue.pipeline.gather.fetchers import _follow
     from mmapqueue.pipeline.gather.fetchers.files import FileFetcher
     from mmapqueue.pipeline.gather.inbox import QueueInbox
@@ -445,7 +445,7 @@ _FOLLOW = """
     _follow.BATCH_BYTES = 3000
     async def main():
         queue = mmapqueue.Queue(None, sys.argv[1], lock_timeout=60)
-        print(_standalone._running.process.pid, flush=True)
+        print(standalone._running.process.pid, flush=True)
         inbox = QueueInbox(queue, count=lambda status, records: print(records, flush=True))
         await FileFetcher(paths=[sys.argv[2]], poll="20ms").run(FakeHost(inbox))
     asyncio.run(main())

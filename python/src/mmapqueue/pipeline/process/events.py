@@ -14,7 +14,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import mmapqueue
-from mmapqueue._hints import DataFrame, SparkSession
+from mmapqueue._values.annotations import DataFrame, SparkSession
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

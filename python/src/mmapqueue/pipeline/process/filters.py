@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from mmapqueue._hints import DataFrame
+from mmapqueue._values.annotations import DataFrame
 from mmapqueue.pipeline.plugins import Duration, Filter
 from mmapqueue.pipeline.process.events import Rows
 from mmapqueue.pipeline.process.events import explode as explode_rows
