@@ -14,7 +14,7 @@ from conftest import Open, fill
 from mmapqueue.pipeline import Event
 from mmapqueue.pipeline.event_pb2 import LogList
 from mmapqueue.pipeline.gather.inbox import Full, QueueInbox
-from mmapqueue.pipeline.process.records import LOGS
+from mmapqueue.pipeline.process.columns import LOGS
 from mmapqueue.pipeline.process.senders._worker import Report, Task
 from mmapqueue.pipeline.process.senders.skywalking import SkyWalkingSender
 from pipeline.processing import QUICK, Counts, dead_letters, line, lines, pipeline, process, processing, push

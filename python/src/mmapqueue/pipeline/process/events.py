@@ -154,11 +154,12 @@ def explode(events: DataFrame, rows: Rows) -> DataFrame:
     return made.select(*own, "event_time", "event_name", *_KEPT, "index", data, "error")
 
 
-def record(events: DataFrame) -> Column:
+def record(events: DataFrame, *, id: Column | None = None) -> Column:  # noqa: A002
     """Rows of events as records, the inverse of `decode`.
 
     Args:
         events: Rows with the columns of `events`, or some of them: what is left out is empty.
+        id: Identity of the event, in place of the column `id`.
 
     Returns:
         A binary column: the serialized Event of each row. Equal rows give equal bytes.
@@ -184,7 +185,7 @@ def record(events: DataFrame) -> Column:
         column("content_type"),
         column("data", "binary"),
         column("fields"),
-        column("id"),
+        column("id") if id is None else id,
         column("source"),
     )
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import mmapqueue
 from mmapqueue.pipeline.config import Pipeline
+from mmapqueue.pipeline.process.pools import FILE, pools
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -41,9 +43,13 @@ def session(pipeline: Pipeline) -> SparkSession:
     properties = {**_DEFAULTS, **settings.conf, "spark.app.name": settings.app_name or pipeline.name}
     if settings.master is not None:
         properties["spark.master"] = settings.master
-    for key, value in properties.items():
-        if key not in given:
-            builder = builder.config(key, value)
-    spark = mmapqueue.configure(builder).getOrCreate()
+    with ExitStack() as stack:
+        if FILE not in properties:
+            queries = (name for pipe in pipeline.pipes for name in pipe.queries())
+            properties[FILE] = stack.enter_context(pools(queries))
+        for key, value in properties.items():
+            if key not in given:
+                builder = builder.config(key, value)
+        spark = mmapqueue.configure(builder).getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
     return spark

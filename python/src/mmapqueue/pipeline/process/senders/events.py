@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
 from mmapqueue.pipeline.config import Address
 from mmapqueue.pipeline.event_pb2 import Batch
-from mmapqueue.pipeline.process.records import event_of
 from mmapqueue.pipeline.process.senders._grpc import GrpcClient
 from mmapqueue.pipeline.process.senders._network import Client, ClientTls, NetworkSender
 from mmapqueue.pipeline.process.senders._requests import Row
@@ -27,10 +26,16 @@ class EventsSender(NetworkSender):
         compression: Of requests.
     """
 
+    needs: ClassVar[tuple[str, ...]] = ("data", "content_type", "record")
+
     type: Literal["mmapqueue"] = "mmapqueue"
     endpoint: Address
     tls: ClientTls | None = None
     compression: Literal["none", "gzip"] = "none"
+
+    def size(self, row: Row) -> int:
+        """Bytes of the serialized event."""
+        return len(row["record"])
 
     def client(self) -> Client:
         """As `NetworkSender.client`."""
@@ -45,10 +50,5 @@ class _Client:
         await self._grpc.close()
 
     async def send(self, route: str, rows: Sequence[Row], key: str) -> None:  # noqa: ARG002
-        queue = key.split("/", 1)[0]
-
-        def named(row: Row) -> Row:
-            return row if row.get("id") else {**row, "id": f"{queue}/{row['partition']}/{row['offset']}"}
-
-        events = [event_of(named(row)) for row in rows]
+        events = [bytes(row["record"]) for row in rows]
         await self._grpc.unary(_PUSH, Batch(events=events, key=key).SerializeToString(), key)

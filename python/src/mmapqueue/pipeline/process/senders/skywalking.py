@@ -8,7 +8,7 @@ from typing import Literal
 from mmapqueue.pipeline._event import SKYWALKING_METERS
 from mmapqueue.pipeline.config import Address
 from mmapqueue.pipeline.event_pb2 import LogList
-from mmapqueue.pipeline.process.records import LOGS, SEGMENT
+from mmapqueue.pipeline.process.columns import LOGS, SEGMENT
 from mmapqueue.pipeline.process.senders._delivery import Undelivered
 from mmapqueue.pipeline.process.senders._grpc import GrpcClient
 from mmapqueue.pipeline.process.senders._network import Client, ClientTls, NetworkSender
