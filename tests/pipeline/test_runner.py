@@ -372,4 +372,4 @@ def test_a_driver_that_is_killed_goes_on_with_the_same_keys(spark: Any, tmp_path
         check_equal_keys(receiver.requests)
     assert parquet(spark, tmp_path / "out") == sorted(line(i) for i in range(RECORDS))
     log = (tmp_path / "driver.log").read_text()
-    assert not [each for each in log.splitlines() if "scheduler" in each.lower() or "pool" in each.lower()]
+    assert not [each for each in log.splitlines() if " pool" in each.lower() or "fair scheduler" in each.lower()]

@@ -201,7 +201,7 @@ class Pipe(Options):
         thens = [getattr(getattr(sender, "retry", None), "then", None) for sender in self.senders]
         if self.dead_letter is not None and self.on_undecodable == "drop" and "dead_letter" not in thens:
             raise Refused(
-                "has no effect with on_undecodable: drop; allowed: a sender with retry.then: dead_letter, or no such key",
+                "has no effect with on_undecodable: drop, unless a sender has retry.then: dead_letter",
                 "dead_letter",
             )
         if not (self.receivers or self.fetchers or self.senders):
