@@ -14,7 +14,7 @@ import pytest
 
 from mmapqueue.pipeline import EventType, encode
 from mmapqueue.pipeline._event import OTLP_LOGS
-from mmapqueue.pipeline.config import Pipeline
+from mmapqueue.pipeline.config import Gather, Pipeline
 from mmapqueue.pipeline.plugins import Filter, Sender, SenderContext
 from mmapqueue.pipeline.process.filters import Explode, Where
 from mmapqueue.pipeline.process.queues import queue_ids
@@ -172,6 +172,24 @@ def output(telemetry: ProcessTelemetry, status: str) -> dict[str, int]:
         for sample in family.samples
         if sample.labels["status"] == status
     }
+
+
+def test_each_partition_of_a_pipe_is_written_once(spark: Any, tmp_path: Path) -> None:
+    given = pipeline(tmp_path, archive(tmp_path, batch={**FAST, "max_records": 40}))
+    configured = Pipeline(name="test", gather=Gather(processes=3), pipes=given.pipes)
+    for partition in range(3):
+        push(tmp_path / "queue" / f"p={partition}", lines(100, 100 * partition))
+    process(spark, configured)
+    for partition in range(3):
+        push(tmp_path / "queue" / f"p={partition}", [*lines(10, 300 + 10 * partition), b"\xff"])
+    for sender in ("archive", "dead_letter"):
+        forget_last_commit(configured, sender)
+    process(spark, configured)
+    assert parquet(spark, tmp_path / "out") == sorted(line(i) for i in range(330))
+    written = spark.read.parquet(str(tmp_path / "out")).groupBy("partition").count().collect()
+    assert {row.partition: row["count"] for row in written} == {0: 110, 1: 110, 2: 110}
+    places = [(each.meta["partition"], each.meta["offset"]) for each in dead_letters(tmp_path)]
+    assert sorted(places) == [("0", "110"), ("1", "110"), ("2", "110")]
 
 
 def test_a_sender_that_blocks_does_not_hold_up_the_other_one(spark: Any, tmp_path: Path) -> None:

@@ -76,10 +76,14 @@ def _dead_letters(pipe: Pipe) -> str:
     if pipe.on_undecodable == "drop":
         dropped = "undecodable records are dropped and counted"
         return f"{pipe.dead_letter.dir}; {dropped}" if pipe.dead_letter is not None else f"none: {dropped}"
+    if pipe.dead_letter is not None:
+        return f"{pipe.dead_letter.dir}: undecodable records; when it is full, they wait in the queue"
     settings = pipe.dead_letters
-    if settings is None or pipe.dead_letter is not None:
-        return f"{settings.dir if settings else 'none'}: undecodable records; a full queue makes their query wait"
-    return f"{settings.dir}: undecodable records, the newest {_size(settings.max_consumer_lag or 0)}"
+    return (
+        f"{settings.dir}: undecodable records, the newest {_size(settings.max_consumer_lag or 0)}"
+        if settings
+        else "none"
+    )
 
 
 def _capacity(pipe: Pipe) -> str:
