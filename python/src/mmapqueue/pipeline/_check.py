@@ -79,11 +79,9 @@ def _dead_letters(pipe: Pipe) -> str:
     if pipe.dead_letter is not None:
         return f"{pipe.dead_letter.dir}: undecodable records; when it is full, they wait in the queue"
     settings = pipe.dead_letters
-    return (
-        f"{settings.dir}: undecodable records, the newest {_size(settings.max_consumer_lag or 0)}"
-        if settings
-        else "none"
-    )
+    if settings is None:
+        return "none"
+    return f"{settings.dir}: undecodable records, the newest {_size(settings.max_consumer_lag or 0)}"
 
 
 def _capacity(pipe: Pipe) -> str:
