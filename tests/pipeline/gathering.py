@@ -18,13 +18,12 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 import conftest
 import mmapqueue
 from mmapqueue.pipeline import Event
-from pipeline.receiving import free_port
 
 SECONDS = 120.0
 _EXPORT = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
 _CONFIG = """\
 name: shop
-telemetry: {{listen: "127.0.0.1:{metrics}"}}
+telemetry: {{listen: "127.0.0.1:0"}}
 servers:
   - {{name: grpc, type: grpc, listen: "127.0.0.1:0", max_message_size: 64k}}
   - {{name: http, type: http, listen: "127.0.0.1:0", max_message_size: 64k}}
@@ -44,15 +43,15 @@ class Gather:
         grpc: Channel to its gRPC server.
     """
 
-    def __init__(self, process: "subprocess.Popen[str]", directory: Path, metrics: int) -> None:
+    def __init__(self, process: "subprocess.Popen[str]", directory: Path) -> None:
         line = process.stdout.readline() if process.stdout else ""
-        found = re.fullmatch(r"ready: grpc (\S+) http (\S+)\n", line)
-        assert found, (line, process.stderr.read() if process.stderr else "")
+        found = re.fullmatch(r"ready: grpc (\S+) http (\S+) telemetry (\S+)\n", line)
+        assert found, line
         self.pid = process.pid
         self.directory = directory
         self.grpc = grpc.insecure_channel(found[1])
         self._url = f"http://{found[2]}"
-        self._metrics = f"http://127.0.0.1:{metrics}/metrics"
+        self._metrics = f"http://{found[3]}/metrics"
 
     def export(self, request: bytes) -> Any:
         """Sends a request by gRPC; its future."""
@@ -92,18 +91,17 @@ class Gather:
 @contextlib.contextmanager
 def gathering(directory: Path, capacity: str = "32m") -> Iterator[Gather]:
     """Starts gather and kills it in the end, its JVM included."""
-    metrics = free_port()
     file = directory / "shop.yaml"
-    file.write_text(_CONFIG.format(metrics=metrics, capacity=capacity))
+    file.write_text(_CONFIG.format(capacity=capacity))
     process = subprocess.Popen(
         [sys.executable, "-m", "mmapqueue", "gather", str(file)],
         stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
         text=True,
         start_new_session=True,
     )
     try:
-        gather = Gather(process, directory / "queue", metrics)
+        gather = Gather(process, directory / "queue")
         with gather.grpc:
             yield gather
     finally:
