@@ -73,7 +73,12 @@ class SupervisedQuery:
 
     def progress(self) -> list[dict[str, Any]]:
         """The progress of the last micro-batches since the last start, as parsed JSON."""
-        recent: list[Any] = [] if self._started is None else self._started.recentProgress
+        try:
+            recent: list[Any] = [] if self._started is None else self._started.recentProgress
+        except Exception as error:
+            # The session has ended.
+            _LOG.debug("%s: no progress: %s", self.name, reason(error))
+            return []
         return [json.loads(each.json) if hasattr(each, "json") else each for each in recent]
 
     def finish_batch(self) -> Callable[[], bool]:

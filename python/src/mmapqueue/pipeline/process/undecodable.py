@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import threading
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -68,19 +69,26 @@ class UndecodableLog:
 
     def __init__(self, outcomes: Mapping[str, str]) -> None:
         self._outcomes = outcomes
-        self._noted: set[tuple[str, int]] = set()
+        #: Run and number of the last micro-batch that was logged, by query.
+        self._last: dict[str, tuple[str, int]] = {}
+        self._lock = threading.Lock()
 
     def note(self, progress: Mapping[str, Any]) -> None:
-        """Takes the progress of a micro-batch. A progress that was taken before is ignored."""
+        """Takes the progress of a micro-batch; those of a run in their order. One that was taken before is ignored."""
         found = undecodable(progress)
-        outcome = self._outcomes.get(progress.get("name") or "")
-        batch = (str(progress.get("runId")), int(progress.get("batchId", -1)))
-        if found is None or outcome is None or batch in self._noted:
+        name = progress.get("name") or ""
+        outcome = self._outcomes.get(name)
+        if found is None or outcome is None:
             return
-        self._noted.add(batch)
+        run, batch = str(progress["runId"]), int(progress["batchId"])
+        with self._lock:
+            last_run, last_batch = self._last.get(name, ("", -1))
+            if run == last_run and batch <= last_batch:
+                return
+            self._last[name] = run, batch
         _LOG.warning(
             "%s: %d undecodable records in micro-batch %d, %s; the first one: partition %d, offset %d: %s",
-            *(progress["name"], found.records, batch[1], outcome, found.partition, found.offset, found.reason),
+            *(name, found.records, batch, outcome, found.partition, found.offset, found.reason),
         )
 
     def listener(self) -> Any:
