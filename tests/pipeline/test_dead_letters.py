@@ -5,8 +5,10 @@ from typing import Any
 
 import pytest
 
+import mmapqueue
 from mmapqueue.pipeline import Event, EventType, encode
 from mmapqueue.pipeline._event import OTLP_LOGS
+from mmapqueue.pipeline.config import Pipeline
 from mmapqueue.pipeline.event_pb2 import Batch
 from mmapqueue.pipeline.process.filters import Explode, Select
 from mmapqueue.pipeline.process.queues import queue_ids
@@ -14,7 +16,7 @@ from mmapqueue.pipeline.process.runner import Processor, StartError
 from mmapqueue.pipeline.process.senders.events import EventsSender
 from pipeline.processing import FAST, QUICK, Counts, dead_letters, pipeline, process, push
 from pipeline.receiving import grpc_receiver, http_receiver
-from pipeline.test_runner import backend
+from pipeline.test_runner import archive, backend
 
 #: A type without a name, and entries of `meta` that a dead letter has, too.
 UNNAMED: Any = -3
@@ -104,3 +106,18 @@ def test_columns_of_other_types_are_refused_before_the_start(spark: Any, tmp_pat
     sender = EventsSender.model_validate({"name": "next", "endpoint": "127.0.0.1:1", "batch": FAST})
     with pytest.raises(StartError, match=r"pipe p, sender next: .*meta"):
         Processor(pipeline(tmp_path, sender, filters=filters), spark).start()
+
+
+def test_the_default_queue_keeps_the_newest_dead_letters_and_never_stops_a_query(spark: Any, tmp_path: Path) -> None:
+    given = pipeline(tmp_path, archive(tmp_path, batch={**FAST, "max_bytes": "1m"}), dead_letter=False).pipes[0]
+    configured = Pipeline(name="test", pipes=(given.model_copy(update={"on_undecodable": "dead_letter"}),))
+    garbage = [b"\xff%03d" % number + bytes(200_000) for number in range(150)]
+    assert sum(map(len, garbage)) > given.queue.total
+    # In parts, as the pipe's queue holds less than all.
+    for first in range(0, len(garbage), 50):
+        push(tmp_path / "queue", garbage[first : first + 50])
+        process(spark, configured)
+    with mmapqueue.Queue(None, tmp_path / "queue.dead", read_only=True) as queue:
+        kept = queue.get_many(queue.first_offset(), 1000)
+        assert [Event.FromString(each.data).data for each in kept] == garbage[-len(kept) :]
+        assert sum(len(each.data) for each in kept) >= given.queue.total // 4
