@@ -348,7 +348,10 @@ BAD: dict[str, tuple[str, list[str]]] = {
             pipe=f"senders: [{SPARK}]",
             top="- {name: b, queue: {dir: q}, senders: [" + SPARK + "]}",
         ),
-        ["6: nothing"],
+        [
+            "7: pipes[1].dead_letter: 'q.dead' is refused; allowed: a directory that neither is, nor holds, nor lies in "
+            "'{cwd}/q.dead/q' of pipe logs",
+        ],
     ),
 }
 
