@@ -349,8 +349,8 @@ BAD: dict[str, tuple[str, list[str]]] = {
             top="- {name: b, queue: {dir: q}, senders: [" + SPARK + "]}",
         ),
         [
-            "7: pipes[1].dead_letter: 'q.dead' is refused; allowed: a directory that neither is, nor holds, nor lies in "
-            "'{cwd}/q.dead/q' of pipe logs",
+            "7: pipes[1].dead_letter: 'q.dead' is refused; allowed: a directory that neither is, nor holds, nor lies "
+            "in '{cwd}/q.dead/q' of pipe logs",
         ],
     ),
 }
