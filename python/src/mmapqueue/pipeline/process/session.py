@@ -29,13 +29,15 @@ def session(pipeline: Pipeline) -> SparkSession:
     Raises:
         mmapqueue.JarNotFound: This installation carries no jar.
     """
-    from pyspark import SparkConf
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     settings = pipeline.spark
     builder = SparkSession.builder
     given: set[str] = set()
     if "PYSPARK_GATEWAY_PORT" in os.environ:
+        # A SparkConf has the command line's properties only once this process is connected to spark-submit's JVM.
+        SparkContext._ensure_initialized()
         given = {key for key, _ in SparkConf().getAll()}
     else:
         # Senders run in Spark's Python workers, which need what this process has installed.
