@@ -231,7 +231,7 @@ bench-pipeline: BENCH ?=
 # Notes beside the results what the machine was, how busy, and when. The JVM's benchmarks need no virtual environment.
 NOTED = $(PYTHON) python/benchmarks/bench_report/machine.py $(1) "make $@" build/bench
 
-bench-report: $(VENV_READY) ## Make docs/BENCHMARKS.md and the plots of the kept raw results (RUN=build/bench to keep those first)
+bench-report: $(VENV_READY) ## Make docs/explanation/benchmarks.md and the plots of the kept raw results (RUN=build/bench to keep those first)
 	PYTHONPATH=python/benchmarks $(PY) -m bench_report $(if $(RUN),--publish $(RUN))
 
 bench-python: $(PACKAGE_READY) $(JAR) $(PEERS_READY) ## Measure the Python module beside its peers (BENCH="--only REGEX --rounds 1" for less)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-TUTORIAL = Path(__file__).parents[1] / "docs" / "TUTORIAL.md"
+TUTORIAL = Path(__file__).parents[1] / "docs" / "tutorial.md"
 
 
 def test_tutorial(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -32,7 +32,7 @@ def test_a_directory_has_one_capacity_in_all_documents() -> None:
     texts = [
         root / "README.md",
         root / "python" / "README.md",
-        *root.glob("docs/*.md"),
+        *root.glob("docs/**/*.md"),
         *root.glob("python/src/**/*.py"),
     ]
     found: dict[str, dict[str, str]] = {}

@@ -1,4 +1,4 @@
-"""Examples of docs/PIPELINE.md."""
+"""Examples of docs/reference/pipeline/index.md."""
 
 import asyncio
 import re
@@ -14,7 +14,7 @@ from mmapqueue.pipeline.config import load
 from mmapqueue.pipeline.gather.agent import Agent
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = (DOCS / "PIPELINE.md").read_text()
+PAGE = (DOCS / "reference/pipeline/index.md").read_text()
 
 
 def blocks(language: str) -> list[str]:
@@ -69,7 +69,7 @@ def test_the_quickstarts_file_is_valid(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "page", sorted([DOCS / "PIPELINE.md", *(DOCS / "pipeline").glob("*.md")]), ids=lambda it: it.name
+    "page", sorted([DOCS / "reference/pipeline/index.md", *(DOCS / "pipeline").glob("*.md")]), ids=lambda it: it.name
 )
 def test_links_lead_somewhere(page: Path) -> None:
     text = page.read_text()

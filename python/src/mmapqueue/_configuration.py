@@ -18,7 +18,7 @@ _DEAD_LETTERS = "dead_letter_dir"
 
 
 class Configuration(TypedDict, total=False):
-    """The keys that a queue may be opened with; docs/CONFIGURATION.md has their defaults and ranges.
+    """The keys that a queue may be opened with; docs/reference/configuration.md has their defaults and ranges.
 
     A key that is not given is as the directory has it, if there is a queue in it, else the default.
 
