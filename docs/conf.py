@@ -1,11 +1,9 @@
 """Settings of the documentation site, which `make docs` builds."""
 
 import re
-import sys
 from pathlib import Path
 
 _ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(_ROOT / "python" / "src"))
 
 project = "mmapqueue"
 author = "the mmapqueue authors"
@@ -19,7 +17,6 @@ exclude_patterns = ["benchmarks/raw"]
 myst_heading_anchors = 4
 myst_enable_extensions = ["deflist"]
 
-autodoc_mock_imports = ["py4j"]
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
@@ -27,6 +24,7 @@ napoleon_use_ivar = True
 
 html_theme = "furo"
 html_title = f"mmapqueue {release}"
+html_extra_path = ["../build/docs/extra"]
 html_show_sphinx = False
 html_copy_source = False
 
