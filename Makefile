@@ -49,7 +49,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark bench-events bench-pipeline soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill lint format docs bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock clean distclean
+.PHONY: help setup build packages test test-java test-python test-spark test-spark-all test-connect bench-spark bench-events bench-pipeline soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill lint format docs bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -120,7 +120,7 @@ powerloss: SEED ?= 1
 
 faults: $(TEST_CP) ## Have each call to the disk fail once, in each of the ways that it can
 	java -ea -Dfaults.step=1 -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
-	    @$(TEST_CP) org.junit.platform.console.ConsoleLauncher execute --select-class=org.mmapqueue.queue.EachCallFailsTest \
+	    @$(TEST_CP) org.junit.platform.console.ConsoleLauncher execute --select-class=org.mmapqueue.core.EachCallFailsTest \
 	    --details=tree --disable-banner --fail-if-no-tests $(if $(CI),--disable-ansi-colors)
 
 fulldisk: $(TEST_CP) ## Fill a small disk up and go on when there is room again (needs root, for a tmpfs of its own)
@@ -143,11 +143,11 @@ JCS_RUN  = dir=$$(mktemp -d "$(DIR)/mmapqueue-jcstress-XXXXXX") && trap 'rm -rf 
 
 damage: $(TEST_CP) ## Damage queues in every way and look what comes of it (SEED=1; KIND="file" for some ways)
 	java -ea -Xmx48m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
-	    @$(TEST_CP) org.mmapqueue.queue.DamageSweep full $(SEED) $(if $(KIND),"$(KIND)")
+	    @$(TEST_CP) org.mmapqueue.damage.DamageSweep full $(SEED) $(if $(KIND),"$(KIND)")
 damage: SEED ?= 1
 
 verify-random: $(TEST_CP) ## Verify and repair N=1000 random queues, healthy and damaged, from SEED=1 on
-	java -ea -Xmx128m @$(TEST_CP) org.mmapqueue.queue.VerifyRandom $(N) $(SEED)
+	java -ea -Xmx128m @$(TEST_CP) org.mmapqueue.tool.VerifyRandom $(N) $(SEED)
 verify-random: N ?= 1000
 verify-random: SEED ?= 1
 
@@ -155,7 +155,7 @@ verify-random: SEED ?= 1
 fuzz: $(FUZZ_CP) ## Let Jazzer damage queues' files for MINUTES=10, with forged checksums (SEED=1)
 	@mkdir -p build/fuzz/corpus
 	java -ea -Xmx256m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
-	    @$(FUZZ_CP) com.code_intelligence.jazzer.Jazzer --target_class=org.mmapqueue.queue.DamageFuzz \
+	    @$(FUZZ_CP) com.code_intelligence.jazzer.Jazzer --target_class=org.mmapqueue.damage.DamageFuzz \
 	    '--instrumentation_includes=org.mmapqueue.**' -max_len=98 -timeout=60 -seed=$(SEED) \
 	    -max_total_time=$$(($(MINUTES) * 60)) -artifact_prefix=build/fuzz/ build/fuzz/corpus
 fuzz: MINUTES ?= 10
@@ -177,6 +177,10 @@ spark-kill: $(PACKAGE_READY) $(JAR) ## Kill a streaming pipeline N=100 times and
 	$(PY) tests/spark/kill_loop.py $(N) --master "$(MASTER)" $(if $(SEED),--seed $(SEED))
 spark-kill: N ?= 100
 spark-kill: MASTER ?= local[2,4]
+
+packages: $(VENV_READY) $(JAR) ## Draw which package of the jar uses which (TO=docs/images/packages.svg)
+	$(PY) scripts/packages.py $(JAR) $(TO)
+packages: TO ?= docs/images/packages.svg
 
 pipeline-kill: $(PACKAGE_READY) $(JAR) ## Kill gather, process or both N=50 times under load from real clients, and compare (SEED=…)
 	$(PY) tests/pipeline/kill_loop.py $(N) $(if $(SEED),--seed $(SEED)) $(if $(DIR),--directory "$(DIR)")

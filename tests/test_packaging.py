@@ -60,7 +60,7 @@ def test_import_needs_no_pyspark_and_starts_nothing(script: Script) -> None:
 def test_the_jar_has_all_that_it_must() -> None:
     with zipfile.ZipFile(mmapqueue.jar_path()) as jar:
         assert jar.read("org/mmapqueue/version.properties").decode().strip() == f"version={mmapqueue.__version__}"
-        assert {"org/mmapqueue/bridge/Bridge.class", "org/mmapqueue/queue/MmapQueue.class"} <= set(jar.namelist())
+        assert {"org/mmapqueue/bridge/Bridge.class", "org/mmapqueue/MmapQueue.class"} <= set(jar.namelist())
     assert [jar.name.rsplit("-", 1)[0] for jar in _jars.standalone_class_path()] == [
         "mmapqueue", "slf4j-api", "slf4j-jdk14",
     ]  # fmt: skip

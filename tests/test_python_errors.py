@@ -146,5 +146,5 @@ def test_a_key_that_is_like_none(open_queue: Open) -> None:
 
 def test_keys_are_those_of_the_jvm(open_queue: Open) -> None:
     open_queue()
-    there = set(_standalone.jvm().org.mmapqueue.queue.QueueConfig.defaults())
+    there = set(_standalone.jvm().org.mmapqueue.QueueConfig.defaults())
     assert set(mmapqueue.Configuration.__annotations__) - {"capacity"} == there

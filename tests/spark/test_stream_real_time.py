@@ -102,7 +102,7 @@ def test_a_restart_goes_on_behind_the_last_batch(
 def semaphore(spark: SparkSession, path: Path) -> Any:
     """What tasks that read a partition, which is open here, take a permit from."""
     jvm, gateway = spark._jvm, spark.sparkContext._gateway
-    queue = jvm.org.mmapqueue.queue.MmapQueue.openToRead(jvm.java.io.File(str(path)).toPath())
+    queue = jvm.org.mmapqueue.MmapQueue.openToRead(jvm.java.io.File(str(path)).toPath())
     try:
         permits = queue.getClass().getClassLoader().loadClass("org.mmapqueue.spark.read.ReadPermits")
         kinds, given = gateway.new_array(jvm.Class, 1), gateway.new_array(jvm.Object, 1)

@@ -2,8 +2,8 @@ package org.mmapqueue.bench;
 
 import java.nio.file.Path;
 
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.MmapQueue;
 
 /**
  * A process that writes a queue for {@link OpenBenchmark}: it brings it to a size and closes it, or it makes room for a

@@ -4,7 +4,7 @@ import java.util.SplittableRandom;
 
 import org.openjdk.jmh.annotations.Benchmark;
 
-import org.mmapqueue.queue.MessageHandler;
+import org.mmapqueue.MessageHandler;
 
 /** Reads at random offsets of a full queue, one record with each call. The queue alone: the others have no index. */
 public class GetBenchmark extends Course implements MessageHandler {

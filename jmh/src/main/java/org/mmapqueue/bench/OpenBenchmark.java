@@ -19,7 +19,7 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
-import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.MmapQueue;
 
 /**
  * How long it takes to open a queue that holds {@code size} bytes: after a clean close, or, with a {@code tail}, after

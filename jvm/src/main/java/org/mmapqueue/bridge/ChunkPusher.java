@@ -3,11 +3,11 @@ package org.mmapqueue.bridge;
 import java.time.Duration;
 import java.util.Arrays;
 
+import org.mmapqueue.MmapQueue;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.TooLargeException;
-import org.mmapqueue.queue.MmapQueue;
 
 /**
  * Pushes records that need not go in together: all at once where there is room, else halves of them, down to one by

@@ -2,8 +2,8 @@ package org.mmapqueue.bridge;
 
 import java.util.Locale;
 
+import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
-import org.mmapqueue.queue.StartAt;
 
 /** Places of a queue as text. */
 final class Places {

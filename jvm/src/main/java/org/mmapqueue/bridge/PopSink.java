@@ -3,7 +3,7 @@ package org.mmapqueue.bridge;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
 
-import org.mmapqueue.queue.MessageHandler;
+import org.mmapqueue.MessageHandler;
 
 /** Lays records out in a stage, payload by payload, the columns behind the last. For one thread at a time. */
 final class PopSink implements MessageHandler {

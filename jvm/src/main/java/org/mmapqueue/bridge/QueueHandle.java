@@ -16,14 +16,14 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
 
+import org.mmapqueue.Consumer;
+import org.mmapqueue.ConsumerStats;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueStats;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.ConsumerStats;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueStats;
-import org.mmapqueue.queue.StartAt;
 
 /** One opened queue, its consumers known by small numbers. Safe for any number of threads. */
 public final class QueueHandle {

@@ -5,12 +5,12 @@ import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.Arrays;
 
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.Records;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.TooLargeException;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.Records;
 
 /**
  * A piece of memory that records go through, and the calls that move them from there into the queue and back. Who calls
@@ -219,7 +219,7 @@ public final class Stage {
      * @param maxBytes the most bytes of payload; one record is given whatever its size
      * @param waitMillis how long to wait for the first
      * @return how many there are in the stage, or {@link Status#EMPTY} or {@link Status#CLOSED}
-     * @throws MmapQueueException as {@link org.mmapqueue.queue.Consumer#popBatch} does, and
+     * @throws MmapQueueException as {@link org.mmapqueue.Consumer#popBatch} does, and
      *     when the thread is interrupted
      */
     public synchronized long pop(int call, int consumer, int maxRecords, int maxBytes, int waitMillis) {
@@ -248,7 +248,7 @@ public final class Stage {
      *
      * @param consumer the consumer's number
      * @return 1, or {@link Status#EMPTY} or {@link Status#CLOSED}
-     * @throws MmapQueueException as {@link org.mmapqueue.queue.Consumer#peek} does
+     * @throws MmapQueueException as {@link org.mmapqueue.Consumer#peek} does
      */
     public synchronized long peek(int consumer) {
         try {
@@ -287,7 +287,7 @@ public final class Stage {
      *
      * @param consumer the consumer's number
      * @param count how many of them there are
-     * @throws MmapQueueException as {@link org.mmapqueue.queue.Consumer#ackSingle(long[])} does; none is acked
+     * @throws MmapQueueException as {@link org.mmapqueue.Consumer#ackSingle(long[])} does; none is acked
      */
     public synchronized void ackMany(int consumer, int count) {
         long[] offsets = new long[count];

@@ -3,11 +3,11 @@ package org.mmapqueue.spark;
 import java.util.ArrayList;
 import java.util.List;
 
+import org.mmapqueue.MessageHandler;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.RecordReader;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.queue.MessageHandler;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.RecordReader;
 
 /**
  * Reads all records of a queue, which checks them. The queue may be written and read meanwhile; what is reclaimed

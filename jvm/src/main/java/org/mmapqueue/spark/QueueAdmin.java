@@ -11,13 +11,13 @@ import org.apache.spark.SparkContext;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import org.mmapqueue.Consumer;
+import org.mmapqueue.ConsumerStats;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.LockedException;
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.ConsumerStats;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.StartAt;
 import org.mmapqueue.spark.common.ConsumersOfQueries;
 import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.Options;

@@ -21,8 +21,8 @@ import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
+import org.mmapqueue.MmapQueue;
 import org.mmapqueue.errors.ConfigException;
-import org.mmapqueue.queue.MmapQueue;
 import org.mmapqueue.spark.common.KnownOptions;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionDirectory;

@@ -10,10 +10,10 @@ import java.util.function.ToLongFunction;
 import com.codahale.metrics.Gauge;
 import com.codahale.metrics.MetricRegistry;
 
-import org.mmapqueue.queue.ConsumerStats;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueListener;
-import org.mmapqueue.queue.QueueStats;
+import org.mmapqueue.ConsumerStats;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueListener;
+import org.mmapqueue.QueueStats;
 
 /**
  * Gauges for each queue that this process has open, as long as it has it open. Any number of threads.

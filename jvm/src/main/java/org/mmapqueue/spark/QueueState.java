@@ -4,9 +4,9 @@ import java.nio.file.Path;
 import java.util.Map;
 import java.util.TreeMap;
 
+import org.mmapqueue.ConsumerStats;
+import org.mmapqueue.QueueStats;
 import org.mmapqueue.errors.MmapQueueException;
-import org.mmapqueue.queue.ConsumerStats;
-import org.mmapqueue.queue.QueueStats;
 import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.PartitionOffsets;
 

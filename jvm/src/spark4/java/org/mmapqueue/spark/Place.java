@@ -10,7 +10,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
-import org.mmapqueue.queue.StartAt;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.spark.common.Options;
 
 /** A place in a queue as an argument of a procedure: a word, an offset or a time. */

@@ -17,9 +17,9 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
+import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.queue.StartAt;
 import org.mmapqueue.spark.common.Options;
 
 /** A procedure of a catalog. Immutable. */

@@ -6,9 +6,9 @@ import java.util.Arrays;
 import java.util.Map;
 import java.util.function.Function;
 
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueConfig;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
 
 /**
  * What is counted, by name. All of a kind happens in one segment, and the queue's threads have nothing to do meanwhile.

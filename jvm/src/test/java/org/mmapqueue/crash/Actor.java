@@ -3,7 +3,7 @@ package org.mmapqueue.crash;
 import java.util.SplittableRandom;
 import java.util.concurrent.locks.LockSupport;
 
-import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.MmapQueue;
 
 /** One thread of a process that will be killed: it does one thing after another until it is told to stop. */
 abstract class Actor {

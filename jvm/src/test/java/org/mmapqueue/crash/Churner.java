@@ -2,10 +2,10 @@ package org.mmapqueue.crash;
 
 import java.util.SplittableRandom;
 
+import org.mmapqueue.Consumer;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.StartAt;
 
 /** Makes consumers, pops a little with them, gives them up, and deletes them. */
 final class Churner extends Actor {

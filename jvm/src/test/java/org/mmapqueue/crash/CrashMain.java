@@ -5,7 +5,7 @@ import java.nio.file.Path;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
 
-import org.mmapqueue.queue.Directories;
+import org.mmapqueue.support.Directories;
 
 /**
  * The kill loop as a program of its own ({@code make crash}): kills processes that work on queues at random, then halts

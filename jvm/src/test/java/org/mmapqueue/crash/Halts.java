@@ -5,7 +5,7 @@ import java.nio.file.Path;
 import java.util.List;
 
 import org.mmapqueue.errors.MmapQueueException;
-import org.mmapqueue.queue.Directories;
+import org.mmapqueue.support.Directories;
 
 /** What {@link KillPoints} does with copies, done with processes that end there. */
 final class Halts {

@@ -2,9 +2,9 @@ package org.mmapqueue.crash;
 
 import java.util.SplittableRandom;
 
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.queue.Message;
-import org.mmapqueue.queue.MmapQueue;
 
 /** Reads at random and, in the process that writes, flushes and deletes free files. */
 final class Keeper extends Actor {

@@ -10,7 +10,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 
 import org.mmapqueue.errors.MmapQueueException;
-import org.mmapqueue.queue.Directories;
+import org.mmapqueue.support.Directories;
 
 /**
  * Kills processes at any moment, again and again in one directory, and compares what they have left with what they had

@@ -12,7 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 import org.mmapqueue.errors.MmapQueueException;
-import org.mmapqueue.queue.Directories;
+import org.mmapqueue.support.Directories;
 
 /**
  * Cuts a {@link Scenario} off before each of its file operations, and compares what is left with what the calls had

@@ -5,7 +5,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 
-import org.mmapqueue.queue.QueueConfig;
+import org.mmapqueue.QueueConfig;
 
 /**
  * How one directory is made and worked on. All of it follows from a seed, so that a killed process and the one that

@@ -6,11 +6,11 @@ import java.util.List;
 import java.util.SplittableRandom;
 import java.util.TreeSet;
 
+import org.mmapqueue.Consumer;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.Message;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.StartAt;
 
 /** Pops with one consumer, acks in order and out of it, gives back, and moves when it is the consumer's only thread. */
 final class Popper extends Actor {

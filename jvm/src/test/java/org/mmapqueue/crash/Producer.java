@@ -5,9 +5,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.Records;
 import org.mmapqueue.errors.FullException;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.Records;
 
 /** Pushes records and batches, some of them synced, some of them once. */
 final class Producer extends Actor {

@@ -4,10 +4,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-import org.mmapqueue.queue.Message;
-import org.mmapqueue.queue.QueueConfig;
-import org.mmapqueue.queue.StartAt;
-import org.mmapqueue.queue.SteppedQueue;
+import org.mmapqueue.Message;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.support.SteppedQueue;
 
 /**
  * A fixed sequence of calls that does everything once that touches files, on segments of 4 KiB: the same each time, so

@@ -8,12 +8,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 
+import org.mmapqueue.Consumer;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.FullException;
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.Message;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueConfig;
-import org.mmapqueue.queue.StartAt;
 
 /** Opens what a killed process has left, and compares all of it with the model. */
 final class Verifier {

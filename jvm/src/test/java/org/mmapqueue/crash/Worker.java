@@ -11,12 +11,12 @@ import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.locks.LockSupport;
 
+import org.mmapqueue.Consumer;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.LockedException;
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.Message;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueConfig;
-import org.mmapqueue.queue.StartAt;
 
 /**
  * The process that is killed. It waits for a line that says what to do, so that the JVM's own start is over by then;

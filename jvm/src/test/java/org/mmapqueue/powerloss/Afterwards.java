@@ -8,10 +8,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 
+import org.mmapqueue.Message;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.DroppedException;
-import org.mmapqueue.queue.Message;
-import org.mmapqueue.queue.StartAt;
-import org.mmapqueue.queue.StorageQueue;
+import org.mmapqueue.support.StorageQueue;
 
 /**
  * Opens what a cut has left and compares it with what is expected; then goes on pushing and popping. The power fails

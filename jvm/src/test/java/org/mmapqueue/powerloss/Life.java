@@ -15,11 +15,11 @@ import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.TreeSet;
 
+import org.mmapqueue.Message;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.FullException;
-import org.mmapqueue.queue.Message;
-import org.mmapqueue.queue.StartAt;
-import org.mmapqueue.queue.StorageQueue;
+import org.mmapqueue.support.StorageQueue;
 
 /**
  * A queue that does what its caller says, closes, is killed and loses its power, and what must be there after a cut of

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-import org.mmapqueue.queue.QuickDirectory;
+import org.mmapqueue.support.QuickDirectory;
 
 /** The short form of {@code make powerloss}: a few runs with cuts at random, and one with a cut at every call. */
 @Timeout(300)

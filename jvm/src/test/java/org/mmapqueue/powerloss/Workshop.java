@@ -10,7 +10,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 
-import org.mmapqueue.queue.QueueConfig;
+import org.mmapqueue.QueueConfig;
 
 /** Directories for queues that live for a moment. */
 final class Workshop implements Closeable {

@@ -7,10 +7,10 @@ import java.util.List;
 import java.util.OptionalLong;
 import java.util.SplittableRandom;
 
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueStats;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.queue.Message;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueStats;
 
 /** A process that reads by number and by time, without a consumer, while all that it reads may be overwritten. */
 final class Browsing {

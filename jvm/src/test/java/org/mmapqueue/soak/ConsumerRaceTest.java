@@ -10,7 +10,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-import org.mmapqueue.queue.QuickDirectory;
+import org.mmapqueue.support.QuickDirectory;
 
 /** The short form of {@link ConsumerRace}: each race once, with few steps. */
 @Timeout(value = 300, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

@@ -5,8 +5,8 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-import org.mmapqueue.queue.ChildJvm;
-import org.mmapqueue.queue.StartAt;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.support.ChildJvm;
 
 /**
  * Races of several processes over one small ring that turns all the time. What goes wrong is in the tally; all that is

@@ -18,10 +18,10 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 import java.util.zip.CRC32C;
 
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueConfig;
-import org.mmapqueue.queue.StartAt;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
 
 /**
  * What several consumers of one queue read together, each all of the same records in a thread of its own, against what

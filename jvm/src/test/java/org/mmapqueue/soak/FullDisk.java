@@ -6,10 +6,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.MmapQueueException;
-import org.mmapqueue.queue.Message;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueConfig;
 
 /**
  * Fills a small disk up, again and again, with a queue and beside it ({@code make fulldisk}): the push that meets the

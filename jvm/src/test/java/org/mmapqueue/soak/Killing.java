@@ -6,11 +6,11 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.SplittableRandom;
 
-import org.mmapqueue.queue.ChildJvm;
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.Message;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.StartAt;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.support.ChildJvm;
 
 /**
  * Kills a {@link Victim} after some of its lines, then looks: the consumer is there or not, as the victim's last words

@@ -6,11 +6,11 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.SplittableRandom;
 
+import org.mmapqueue.Consumer;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.DroppedException;
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.Message;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.StartAt;
 
 /** A process whose consumer falls behind further than max_consumer_lag allows, again and again. */
 final class Lagging {

@@ -5,7 +5,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
 
-import org.mmapqueue.queue.Directories;
+import org.mmapqueue.support.Directories;
 
 /**
  * A {@link SoakRun} as a command of its own ({@code make soak-long}). Arguments: minutes, seed (or "" for one by the

@@ -17,10 +17,10 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueConfig;
-import org.mmapqueue.queue.QueueStats;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.QueueStats;
 
 /**
  * Pushes messages of 1 KiB through one queue with several producers and consumers at once, and counts every one: each

@@ -9,10 +9,10 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.SplittableRandom;
 
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.Message;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.StartAt;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.StartAt;
 
 /** A process that deals with every record of a queue: acks one by one in any order, several, all, or gives back. */
 final class Owning {

@@ -5,8 +5,8 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Random;
 
-import org.mmapqueue.queue.Message;
-import org.mmapqueue.queue.QueueConfig;
+import org.mmapqueue.Message;
+import org.mmapqueue.QueueConfig;
 
 /** A small ring, and records that say which ones they are: all others than at their own offset are wrong bytes. */
 final class RaceRecords {

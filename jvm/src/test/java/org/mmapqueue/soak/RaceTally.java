@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-import org.mmapqueue.queue.ChildJvm;
+import org.mmapqueue.support.ChildJvm;
 
 /** What a race has tried and found; goes from a child to its parent by lines. Any number of threads. */
 final class RaceTally {

@@ -5,13 +5,13 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 
+import org.mmapqueue.Consumer;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.Message;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueConfig;
-import org.mmapqueue.queue.StartAt;
 
 /** Keeps the ring turning: pushes as fast as it goes, with a consumer that acks at once, and perhaps calls of gc. */
 final class RaceWriter implements AutoCloseable {

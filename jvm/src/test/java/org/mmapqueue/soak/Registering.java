@@ -7,14 +7,14 @@ import java.time.Duration;
 import java.util.List;
 import java.util.SplittableRandom;
 
+import org.mmapqueue.Consumer;
+import org.mmapqueue.ConsumerStats;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.ConsumerStats;
-import org.mmapqueue.queue.Message;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.StartAt;
 
 /**
  * Makes consumers at all kinds of places, reads a while, seeks back, gives them up, takes them up again, deletes them.

@@ -6,8 +6,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.MmapQueue;
 
 /** What the threads of a {@link SoakProcess} do, with pauses in which the others go on. */
 final class SoakActors {

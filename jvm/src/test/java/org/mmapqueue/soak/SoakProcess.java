@@ -14,10 +14,10 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueConfig;
-import org.mmapqueue.queue.StartAt;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
 
 /**
  * One process of a {@link SoakRun}: consumers, and in the writer producers, too. Is told by lines: {@code sample} (says

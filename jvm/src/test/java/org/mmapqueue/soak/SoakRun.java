@@ -10,9 +10,9 @@ import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.CopyOnWriteArrayList;
 
-import org.mmapqueue.queue.ChildJvm;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.StartAt;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.support.ChildJvm;
 
 /**
  * Processes at work on one queue, stopped and continued at random, for some time: every record is counted, and what the

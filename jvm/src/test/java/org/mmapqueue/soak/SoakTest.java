@@ -14,7 +14,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-import org.mmapqueue.queue.QuickDirectory;
+import org.mmapqueue.support.QuickDirectory;
 
 /** The short form of {@link LongSoak}, and what it judges by. */
 @Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

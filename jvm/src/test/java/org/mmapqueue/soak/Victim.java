@@ -9,11 +9,11 @@ import java.time.Duration;
 import java.util.List;
 import java.util.SplittableRandom;
 
+import org.mmapqueue.Consumer;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.Message;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.StartAt;
 
 /**
  * The process that is killed: takes a consumer, pops, acks, seeks, gives it up, deletes it, without end, and says what

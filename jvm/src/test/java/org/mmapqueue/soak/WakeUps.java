@@ -21,10 +21,10 @@ import java.util.stream.Stream;
 
 import com.sun.management.OperatingSystemMXBean;
 
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueConfig;
-import org.mmapqueue.queue.StartAt;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
 
 /**
  * How soon a waiting consumer has a record that is pushed after 1 to 20 ms of silence, and what waiting costs, for each

@@ -22,9 +22,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-import org.mmapqueue.queue.Message;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueConfig;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
 
 /** A queue that was written while the clock was far ahead gets its timestamps back from a repair. */
 @Timeout(120)

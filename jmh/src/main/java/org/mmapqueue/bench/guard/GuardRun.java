@@ -7,10 +7,10 @@ import java.util.Arrays;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.MessageHandler;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueConfig;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.MessageHandler;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
 
 /**
  * Pushes and pops laps of a recycled ring with the queue that is on the class path, in a JVM of its own. It uses the

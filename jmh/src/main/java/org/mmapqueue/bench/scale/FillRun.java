@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-import org.mmapqueue.queue.QueueStats;
+import org.mmapqueue.QueueStats;
 
 /** Fills a queue while nobody reads, then reads all of it, in a JVM of its own; samples every 256 MiB. */
 final class FillRun {

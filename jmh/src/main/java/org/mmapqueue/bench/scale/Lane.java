@@ -4,10 +4,10 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Random;
 
-import org.mmapqueue.queue.Consumer;
-import org.mmapqueue.queue.MessageHandler;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueConfig;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.MessageHandler;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
 
 /**
  * A queue of 1 KiB records, with its defaults but for segments and capacity, and what all the programs here do with it.

@@ -16,7 +16,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 
-import org.mmapqueue.queue.QueueConfig;
+import org.mmapqueue.QueueConfig;
 
 /**
  * Which options exist, and what each has an effect on. An option without effect is refused by name: a misspelt one, one

@@ -6,7 +6,7 @@ import java.util.List;
 import java.util.SortedMap;
 import java.util.TreeMap;
 
-import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.MmapQueue;
 
 /** The partitions of a queue, open to be read. Any number of threads; a partition that is added later is not seen. */
 public final class OpenPartitions implements AutoCloseable {

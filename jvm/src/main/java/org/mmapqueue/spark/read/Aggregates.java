@@ -15,7 +15,7 @@ import org.apache.spark.sql.connector.expressions.aggregate.Min;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.MmapQueue;
 import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.RecordSchema;
 

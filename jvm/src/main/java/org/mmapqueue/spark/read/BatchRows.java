@@ -8,7 +8,7 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-import org.mmapqueue.queue.RecordReader;
+import org.mmapqueue.RecordReader;
 import org.mmapqueue.spark.common.RecordSchema;
 
 /** The rows of a batch while they are read: takes records, drops those that do not count. For one thread. */

@@ -3,7 +3,7 @@ package org.mmapqueue.spark.read;
 import java.util.ArrayList;
 import java.util.List;
 
-import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.MmapQueue;
 import org.mmapqueue.spark.common.Hosts;
 import org.mmapqueue.spark.common.OpenPartitions;
 

@@ -4,9 +4,9 @@ import java.util.List;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;
 
+import org.mmapqueue.ConsumerStats;
+import org.mmapqueue.MmapQueue;
 import org.mmapqueue.errors.ConfigException;
-import org.mmapqueue.queue.ConsumerStats;
-import org.mmapqueue.queue.MmapQueue;
 import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionOffsets;

@@ -2,8 +2,8 @@ package org.mmapqueue.spark.read;
 
 import java.nio.file.Files;
 
+import org.mmapqueue.MmapQueue;
 import org.mmapqueue.errors.MmapQueueException;
-import org.mmapqueue.queue.MmapQueue;
 import org.mmapqueue.spark.common.Hosts;
 import org.mmapqueue.spark.common.PartitionDirectory;
 

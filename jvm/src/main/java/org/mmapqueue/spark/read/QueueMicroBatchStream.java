@@ -24,7 +24,7 @@ import org.apache.spark.sql.types.StructType;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import org.mmapqueue.queue.StartAt;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.spark.common.Hosts;
 import org.mmapqueue.spark.common.KnownOptions;
 import org.mmapqueue.spark.common.OpenPartitions;

@@ -2,9 +2,9 @@ package org.mmapqueue.spark.read;
 
 import java.util.concurrent.TimeUnit;
 
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.RecordReader;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.RecordReader;
 
 /** The records of a range, as they are stored. Between calls nothing is pinned. For one thread. */
 final class StoredRecords implements RecordSource {

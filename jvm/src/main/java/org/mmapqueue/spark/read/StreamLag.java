@@ -8,9 +8,9 @@ import java.util.Map;
 import java.util.SortedSet;
 import java.util.TreeSet;
 
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueStats;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueStats;
 import org.mmapqueue.spark.common.PartitionOffsets;
 
 /**

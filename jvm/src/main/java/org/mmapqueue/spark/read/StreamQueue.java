@@ -15,10 +15,10 @@ import java.util.function.IntFunction;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.StartAt;
 import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.common.PartitionOffsets;
 import org.mmapqueue.spark.read.StreamLimits.Range;

@@ -10,9 +10,9 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.zip.CRC32C;
 
+import org.mmapqueue.BatchDigest;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
-import org.mmapqueue.queue.BatchDigest;
 
 /**
  * What goes into the partitions together: the rows of one epoch of a query, or of one batch write. As a file it is

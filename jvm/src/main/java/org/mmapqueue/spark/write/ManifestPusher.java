@@ -13,12 +13,12 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueStats;
+import org.mmapqueue.Records;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.io.Storage;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueStats;
-import org.mmapqueue.queue.Records;
 
 /** Pushes the staged rows of a manifest, each partition's at once, several partitions side by side. */
 final class ManifestPusher {

@@ -8,8 +8,8 @@ import java.util.OptionalLong;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-import org.mmapqueue.queue.BatchDigest;
-import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.BatchDigest;
+import org.mmapqueue.MmapQueue;
 
 /**
  * An epoch whose number the queue knows already: whether it is the same one, done again, whose rows are there, or

@@ -5,11 +5,11 @@ import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
 
+import org.mmapqueue.ConsumerStats;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueStats;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.TooLargeException;
-import org.mmapqueue.queue.ConsumerStats;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueStats;
 
 /** Whether rows fit into a partition, and what to say when they do not. */
 final class Room {

@@ -2,10 +2,10 @@ package org.mmapqueue.spark.write;
 
 import java.util.function.Function;
 
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.Storage;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueConfig;
 
 /**
  * Everything the sink does to a file system goes through this; tests put a disk in its place that fails or forgets.

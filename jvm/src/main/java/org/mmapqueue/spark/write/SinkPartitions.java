@@ -11,9 +11,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
 
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.ConfigException;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.QueueConfig;
 import org.mmapqueue.spark.common.PartitionDirectory;
 
 /** Opens the partitions of a queue to be written; makes those that are not there. */

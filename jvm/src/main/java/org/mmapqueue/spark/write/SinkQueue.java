@@ -17,8 +17,8 @@ import java.util.function.Predicate;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
+import org.mmapqueue.MmapQueue;
 import org.mmapqueue.io.Storage;
-import org.mmapqueue.queue.MmapQueue;
 
 /**
  * A queue that is written, as the driver has it: its partitions, open, and its staging area. Any number of threads; one

@@ -11,10 +11,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
+import org.mmapqueue.Records;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.Storage;
-import org.mmapqueue.queue.Records;
 
 /**
  * The rows of staged files, mapped: the heap holds their lengths alone, and no file is read while the queue's log is

@@ -3,7 +3,7 @@ package org.mmapqueue.spark.write;
 import java.nio.file.Path;
 import java.util.List;
 
-import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.MmapQueue;
 import org.mmapqueue.spark.common.Options;
 
 /** The partitions of a queue, opened to be written as options say. */

@@ -6,7 +6,7 @@ import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
 
-import org.mmapqueue.queue.QueueConfig;
+import org.mmapqueue.QueueConfig;
 import org.mmapqueue.spark.common.Options;
 
 /**

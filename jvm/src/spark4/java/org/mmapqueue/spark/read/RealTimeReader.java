@@ -11,10 +11,10 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead;
 
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.RecordReader;
+import org.mmapqueue.RecordSink;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.RecordReader;
-import org.mmapqueue.queue.RecordSink;
 import org.mmapqueue.spark.common.RecordSchema;
 
 /** Reads a partition record by record, and waits for those that are not there yet. For one thread. */

@@ -24,8 +24,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.TestDisk;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.TestDisk;
 import org.mmapqueue.spark.common.PartitionDirectory;
 
 /** The disk fails while an epoch is staged and pushed: then, and when it is done again, each row is there once. */

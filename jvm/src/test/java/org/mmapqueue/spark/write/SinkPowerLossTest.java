@@ -18,8 +18,8 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-import org.mmapqueue.queue.MmapQueue;
-import org.mmapqueue.queue.TestDisk;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.TestDisk;
 import org.mmapqueue.spark.common.PartitionDirectory;
 
 /**

@@ -24,9 +24,9 @@ import java.util.zip.CRC32C;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
+import org.mmapqueue.BatchDigest;
+import org.mmapqueue.Records;
 import org.mmapqueue.io.DiskStorage;
-import org.mmapqueue.queue.Records;
-import org.mmapqueue.queue.BatchDigest;
 
 /** Staged files: what was written is read, and what is not whole is told. */
 class StagedRowsTest {

@@ -1,0 +1,107 @@
+package org.mmapqueue.core;
+
+import org.openjdk.jcstress.annotations.Actor;
+import org.openjdk.jcstress.annotations.Expect;
+import org.openjdk.jcstress.annotations.JCStressTest;
+import org.openjdk.jcstress.annotations.Outcome;
+import org.openjdk.jcstress.annotations.State;
+import org.openjdk.jcstress.infra.results.III_Result;
+import org.openjdk.jcstress.infra.results.I_Result;
+
+import org.mmapqueue.Records;
+
+/** A batch is pushed while records are popped: none of it, or all. */
+public final class BatchPublication {
+    private BatchPublication() {
+    }
+
+    /** Within a segment, popped at once. */
+    @JCStressTest
+    @Outcome(id = "0", expect = Expect.ACCEPTABLE, desc = "nothing there yet")
+    @Outcome(id = "3", expect = Expect.ACCEPTABLE, desc = "the whole batch")
+    @Outcome(expect = Expect.FORBIDDEN, desc = "a part of it, or anything else")
+    @State
+    public static class ByPopBatch {
+        private static final Records BATCH = SmallQueue.batch(3, SmallQueue.INSIDE);
+        private final SmallQueue queue = new SmallQueue();
+
+        @Actor
+        public void producer() {
+            queue.core.writer().push(BATCH);
+        }
+
+        @Actor
+        public void consumer(I_Result r) {
+            r.r1 = queue.pollBatch(SmallQueue.INSIDE);
+        }
+    }
+
+    /** Within a segment, popped one by one. */
+    @JCStressTest
+    @Outcome(id = "-1, -1, -1", expect = Expect.ACCEPTABLE, desc = "nothing there yet")
+    @Outcome(id = {"-1, -1, 0", "-1, 0, 1", "0, 1, 2"}, expect = Expect.ACCEPTABLE,
+            desc = "from the first on, all of it")
+    @Outcome(expect = Expect.FORBIDDEN, desc = "a record, and the next one not there, or anything else")
+    @State
+    public static class ByPoll {
+        private static final Records BATCH = SmallQueue.batch(3, SmallQueue.INSIDE);
+        private final SmallQueue queue = new SmallQueue();
+
+        @Actor
+        public void producer() {
+            queue.core.writer().push(BATCH);
+        }
+
+        @Actor
+        public void consumer(III_Result r) {
+            r.r1 = queue.poll(SmallQueue.INSIDE);
+            r.r2 = queue.poll(SmallQueue.INSIDE);
+            r.r3 = queue.poll(SmallQueue.INSIDE);
+        }
+    }
+
+    /** Over several segments, popped at once. */
+    @JCStressTest
+    @Outcome(id = "0", expect = Expect.ACCEPTABLE, desc = "nothing there yet")
+    @Outcome(id = "3", expect = Expect.ACCEPTABLE, desc = "the whole batch")
+    @Outcome(expect = Expect.FORBIDDEN, desc = "a part of it, or anything else")
+    @State
+    public static class SpanningByPopBatch {
+        private static final Records BATCH = SmallQueue.batch(3, SmallQueue.SPANNING);
+        private final SmallQueue queue = new SmallQueue();
+
+        @Actor
+        public void producer() {
+            queue.core.writer().push(BATCH);
+        }
+
+        @Actor
+        public void consumer(I_Result r) {
+            r.r1 = queue.pollBatch(SmallQueue.SPANNING);
+        }
+    }
+
+    /** Over several segments, popped one by one. */
+    @JCStressTest
+    @Outcome(id = "-1, -1, -1", expect = Expect.ACCEPTABLE, desc = "nothing there yet")
+    @Outcome(id = {"-1, -1, 0", "-1, 0, 1", "0, 1, 2"}, expect = Expect.ACCEPTABLE,
+            desc = "from the first on, all of it")
+    @Outcome(expect = Expect.FORBIDDEN, desc = "a record, and the next one not there, or anything else")
+    @State
+    public static class SpanningByPoll {
+        private static final Records BATCH = SmallQueue.batch(3, SmallQueue.SPANNING);
+        private final SmallQueue queue = new SmallQueue();
+
+        @Actor
+        public void producer() {
+            queue.core.writer().push(BATCH);
+        }
+
+        @Actor
+        public void consumer(III_Result r) {
+            r.r1 = queue.poll(SmallQueue.SPANNING);
+            r.r2 = queue.poll(SmallQueue.SPANNING);
+            r.r3 = queue.poll(SmallQueue.SPANNING);
+        }
+    }
+}

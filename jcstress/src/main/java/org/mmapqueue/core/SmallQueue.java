@@ -1,0 +1,224 @@
+package org.mmapqueue.core;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+
+import org.mmapqueue.ConsumerStats;
+import org.mmapqueue.Message;
+import org.mmapqueue.QueueStats;
+import org.mmapqueue.Records;
+import org.mmapqueue.config.ConfigKey;
+import org.mmapqueue.config.ConfigValues;
+import org.mmapqueue.config.Settings;
+import org.mmapqueue.consume.ConsumerCore;
+import org.mmapqueue.consume.Consumers;
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.log.Tail;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.MetaPageV2;
+import org.mmapqueue.registry.Registry;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.Segment;
+import org.mmapqueue.segment.SegmentRing;
+import org.mmapqueue.stress.Memory;
+import org.mmapqueue.stress.MemoryStorage;
+import org.mmapqueue.swap.Scopes;
+import org.mmapqueue.swap.Swapper;
+
+/** A queue of few bytes, with its default consumer, cheap enough to be made for each state; its threads do not run. */
+final class SmallQueue {
+    /** What {@link #poll} gives besides a record's number. */
+    static final int NOTHING = -1;
+    static final int CLOSED = -2;
+    /** A payload that fits into the first segment a few times, and one that goes on in the next one. */
+    static final int INSIDE = 40;
+    static final int SPANNING = 4100;
+
+    private static final Path PATH = Path.of("none");
+    private static final Settings SETTINGS = Settings.forNew(ConfigValues.of(PATH)
+            .with(ConfigKey.SEGMENT_SIZE, 4096).with(ConfigKey.QUEUE_CAPACITY_SEGMENTS, MemoryStorage.SEGMENTS)
+            .with(ConfigKey.MAX_IN_MEM_SEGMENTS, MemoryStorage.SEGMENTS).with(ConfigKey.MAX_EVENT_SIZE, SPANNING)
+            .with(ConfigKey.FLUSH_PERIOD, 1000));
+    private static final Geometry GEOMETRY = new Geometry(2, MemoryStorage.SEGMENT, MemoryStorage.SEGMENTS);
+    private static final Settings SMALL = small();
+    private static final byte[] EMPTY = emptyMeta();
+
+    final QueueCore core;
+    final ConsumerCore consumer;
+    final MetaPage meta;
+
+    SmallQueue() {
+        MemoryStorage storage = new MemoryStorage(EMPTY);
+        try {
+            meta = MetaPageV2.open(storage, PATH);
+            meta.hasDefault(true);
+            Registry registry = new Registry(storage, PATH, meta);
+            Consumers consumers = new Consumers(storage, SMALL, meta, registry);
+            SegmentRing ring = new SegmentRing(storage, PATH, GEOMETRY);
+            Swapper swapper = new Swapper(ring, MemoryStorage.SEGMENTS, true, new AtStart());
+            core = new QueueCore(PATH, SMALL, null, meta, ring, swapper, registry, consumers, null,
+                    begin(swapper));
+            consumer = new ConsumerCore("default", meta, core.log(), SMALL.delivery(), null, () -> { });
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    // With a segment, but no record: the first push of a new queue would go the way of those that span segments.
+    private Tail begin(Swapper swapper) throws IOException {
+        int start = GEOMETRY.dataStart();
+        Segment first = swapper.enter(0);
+        first.writeHeader(meta.fields().uuidLow(), meta.fields().epoch(), 0, 0, start);
+        swapper.unpin(first);
+        meta.writing(start);
+        return new Tail(start, 0, 0);
+    }
+
+    /** All segments may be mapped at once, so nobody asks. */
+    private static final class AtStart implements Scopes {
+        @Override
+        public long writing() {
+            return 0;
+        }
+
+        @Override
+        public long[] reading() {
+            return new long[0];
+        }
+    }
+
+    // Smaller than what a configuration may ask for.
+    private static Settings small() {
+        return new Settings(GEOMETRY, MemoryStorage.SEGMENTS, SETTINGS.flushPeriodMillis(), SETTINGS.flushCeilingNum(),
+                SETTINGS.maxEventSize(), true, false, false, SETTINGS.delivery(), 0, SETTINGS.retention(), 0,
+                SETTINGS.waiting(), SETTINGS.fileMode());
+    }
+
+    private static byte[] emptyMeta() {
+        Path directory = Memory.directory();
+        Path file = directory.resolve(MetaPage.FILE_NAME);
+        try {
+            MetaPageV2.create(DiskStorage.INSTANCE, directory, new MetaFields(2, MemoryStorage.SEGMENTS,
+                    MemoryStorage.SEGMENT, 1, 2, true, SETTINGS.maxEventSize(), 0, 1));
+            byte[] bytes = Files.readAllBytes(file);
+            Files.delete(file);
+            Files.delete(directory);
+            return bytes;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** The bytes of a record, which tell its number. */
+    static byte[] record(int number, int length) {
+        byte[] record = new byte[length];
+        Arrays.fill(record, (byte) (number + 1));
+        return record;
+    }
+
+    /** Records 0, 1, … */
+    static Records batch(int count, int length) {
+        List<byte[]> records = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            records.add(record(i, length));
+        }
+        return Records.of(records);
+    }
+
+    /** Whether this is such a record. */
+    static boolean isWhole(byte[] record, int number, int length) {
+        if (record.length != length) {
+            return false;
+        }
+        for (byte each : record) {
+            if (each != number + 1) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Pushes a record: its offset, or {@link #CLOSED}. */
+    int push(byte[] record) {
+        try {
+            return (int) core.writer().push(record, 0, record.length);
+        } catch (ClosedException e) {
+            return CLOSED;
+        }
+    }
+
+    /** Pops a record that must be whole: its number, {@link #NOTHING} or {@link #CLOSED}. */
+    int poll(int length) {
+        try {
+            Message message = consumer.poll();
+            return message == null ? NOTHING : numberOf(message, length);
+        } catch (ClosedException e) {
+            return CLOSED;
+        }
+    }
+
+    /** Pops all that is there at once: how many records, which must be whole and numbered from 0 on. */
+    int pollBatch(int length) {
+        int[] count = {0};
+        consumer.poll(10, Long.MAX_VALUE, false, (offset, micros, buffer, from, size, attempts) -> {
+            byte[] data = Arrays.copyOfRange(buffer, from, from + size);
+            if (offset != count[0] || !isWhole(data, count[0], length)) {
+                throw new IllegalStateException("wrong bytes at offset " + offset + " after " + count[0] + " records");
+            }
+            count[0]++;
+        });
+        return count[0];
+    }
+
+    /** Acks; false when the consumer is closed. */
+    boolean ack(long offset) {
+        try {
+            consumer.ack(offset);
+            return true;
+        } catch (ClosedException e) {
+            return false;
+        }
+    }
+
+    /** Whether figures can be those of one moment. */
+    boolean isSound(QueueStats stats) {
+        return stats.firstOffset() >= 0 && stats.firstOffset() <= stats.endOffset()
+                && stats.slowestCommittedPosition() <= stats.writingPosition()
+                && stats.watermarkPosition() <= stats.writingPosition()
+                && stats.segmentsInUse() >= 0 && stats.segmentsInUse() <= stats.capacitySegments();
+    }
+
+    /** Whether a consumer's figures can be those of one moment. */
+    boolean isSound(ConsumerStats stats) {
+        return stats.lagRecords() >= 0 && stats.lagBytes() >= 0 && stats.lagMicros() >= 0 && stats.unacked() >= 0
+                && stats.committedOffset() <= stats.readOffset() && stats.committedOffset() <= core.endOffset();
+    }
+
+    void closeConsumer() {
+        try {
+            consumer.close();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /** The number of the record behind the stored committed position. */
+    int storedCommitted() {
+        return (int) core.log().offsetAt(meta.committed());
+    }
+
+    private static int numberOf(Message message, int length) {
+        int number = message.data()[0] - 1;
+        if (number < 0 || !isWhole(message.data(), number, length)) {
+            throw new IllegalStateException("wrong bytes at offset " + message.offset());
+        }
+        return number;
+    }
+}

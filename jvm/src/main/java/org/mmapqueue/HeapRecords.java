@@ -1,0 +1,112 @@
+package org.mmapqueue;
+
+import java.util.Arrays;
+import java.util.List;
+import java.util.Objects;
+
+/** Payloads in memory: appending them runs no code of the caller's. */
+final class HeapRecords implements Records {
+    /** Payloads that are fetched lie in blocks of this size, or in one of their own when they are larger. */
+    private static final int BLOCK = 1 << 20;
+
+    private final byte[][] arrays;
+    private final int[] starts;
+    private final int[] lengths;
+    private final int count;
+
+    private HeapRecords(byte[][] arrays, int[] starts, int[] lengths, int count) {
+        this.arrays = arrays;
+        this.starts = starts;
+        this.lengths = lengths;
+        this.count = count;
+    }
+
+    /** One array for each payload. */
+    static HeapRecords of(List<byte[]> payloads) {
+        byte[][] arrays = payloads.toArray(new byte[0][]);
+        int[] lengths = new int[arrays.length];
+        for (int i = 0; i < lengths.length; i++) {
+            lengths[i] = Objects.requireNonNull(arrays[i], "payload").length;
+        }
+        return new HeapRecords(arrays, new int[lengths.length], lengths, lengths.length);
+    }
+
+    /** Payloads back to back in one array; raises IllegalArgumentException when it does not hold them. */
+    static HeapRecords packed(byte[] array, int from, int[] lengths, int count) {
+        byte[][] arrays = new byte[count][];
+        Arrays.fill(arrays, array);
+        int[] starts = new int[count];
+        int at = from;
+        for (int i = 0; i < count; i++) {
+            starts[i] = at;
+            if (lengths[i] < 0 || at < 0 || lengths[i] > array.length - at) {
+                throw new IllegalArgumentException("length " + lengths[i] + " of payload " + i
+                        + " does not fit the buffer of " + array.length + " bytes at " + at);
+            }
+            at += lengths[i];
+        }
+        return new HeapRecords(arrays, starts, lengths, count);
+    }
+
+    /**
+     * What can be appended without calling anybody: the batch itself when it is one of this package's, else a copy.
+     *
+     * @throws IllegalArgumentException when the batch has a count or length below 0
+     * @throws IndexOutOfBoundsException when an array does not hold its payload
+     */
+    static Records fetch(Records batch) {
+        if (batch instanceof HeapRecords || batch instanceof BufferRecords) {
+            return batch;
+        }
+        int count = batch.count();
+        if (count < 0) {
+            throw new IllegalArgumentException("a batch of " + count + " payloads, expected 0 or more");
+        }
+        int[] lengths = new int[count];
+        long left = 0;
+        for (int i = 0; i < count; i++) {
+            lengths[i] = batch.length(i);
+            if (lengths[i] < 0) {
+                throw new IllegalArgumentException("length " + lengths[i] + " of payload " + i
+                        + ", expected 0 or more");
+            }
+            left += lengths[i];
+        }
+        byte[][] arrays = new byte[count][];
+        int[] starts = new int[count];
+        byte[] block = {};
+        int used = 0;
+        for (int i = 0; i < count; i++) {
+            if (lengths[i] > block.length - used) {
+                block = new byte[Math.max(lengths[i], (int) Math.min(BLOCK, left))];
+                used = 0;
+            }
+            System.arraycopy(batch.array(i), batch.from(i), block, used, lengths[i]);
+            arrays[i] = block;
+            starts[i] = used;
+            used += lengths[i];
+            left -= lengths[i];
+        }
+        return new HeapRecords(arrays, starts, lengths, count);
+    }
+
+    @Override
+    public int count() {
+        return count;
+    }
+
+    @Override
+    public byte[] array(int i) {
+        return arrays[i];
+    }
+
+    @Override
+    public int from(int i) {
+        return starts[i];
+    }
+
+    @Override
+    public int length(int i) {
+        return lengths[i];
+    }
+}

@@ -1,0 +1,152 @@
+package org.mmapqueue.append;
+
+import java.io.IOException;
+
+import org.mmapqueue.Records;
+import org.mmapqueue.config.Settings;
+import org.mmapqueue.errors.TooLargeException;
+import org.mmapqueue.flush.Flusher;
+import org.mmapqueue.io.StackRoom;
+import org.mmapqueue.log.LogReaderV1;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.swap.Swapper;
+
+/**
+ * Appends in format version 1, so that Satellite can read it: 64-bit length, payload, and then the writing position,
+ * which is what publishes. Satellite's own margin is kept free in the ring: it refuses to push into less.
+ */
+public final class AppenderV1 extends Appender {
+    private static final int LENGTH_BYTES = 8;
+
+    private final int margin;
+    // Of the append that is under way: where it began, and whether all of it is stored.
+    private int startOffset;
+    private boolean stored;
+
+    public AppenderV1(MetaPage meta, Swapper swapper, Flusher flusher, Ring ring, Settings settings) {
+        super(meta, swapper, flusher, ring, settings);
+        this.margin = 1 + maxEventSize / segmentSize;
+    }
+
+    @Override
+    void started() {
+        // Segments of version 1 have no header to look at.
+    }
+
+    @Override
+    public long append(byte[] source, int from, int length) {
+        return append(Records.single(source, from, length));
+    }
+
+    @Override
+    public long append(Records batch) {
+        long size = 0;
+        for (int i = 0; i < batch.count(); i++) {
+            checkSize(batch.length(i));
+            size += 2L * LENGTH_BYTES + batch.length(i);
+        }
+        if (batch.count() > 1 && size > (geometry.capacity() - 1L - margin) * segmentSize) {
+            throw new TooLargeException("a batch of " + size + " bytes is larger than what a ring of "
+                    + geometry.capacity() + " segments of " + segmentSize + " bytes holds");
+        }
+        Thread self = claim.enter();
+        try {
+            checkUsable();
+            long first = appendWhole(batch);
+            claim.exit();
+            return first;
+        } catch (Throwable e) {
+            try {
+                failed(e);
+            } finally {
+                if (claim.owner == self) {
+                    claim.owner = null;
+                }
+            }
+            throw e;
+        }
+    }
+
+    @Override
+    public long append(Records batch, Once once) {
+        throw new IllegalStateException("version 1 has no place for what a producer has pushed");
+    }
+
+    private long appendWhole(Records batch) {
+        long end = LogReaderV1.normal(geometry, geometry.position(segmentId, offset));
+        long lastStart = end;
+        for (int i = 0; i < batch.count(); i++) {
+            lastStart = end;
+            end = LogReaderV1.normal(geometry, end + LENGTH_BYTES + batch.length(i));
+        }
+        if (geometry.segmentOfEnd(end) > segmentId) {
+            StackRoom.ensure();
+        }
+        // Satellite would look at the writing position before each record, the last one being the strictest.
+        if (!ring.isFree(geometry.segmentOf(lastStart) + margin) || !reserve(geometry.segmentOfEnd(end))) {
+            return FULL;
+        }
+        int count = batch.count();
+        startOffset = offset;
+        stored = false;
+        pendingNext = endOffset() + count;
+        pendingEnd = segmentSize;
+        try {
+            for (int i = 0; i < count; i++) {
+                write(batch.array(i), batch.from(i), batch.length(i));
+            }
+        } catch (IOException e) {
+            throw poisoned(e);
+        }
+        stored = true;
+        publish();
+        return pendingNext - count;
+    }
+
+    private void publish() {
+        endOffset(pendingNext);
+        meta.writing(geometry.position(segmentId, offset));
+        pendingEnd = 0;
+    }
+
+    // What is stored behind the writing position means nothing.
+    @Override
+    void undo() {
+        if (stored) {
+            publish();
+        } else {
+            offset = startOffset;
+            pendingEnd = 0;
+        }
+    }
+
+    private void write(byte[] source, int from, int length) throws IOException {
+        if (segmentSize - offset < LENGTH_BYTES) {
+            enterNext();
+        }
+        segment.putLong(offset, length);
+        offset += LENGTH_BYTES;
+        int done = 0;
+        while (done < length) {
+            if (offset == segmentSize) {
+                enterNext();
+            }
+            int piece = Math.min(length - done, segmentSize - offset);
+            segment.put(offset, source, from + done, piece);
+            done += piece;
+            offset += piece;
+        }
+    }
+
+    private void enterNext() throws IOException {
+        pendingEnd = BEYOND_REPAIR;
+        if (segment != null) {
+            swapper.unpin(segment);
+            segment = null;
+        }
+        segment = swapper.enter(segmentId + 1);
+        segmentId++;
+        offset = 0;
+        ring.entered(segmentId);
+    }
+}

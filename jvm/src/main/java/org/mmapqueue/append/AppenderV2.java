@@ -1,0 +1,349 @@
+package org.mmapqueue.append;
+
+import java.io.IOException;
+import java.util.zip.CRC32C;
+
+import org.mmapqueue.Records;
+import org.mmapqueue.concurrent.Ticker;
+import org.mmapqueue.config.Settings;
+import org.mmapqueue.errors.TooLargeException;
+import org.mmapqueue.flush.Flusher;
+import org.mmapqueue.io.StackRoom;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.RecordChecksum;
+import org.mmapqueue.segment.RecordDescriptor;
+import org.mmapqueue.segment.Segment;
+import org.mmapqueue.swap.Swapper;
+
+/**
+ * Appends in format version 2. The header of a record, or of the first one of a batch, is stored last: that publishes
+ * it. The payload's checksum is run before the claim is taken.
+ */
+public final class AppenderV2 extends Appender {
+    private final MetaFields fields;
+    private final RecordChecksum checksum;
+    private final int stampFlag;
+    private final RecordClock clock;
+    private long epoch;
+    /** The slot that is stored for the append under way; null when none is. */
+    private Once pendingOnce;
+
+    public AppenderV2(MetaPage meta, Swapper swapper, Flusher flusher, Ring ring, Settings settings, long lastTimestamp) {
+        super(meta, swapper, flusher, ring, settings);
+        this.fields = meta.fields();
+        this.checksum = new RecordChecksum(fields.uuidHigh(), fields.uuidLow());
+        this.stampFlag = settings.timestamps() ? RecordDescriptor.TIMESTAMPED : 0;
+        this.clock = new RecordClock(lastTimestamp, System::currentTimeMillis, Ticker.SHARED);
+    }
+
+    @Override
+    void started() {
+        epoch = segment.epoch();
+    }
+
+    @Override
+    public long append(byte[] source, int from, int length) {
+        checkSize(length);
+        CRC32C crc = new CRC32C();
+        crc.update(source, from, length);
+        int flags = length | stampFlag;
+        int size = RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags);
+        Thread self = claim.enter();
+        try {
+            checkUsable();
+            int at = offset;
+            long first;
+            if (size > segmentSize - at) {
+                first = appendSpanning(Records.single(source, from, length), null);
+            } else {
+                begin(at + size, 1);
+                segment.publish(at, put(at, flags, source, from, length, crc));
+                first = published(1);
+            }
+            claim.exit();
+            return first;
+        } catch (Throwable e) {
+            try {
+                failed(e);
+            } finally {
+                if (claim.owner == self) {
+                    claim.owner = null;
+                }
+            }
+            throw e;
+        }
+    }
+
+    @Override
+    public long append(Records batch) {
+        return append(batch, null);
+    }
+
+    @Override
+    public long append(Records batch, Once once) {
+        int count = batch.count();
+        long size = 0;
+        for (int i = 0; i < count; i++) {
+            checkSize(batch.length(i));
+            size += RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(batch.length(i) | stampFlag);
+        }
+        if (size > (geometry.capacity() - 1L) * geometry.dataBytes()) {
+            throw new TooLargeException("a batch of " + size + " bytes is larger than what "
+                    + (geometry.capacity() - 1) + " segments of " + segmentSize + " bytes hold");
+        }
+        Thread self = claim.enter();
+        try {
+            checkUsable();
+            long firstOffset;
+            if (once != null) {
+                StackRoom.ensure(); // the page is changed under a lock
+            }
+            if (once != null && once.isRefused()) {
+                firstOffset = once.refusal();
+            } else if (count == 0 && once == null) {
+                firstOffset = endOffset();
+            } else if (size > segmentSize - offset) {
+                firstOffset = appendSpanning(batch, once);
+            } else {
+                begin(offset + (int) size, count);
+                putAll(batch, once);
+                firstOffset = published(count);
+            }
+            claim.exit();
+            return firstOffset;
+        } catch (Throwable e) {
+            try {
+                failed(e);
+            } finally {
+                if (claim.owner == self) {
+                    claim.owner = null;
+                }
+            }
+            throw e;
+        }
+    }
+
+    // A batch that fits into the tail's segment.
+    private void putAll(Records batch, Once once) {
+        int count = batch.count();
+        int at = offset;
+        long first = 0;
+        for (int i = 0; i < count; i++) {
+            int length = batch.length(i);
+            int flags = length | stampFlag | (i + 1 < count ? RecordDescriptor.BATCH : 0);
+            CRC32C crc = new CRC32C();
+            crc.update(batch.array(i), batch.from(i), length);
+            long header = put(at, flags, batch.array(i), batch.from(i), length, crc);
+            if (i == 0) {
+                first = header;
+            } else {
+                segment.putLong(at, header);
+            }
+            at += RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags);
+        }
+        if (once != null) {
+            mark(once, geometry.position(segmentId, at));
+        }
+        if (count > 0) { // a producer may say that it had nothing to push
+            segment.publish(offset, first);
+        }
+        accept();
+    }
+
+    // What the batch is known by when it is published, and not before: the log tells whether it is.
+    private void mark(Once once, long position) {
+        pendingOnce = once;
+        try {
+            once.store(pendingNext, position);
+        } catch (IOException e) {
+            throw poisoned(e);
+        }
+    }
+
+    // Can be repeated.
+    private void accept() {
+        if (pendingOnce != null) {
+            pendingOnce.page().accept();
+            pendingOnce = null;
+        }
+    }
+
+    // All of a record but its header, which it returns.
+    private long put(int at, int flags, byte[] source, int from, int length, CRC32C crc) {
+        int body = at + RecordDescriptor.HEADER;
+        long timestamp = 0;
+        if (stampFlag != 0) {
+            timestamp = clock.micros();
+            segment.putLong(body, timestamp);
+            body += 8;
+        }
+        segment.put(body, source, from, length);
+        return RecordDescriptor.header(flags, checksum.finish(crc, segmentId, epoch, at, flags, timestamp));
+    }
+
+    private void begin(int end, int count) {
+        pendingNext = endOffset() + count;
+        pendingEnd = end;
+    }
+
+    // Each step may be done twice, and nothing is changed here that tells where the record is before all are done.
+    private long published(int count) {
+        long next = pendingNext;
+        endOffset(next); // before the position: nobody is to stand behind it
+        meta.writing(geometry.position(segmentId, pendingEnd));
+        offset = pendingEnd;
+        pendingEnd = 0;
+        return next - count;
+    }
+
+    @Override
+    void undo() throws IOException {
+        if (offset < segmentSize && segment.headerAcquire(offset) != 0) {
+            accept();
+            published(0);
+            return;
+        }
+        if (pendingOnce != null) {
+            pendingOnce.takeBack();
+            pendingOnce = null;
+        }
+        if (offset < pendingEnd) {
+            segment.zero(offset, pendingEnd);
+            // What is left of it on the disk would be taken for a record, after a clean close and a loss of power.
+            swapper.force(segmentId, offset, pendingEnd);
+        }
+        pendingEnd = 0;
+    }
+
+    private long appendSpanning(Records batch, Once once) {
+        StackRoom.ensure();
+        long last = new SpanWriter(batch).lastSegment();
+        if (!reserve(last)) {
+            return FULL;
+        }
+        begin(segmentSize, batch.count());
+        try {
+            new SpanWriter(batch).write(once);
+        } catch (IOException e) {
+            throw poisoned(e);
+        }
+        ring.entered(segmentId);
+        return endOffset() - batch.count();
+    }
+
+    /** Writes records that do not fit into the tail's segment: over as many segments as they need. */
+    private final class SpanWriter {
+        private final Records batch;
+        private Segment current = segment;
+        private long id = segmentId;
+        private int at = offset;
+
+        SpanWriter(Records batch) {
+            this.batch = batch;
+        }
+
+        long lastSegment() {
+            long lastId = id;
+            int end = at;
+            for (int i = 0; i < batch.count(); i++) {
+                if (end == segmentSize) {
+                    lastId++;
+                    end = geometry.dataStart();
+                }
+                long beyond = (long) end + RecordDescriptor.HEADER
+                        + RecordDescriptor.bodyBytes(batch.length(i) | stampFlag) - segmentSize;
+                if (beyond <= 0) {
+                    end = (int) beyond + segmentSize;
+                } else {
+                    long segments = (beyond + geometry.dataBytes() - 1) / geometry.dataBytes();
+                    lastId += segments;
+                    end = geometry.dataStart() + (int) (beyond - (segments - 1) * geometry.dataBytes());
+                }
+            }
+            return lastId;
+        }
+
+        void write(Once once) throws IOException {
+            long index = endOffset();
+            Segment headSegment = null;
+            int headAt = 0;
+            long head = 0;
+            for (int i = 0; i < batch.count(); i++) {
+                if (at == segmentSize) {
+                    enterNext(0, index + i, headSegment);
+                }
+                int length = batch.length(i);
+                int flags = length | stampFlag | (i + 1 < batch.count() ? RecordDescriptor.BATCH : 0);
+                long timestamp = stampFlag != 0 ? clock.micros() : 0;
+                CRC32C crc = new CRC32C();
+                crc.update(batch.array(i), batch.from(i), length);
+                long header = RecordDescriptor.header(flags, checksum.finish(crc, id, epoch, at, flags, timestamp));
+                if (i == 0) {
+                    headSegment = current;
+                    headAt = at;
+                    head = header;
+                } else {
+                    current.putLong(at, header);
+                }
+                at += RecordDescriptor.HEADER;
+                writeBody(batch.array(i), batch.from(i), length, timestamp, index + i + 1, headSegment);
+            }
+            if (once != null) {
+                mark(once, geometry.position(id, at));
+            }
+            headSegment.publish(headAt, head);
+            accept();
+            endOffset(index + batch.count());
+            meta.writing(geometry.position(id, at));
+            if (headSegment != current) {
+                swapper.unpin(headSegment);
+            }
+            segment = current;
+            segmentId = id;
+            offset = at;
+            pendingEnd = 0;
+        }
+
+        private void writeBody(byte[] source, int from, int length, long timestamp, long nextIndex, Segment head)
+                throws IOException {
+            int left = RecordDescriptor.bodyBytes(length | stampFlag);
+            if (stampFlag != 0) {
+                if (at == segmentSize) {
+                    enterNext(left, nextIndex, head);
+                }
+                current.putLong(at, timestamp);
+                at += 8;
+                left -= 8;
+            }
+            int done = 0;
+            while (left > 0) {
+                if (at == segmentSize) {
+                    enterNext(left, nextIndex, head);
+                }
+                int piece = Math.min(left, segmentSize - at);
+                int payload = Math.min(piece, length - done);
+                current.put(at, source, from + done, payload);
+                done += payload;
+                at += piece;
+                left -= piece;
+            }
+        }
+
+        // The segment with the first record's header stays pinned until all is published.
+        private void enterNext(int left, long nextIndex, Segment head) throws IOException {
+            pendingEnd = BEYOND_REPAIR;
+            segment = null; // the pin is this writer's now
+            if (current != null && current != head) {
+                swapper.unpin(current);
+            }
+            current = swapper.enter(id + 1);
+            id++;
+            epoch = fields.epoch();
+            int start = geometry.dataStart();
+            int firstRecord = left < geometry.dataBytes() ? start + left : 0;
+            current.writeHeader(fields.uuidLow(), epoch, nextIndex, clock.last(), firstRecord);
+            at = start;
+        }
+    }
+}

@@ -1,0 +1,132 @@
+package org.mmapqueue.config;
+
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.stream.Collectors;
+
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.segment.RecordDescriptor;
+
+/** The configuration keys with their defaults and ranges. The first six are Satellite's, with its names and defaults. */
+public enum ConfigKey {
+    SEGMENT_SIZE(Kind.SIZE, "131072", 4096, 1 << 30),
+    MAX_IN_MEM_SEGMENTS(Kind.NUMBER, "10", 1, 1 << 20),
+    QUEUE_CAPACITY_SEGMENTS(Kind.NUMBER, "4000", 2, 1 << 30),
+    FLUSH_PERIOD(Kind.NUMBER, "1000", 1, Integer.MAX_VALUE),
+    FLUSH_CEILING_NUM(Kind.NUMBER, "10000", 1, Integer.MAX_VALUE),
+    MAX_EVENT_SIZE(Kind.SIZE, "20480", 1, RecordDescriptor.MAX_LENGTH),
+    TIMESTAMPS(Kind.WORD, "true", "true", "false"),
+    FORMAT_VERSION(Kind.WORD, "2", "2", "1"),
+    V1_RECOVER(Kind.WORD, "watermark", "watermark", "writing"),
+    READ_ONLY(Kind.WORD, "false", "false", "true"),
+    MAX_UNACKED(Kind.NUMBER, "1000000", 1, 1 << 30),
+    VISIBILITY_TIMEOUT(Kind.NUMBER, "0", 0, Integer.MAX_VALUE),
+    MAX_ATTEMPTS(Kind.NUMBER, "0", 0, 10_000),
+    DEAD_LETTER_DIR(Kind.PATH, "", 0, 0),
+    MAX_CONSUMER_LAG(Kind.SIZE, "0", 0, Long.MAX_VALUE),
+    RETAIN_MS(Kind.NUMBER, "0", 0, Long.MAX_VALUE),
+    RETAIN_BYTES(Kind.SIZE, "0", 0, Long.MAX_VALUE),
+    GC_ON_IDLE(Kind.NUMBER, "0", 0, Integer.MAX_VALUE),
+    WAIT_STRATEGY(Kind.WORD, "backoff", "backoff", "park", "spin"),
+    FILE_MODE(Kind.WORD, "600", "600", "640", "644", "660", "664", "666");
+
+    private static final long PAGE = 4096;
+    private static final long LEAST_IN_MEM = 4;
+
+    private enum Kind { SIZE, NUMBER, WORD, PATH }
+
+    private final Kind kind;
+    private final String defaultText;
+    private final long least;
+    private final long most;
+    private final List<String> words;
+
+    ConfigKey(Kind kind, String defaultText, long least, long most) {
+        this.kind = kind;
+        this.defaultText = defaultText;
+        this.least = least;
+        this.most = most;
+        this.words = List.of();
+    }
+
+    ConfigKey(Kind kind, String defaultText, String... words) {
+        this.kind = kind;
+        this.defaultText = defaultText;
+        this.least = 0;
+        this.most = 0;
+        this.words = List.of(words);
+    }
+
+    public static ConfigKey of(String name, String value) {
+        for (ConfigKey key : values()) {
+            if (key.keyName().equals(name)) {
+                return key;
+            }
+        }
+        throw new ConfigException(name, value, "there is no such key; there are queue_dir, "
+                + Arrays.stream(values()).map(ConfigKey::keyName).collect(Collectors.joining(", ")));
+    }
+
+    public String keyName() {
+        return name().toLowerCase(Locale.ROOT);
+    }
+
+    public String defaultText() {
+        return defaultText;
+    }
+
+    String range() {
+        return switch (kind) {
+            case WORD -> String.join(" or ", words);
+            case PATH -> "the path of a directory";
+            default -> least + ".." + most;
+        };
+    }
+
+    /** The value as it is kept; raises ConfigException when it is out of range. The two roundings are here. */
+    public String normal(String text) {
+        if (text == null) {
+            throw new ConfigException(keyName(), "null", range());
+        }
+        if (kind == Kind.WORD) {
+            String word = text.trim().toLowerCase(Locale.ROOT);
+            if (!words.contains(word)) {
+                throw new ConfigException(keyName(), text, range());
+            }
+            return word;
+        }
+        if (kind == Kind.PATH) {
+            return path(text);
+        }
+        long number = kind == Kind.SIZE && !text.startsWith("-") ? Sizes.parse(keyName(), text) : parse(text);
+        if (number < least || number > most) {
+            throw new ConfigException(keyName(), text, range());
+        }
+        if (this == SEGMENT_SIZE) {
+            number -= number % PAGE;
+        }
+        if (this == MAX_IN_MEM_SEGMENTS) {
+            number = Math.max(number, LEAST_IN_MEM);
+        }
+        return Long.toString(number);
+    }
+
+    private String path(String text) {
+        try {
+            return Path.of(text).toString();
+        } catch (InvalidPathException e) {
+            throw new ConfigException(keyName(), text, range() + ": " + e.getReason());
+        }
+    }
+
+    private long parse(String text) {
+        try {
+            return Long.parseLong(text.trim());
+        } catch (NumberFormatException e) {
+            throw new ConfigException(keyName(), text, range());
+        }
+    }
+}

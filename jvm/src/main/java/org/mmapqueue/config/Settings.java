@@ -1,0 +1,178 @@
+package org.mmapqueue.config;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Locale;
+
+import org.mmapqueue.concurrent.WaitStrategy;
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.io.RealPath;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordDescriptor;
+
+/**
+ * The values that an open queue works with: what was set, else what the directory has, else the defaults.
+ *
+ * @param geometry the ring
+ * @param maxInMemSegments segments mapped at most
+ * @param flushPeriodMillis in ms
+ * @param flushCeilingNum in records
+ * @param maxEventSize in bytes
+ * @param timestamps whether records get one
+ * @param v1RecoverWriting whether a version 1 directory is taken for whole up to its writing position
+ * @param readOnly whether another process writes
+ * @param delivery what consumers of this process do with records that are not acked
+ * @param maxConsumerLag bytes of the log that a consumer may be behind; 0 for without end
+ * @param retention what stays to be read again
+ * @param gcOnIdleMillis ms without a push after which free files are deleted; 0 for never
+ * @param waiting how threads wait
+ * @param fileMode who may read and write what the queue makes, in octal digits
+ */
+public record Settings(Geometry geometry, int maxInMemSegments, long flushPeriodMillis, int flushCeilingNum, int maxEventSize,
+        boolean timestamps, boolean v1RecoverWriting, boolean readOnly, Delivery delivery, long maxConsumerLag,
+        Retention retention, long gcOnIdleMillis, WaitStrategy waiting, String fileMode) {
+
+    /**
+     * What a consumer does with records that are not acked.
+     *
+     * @param maxUnacked records from the first one that is not acked to the last one that was popped
+     * @param visibilityMillis ms after which a record is popped again; 0 for never
+     * @param maxAttempts times that a record is handed out; 0 for without end
+     * @param deadLetterDir where it goes then, or null
+     */
+    public record Delivery(int maxUnacked, long visibilityMillis, int maxAttempts, Path deadLetterDir) {
+        static Delivery of(ConfigValues config) {
+            int maxAttempts = (int) config.number(ConfigKey.MAX_ATTEMPTS);
+            String directory = config.text(ConfigKey.DEAD_LETTER_DIR);
+            if (maxAttempts > 0 == directory.isEmpty()) {
+                throw new ConfigException(maxAttempts > 0 ? "dead_letter_dir" : "max_attempts",
+                        maxAttempts > 0 ? directory : Integer.toString(maxAttempts),
+                        "both set, or neither: what was handed out max_attempts times goes to dead_letter_dir");
+            }
+            if (!directory.isEmpty() && isSame(Path.of(directory), config.queueDir())) {
+                throw new ConfigException("dead_letter_dir", directory, "another directory than the queue's own");
+            }
+            return new Delivery((int) config.number(ConfigKey.MAX_UNACKED),
+                    config.number(ConfigKey.VISIBILITY_TIMEOUT), maxAttempts,
+                    directory.isEmpty() ? null : Path.of(directory));
+        }
+
+        /** What a dead_letter_dir leads to. */
+        public static Path realPath(Path deadLetters) {
+            try {
+                return RealPath.of(deadLetters);
+            } catch (IOException e) {
+                throw new ConfigException("dead_letter_dir", deadLetters.toString(),
+                        "the path of a directory that can be reached: " + e);
+            }
+        }
+
+        private static boolean isSame(Path deadLetters, Path queueDir) {
+            return realPath(deadLetters).equals(realPath(queueDir));
+        }
+    }
+
+    /**
+     * How much of what every consumer has acked stays to be read again.
+     *
+     * @param millis records pushed so long ago, in ms; 0 when time does not count
+     * @param bytes of the log, up to its end; 0 when size does not count
+     */
+    public record Retention(long millis, long bytes) {
+        boolean isOff() {
+            return millis == 0 && bytes == 0;
+        }
+    }
+
+    /** For a directory that holds no queue yet. */
+    public static Settings forNew(ConfigValues config) {
+        int version = (int) config.number(ConfigKey.FORMAT_VERSION);
+        Geometry geometry = new Geometry(version, (int) config.number(ConfigKey.SEGMENT_SIZE),
+                (int) config.number(ConfigKey.QUEUE_CAPACITY_SEGMENTS));
+        return of(config, geometry, (int) config.number(ConfigKey.MAX_EVENT_SIZE),
+                version == 2 && config.flag(ConfigKey.TIMESTAMPS));
+    }
+
+    /**
+     * For a directory that holds a queue.
+     *
+     * @throws ConfigException when a set key differs from what the queue was made with
+     */
+    public static Settings forExisting(ConfigValues config, MetaFields found) {
+        refuseOther(config, ConfigKey.FORMAT_VERSION, found.version());
+        refuseOther(config, ConfigKey.SEGMENT_SIZE, found.segmentSize());
+        refuseOther(config, ConfigKey.QUEUE_CAPACITY_SEGMENTS, found.capacity());
+        Geometry geometry = new Geometry(found.version(), found.segmentSize(), found.capacity());
+        int maxEventSize = config.isSet(ConfigKey.MAX_EVENT_SIZE) ? (int) config.number(ConfigKey.MAX_EVENT_SIZE)
+                : found.maxEventSize();
+        boolean timestamps = config.isSet(ConfigKey.TIMESTAMPS) ? config.flag(ConfigKey.TIMESTAMPS)
+                : found.timestamps();
+        return of(config, geometry, maxEventSize, found.version() == 2 && timestamps);
+    }
+
+    private static Settings of(ConfigValues config, Geometry geometry, int maxEventSize, boolean timestamps) {
+        if (geometry.version() == 1 && config.isSet(ConfigKey.TIMESTAMPS) && config.flag(ConfigKey.TIMESTAMPS)) {
+            throw new ConfigException("timestamps", "true", "false in format version 1, which stores none");
+        }
+        Retention retention = new Retention(config.number(ConfigKey.RETAIN_MS), config.number(ConfigKey.RETAIN_BYTES));
+        if (retention.millis > 0 && !timestamps) {
+            throw new ConfigException("retain_ms", Long.toString(retention.millis),
+                    "0, or timestamps = true: without them nobody knows how old a record is");
+        }
+        long maxConsumerLag = config.number(ConfigKey.MAX_CONSUMER_LAG);
+        if (geometry.version() == 1 && (maxConsumerLag > 0 || !retention.isOff())) {
+            throw new ConfigException(maxConsumerLag > 0 ? "max_consumer_lag" : "retain_bytes",
+                    Long.toString(Math.max(maxConsumerLag, retention.bytes)), "0 in format version 1");
+        }
+        // One record must fit beside a segment that is not quite acked yet.
+        long room = (geometry.capacity() - 1L) * geometry.dataBytes();
+        long overhead = 2L * RecordDescriptor.HEADER + RecordDescriptor.HEADER - 1;
+        // Satellite keeps room for the largest record free, and a segment more.
+        boolean tight = geometry.version() == 1 && geometry.capacity() <= 1 + maxEventSize / geometry.segmentSize();
+        if (maxEventSize + overhead > room || tight) {
+            throw new ConfigException("max_event_size", Integer.toString(maxEventSize),
+                    "less than what a ring of " + geometry.capacity() + " segments of " + geometry.segmentSize()
+                            + " bytes has room for");
+        }
+        return new Settings(geometry, (int) config.number(ConfigKey.MAX_IN_MEM_SEGMENTS),
+                config.number(ConfigKey.FLUSH_PERIOD), (int) config.number(ConfigKey.FLUSH_CEILING_NUM), maxEventSize,
+                timestamps, config.text(ConfigKey.V1_RECOVER).equals("writing"), config.flag(ConfigKey.READ_ONLY),
+                Delivery.of(config), maxConsumerLag, retention,
+                config.number(ConfigKey.GC_ON_IDLE),
+                WaitStrategy.valueOf(config.text(ConfigKey.WAIT_STRATEGY).toUpperCase(Locale.ROOT)),
+                config.text(ConfigKey.FILE_MODE));
+    }
+
+    private static void refuseOther(ConfigValues config, ConfigKey key, long found) {
+        if (config.isSet(key) && config.number(key) != found) {
+            throw new ConfigException(key.keyName(), config.text(key),
+                    "the queue in " + config.queueDir() + " was made with " + found);
+        }
+    }
+
+    /** The configuration with every key set. */
+    public ConfigValues asConfig(Path queueDir) {
+        return ConfigValues.of(queueDir)
+                .with(ConfigKey.SEGMENT_SIZE, geometry.segmentSize())
+                .with(ConfigKey.MAX_IN_MEM_SEGMENTS, maxInMemSegments)
+                .with(ConfigKey.QUEUE_CAPACITY_SEGMENTS, geometry.capacity())
+                .with(ConfigKey.FLUSH_PERIOD, flushPeriodMillis)
+                .with(ConfigKey.FLUSH_CEILING_NUM, flushCeilingNum)
+                .with(ConfigKey.MAX_EVENT_SIZE, maxEventSize)
+                .with(ConfigKey.TIMESTAMPS, Boolean.toString(timestamps))
+                .with(ConfigKey.FORMAT_VERSION, geometry.version())
+                .with(ConfigKey.V1_RECOVER, v1RecoverWriting ? "writing" : "watermark")
+                .with(ConfigKey.READ_ONLY, Boolean.toString(readOnly))
+                .with(ConfigKey.MAX_UNACKED, delivery.maxUnacked)
+                .with(ConfigKey.VISIBILITY_TIMEOUT, delivery.visibilityMillis)
+                .with(ConfigKey.MAX_ATTEMPTS, delivery.maxAttempts)
+                .with(ConfigKey.DEAD_LETTER_DIR, delivery.deadLetterDir == null ? "" : delivery.deadLetterDir.toString())
+                .with(ConfigKey.MAX_CONSUMER_LAG, maxConsumerLag)
+                .with(ConfigKey.RETAIN_MS, retention.millis)
+                .with(ConfigKey.RETAIN_BYTES, retention.bytes)
+                .with(ConfigKey.GC_ON_IDLE, gcOnIdleMillis)
+                .with(ConfigKey.WAIT_STRATEGY, waiting.name())
+                .with(ConfigKey.FILE_MODE, fileMode);
+    }
+}

@@ -1,0 +1,126 @@
+package org.mmapqueue.consume;
+
+import java.io.Closeable;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.function.Function;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import org.mmapqueue.Message;
+import org.mmapqueue.config.ConfigKey;
+import org.mmapqueue.config.ConfigValues;
+import org.mmapqueue.config.Settings;
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.meta.MetaPage;
+
+/**
+ * The queue that takes what was handed out max_attempts times in vain. It is opened when it is needed first, and then
+ * stays open. Any number of threads.
+ */
+public final class DeadLetters implements Closeable {
+    private static final Logger LOG = LoggerFactory.getLogger(DeadLetters.class);
+
+    /** An open queue that takes dead letters. */
+    public interface Target {
+        /** Appends a record; returns when it is durable. */
+        void push(byte[] data) throws InterruptedException;
+
+        void close();
+    }
+
+    private final Settings settings;
+    private final Function<ConfigValues, Target> opener;
+    private Target queue;
+    private boolean closed;
+
+    /** @param opener opens the dead-letter queue, without a lock of the caller held */
+    public DeadLetters(Settings settings, Function<ConfigValues, Target> opener) {
+        this.settings = settings;
+        this.opener = opener;
+    }
+
+    /**
+     * Takes what a consumer has popped for the last time, and acks it there. In this order, and each on the disk before
+     * the other begins: a crash in between leaves a record in both queues, never in none.
+     *
+     * @throws MmapQueueException when the dead-letter queue refuses one: the consumer pops it again after a second
+     */
+    public void bury(ConsumerCore consumer) {
+        for (Message dead = consumer.nextDying(); dead != null; dead = consumer.nextDying()) {
+            boolean taken = false;
+            try {
+                take(dead.data());
+                taken = true;
+            } catch (MmapQueueException e) {
+                throw new MmapQueueException("record " + dead.offset() + " of consumer " + consumer.name()
+                        + " could not go to the dead-letter queue " + settings.delivery().deadLetterDir() + ": "
+                        + e.getMessage(), e);
+            } finally {
+                if (!taken) {
+                    consumer.survives(dead.offset());
+                }
+            }
+            consumer.ackSingle(dead.offset());
+            LOG.warn("consumer {} has popped record {} {} times and never acked it: it went to {}", consumer.name(),
+                    dead.offset(), dead.attempts() - 1, settings.delivery().deadLetterDir());
+        }
+    }
+
+    private void take(byte[] data) {
+        try {
+            open().push(data);
+        } catch (InterruptedException e) {
+            // Nothing was stored; whoever interrupts is to see it.
+            Thread.currentThread().interrupt();
+            throw new ClosedException("interrupted while a record was moved to " + settings.delivery().deadLetterDir());
+        }
+    }
+
+    private Target open() {
+        synchronized (this) {
+            if (queue != null) {
+                return queue;
+            }
+        }
+        Path directory = settings.delivery().deadLetterDir();
+        ConfigValues config = ConfigValues.of(directory);
+        if (!Files.exists(directory.resolve(MetaPage.FILE_NAME))) {
+            config = config.with(ConfigKey.SEGMENT_SIZE, settings.geometry().segmentSize())
+                    .with(ConfigKey.MAX_EVENT_SIZE, settings.maxEventSize())
+                    .with(ConfigKey.QUEUE_CAPACITY_SEGMENTS, settings.geometry().capacity())
+                    .with(ConfigKey.FILE_MODE, settings.fileMode());
+        }
+        // Without the monitor: whoever closes the queue that this one belongs to holds up every opening meanwhile.
+        Target opened = opener.apply(config);
+        Target known;
+        synchronized (this) {
+            if (queue == null && !closed) {
+                queue = opened;
+            }
+            known = queue;
+        }
+        if (known != opened) {
+            opened.close();
+        }
+        if (known == null) {
+            throw new ClosedException("the queue is closed");
+        }
+        return known;
+    }
+
+    @Override
+    public void close() {
+        Target open;
+        synchronized (this) {
+            closed = true;
+            open = queue;
+            queue = null;
+        }
+        if (open != null) {
+            open.close();
+        }
+    }
+}

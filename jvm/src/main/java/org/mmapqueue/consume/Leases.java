@@ -1,0 +1,150 @@
+package org.mmapqueue.consume;
+
+/**
+ * Until when popped records belong to those who popped them, in the order of popping: runs of records that were popped
+ * at about the same time, for the same number of times. Not thread-safe: the consumer's claim guards it.
+ */
+final class Leases {
+    /** Records popped within this part of the timeout are one run. */
+    private static final int PARTS = 64;
+    private static final int FIRST_LENGTH = 16;
+
+    private final long timeout;
+    private long[] ends = new long[FIRST_LENGTH];
+    private long[] from = new long[FIRST_LENGTH];
+    private long[] to = new long[FIRST_LENGTH];
+    private int[] attempts = new int[FIRST_LENGTH];
+    private int head;
+    private int size;
+
+    /**
+     * None.
+     *
+     * @param timeout how long each one lasts; 0 when none ever ends, and none is kept
+     */
+    Leases(long timeout) {
+        this.timeout = timeout;
+    }
+
+    boolean isOff() {
+        return timeout == 0;
+    }
+
+    boolean isEmpty() {
+        return size == 0;
+    }
+
+    void clear() {
+        head = 0;
+        size = 0;
+    }
+
+    /** A record has been popped for the given time. */
+    void add(long now, long offset, int times) {
+        if (timeout == 0) {
+            return;
+        }
+        long slack = timeout / PARTS;
+        int last = at(size - 1);
+        // A run ends a little later than its first record would on its own, and no earlier than its last one.
+        if (size > 0 && offset == to[last] + 1 && times == attempts[last]
+                && now - (ends[last] - timeout - slack) <= slack) {
+            to[last] = offset;
+            return;
+        }
+        if (size == ends.length) {
+            grow();
+        }
+        int next = at(size++);
+        ends[next] = now + timeout + slack;
+        from[next] = offset;
+        to[next] = offset;
+        attempts[next] = times;
+    }
+
+    /**
+     * Ends the lease of a record that was popped for the given time, if there is one. It is looked for from the newest
+     * run on. An empty run may stay: one whose {@link #from} is above its {@link #to}.
+     */
+    void cancel(long offset, int times) {
+        for (int index = size - 1; index >= 0; index--) {
+            int run = at(index);
+            if (attempts[run] == times && offset >= from[run] && offset <= to[run]) {
+                if (offset == to[run]) {
+                    to[run]--;
+                } else if (offset == from[run]) {
+                    from[run]++;
+                } else {
+                    split(index, offset);
+                }
+                return;
+            }
+        }
+    }
+
+    // Into the records before the offset and those after it; both keep their end.
+    private void split(int index, long offset) {
+        if (size == ends.length) {
+            grow();
+        }
+        for (int above = size++; above > index; above--) {
+            copy(at(above - 1), at(above));
+        }
+        to[at(index)] = offset - 1;
+        from[at(index + 1)] = offset + 1;
+    }
+
+    private void copy(int source, int target) {
+        ends[target] = ends[source];
+        from[target] = from[source];
+        to[target] = to[source];
+        attempts[target] = attempts[source];
+    }
+
+    /** When the first run's time is over. */
+    long end() {
+        return ends[head];
+    }
+
+    long from() {
+        return from[head];
+    }
+
+    long to() {
+        return to[head];
+    }
+
+    int attempts() {
+        return attempts[head];
+    }
+
+    /** Takes the first run away. */
+    void remove() {
+        head = at(1);
+        size--;
+    }
+
+    private int at(int index) {
+        return head + index & ends.length - 1;
+    }
+
+    private void grow() {
+        ends = grown(ends);
+        from = grown(from);
+        to = grown(to);
+        int[] times = new int[size * 2];
+        for (int i = 0; i < size; i++) {
+            times[i] = attempts[head + i & size - 1];
+        }
+        attempts = times;
+        head = 0;
+    }
+
+    private long[] grown(long[] old) {
+        long[] more = new long[size * 2];
+        for (int i = 0; i < size; i++) {
+            more[i] = old[head + i & size - 1];
+        }
+        return more;
+    }
+}

@@ -1,0 +1,39 @@
+package org.mmapqueue.core;
+
+import org.mmapqueue.config.ConfigValues;
+import org.mmapqueue.consume.DeadLetters;
+import org.mmapqueue.errors.ClosedException;
+
+/** A dead-letter queue that this process has open: one handle of it. Any number of threads. */
+final class DeadLetterQueue implements DeadLetters.Target {
+    private final QueueCore core;
+    private volatile boolean closed;
+
+    private DeadLetterQueue(QueueCore core) {
+        this.core = core;
+    }
+
+    static DeadLetterQueue open(ConfigValues config) {
+        return new DeadLetterQueue(OpenQueues.acquire(config));
+    }
+
+    @Override
+    public void push(byte[] data) throws InterruptedException {
+        if (closed) {
+            throw new ClosedException("this handle of the queue is closed");
+        }
+        core.writer().push(data, 0, data.length, 0, () -> closed);
+        core.writer().awaitDurable();
+    }
+
+    @Override
+    public void close() {
+        synchronized (this) {
+            if (closed) {
+                return;
+            }
+            closed = true;
+        }
+        OpenQueues.release(core);
+    }
+}

@@ -1,0 +1,252 @@
+package org.mmapqueue.core;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.LinkedHashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+
+import org.mmapqueue.ConsumerStats;
+import org.mmapqueue.QueueListener;
+import org.mmapqueue.QueueStats;
+import org.mmapqueue.config.ConfigKey;
+import org.mmapqueue.config.ConfigValues;
+import org.mmapqueue.config.Settings;
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.RealPath;
+import org.mmapqueue.io.Storage;
+
+/**
+ * The queues that this process has open, so that opening a directory twice shares one. Any number of threads. The table
+ * is locked for look-ups alone: while a queue is opened or closed, only those wait who want the same one.
+ */
+public final class OpenQueues {
+    /** Segments that are mapped besides one for each reader: where records lead on, and for consumers. */
+    private static final int READERS_SPARE = 5;
+
+    /** Two for a directory at most: one that reads only does not keep another one from being opened to write. */
+    private static final Map<Key, Entry> TABLE = new HashMap<>();
+    private static final OpenQueueListeners LISTENERS = new OpenQueueListeners();
+
+    private record Key(Path directory, boolean readOnly) {
+        static Key of(Path directory, boolean readOnly) {
+            try {
+                return new Key(RealPath.of(directory), readOnly);
+            } catch (IOException e) {
+                throw new MmapQueueException("the directory " + directory + " can not be read: " + e, e);
+            }
+        }
+    }
+
+    /** A queue that is being opened, is open, or is being closed. Guarded by the table's lock. */
+    private static final class Entry implements QueueListener.Figures {
+        /** Null while the queue is being opened. */
+        private volatile QueueCore core;
+        /** Where its dead letters go, without symbolic links; null for nowhere. */
+        private final Path deadLetters;
+        private int handles;
+        /** Opened when the queue is open, or will not be; taken anew when it is being closed. */
+        private CountDownLatch changed = new CountDownLatch(1);
+        private volatile boolean closing;
+
+        Entry(Path deadLetters) {
+            this.deadLetters = deadLetters;
+        }
+
+        boolean isOpen() {
+            return core != null && !closing;
+        }
+
+        @Override
+        public Optional<QueueStats> stats() {
+            return ask(core::stats);
+        }
+
+        @Override
+        public Optional<List<ConsumerStats>> consumerStats() {
+            return ask(core::consumerStats);
+        }
+
+        // Without a lock: what is asked for refuses when the queue is closed meanwhile.
+        private <T> Optional<T> ask(Supplier<T> figure) {
+            try {
+                return closing ? Optional.empty() : Optional.of(figure.get());
+            } catch (ClosedException e) {
+                return Optional.empty();
+            }
+        }
+    }
+
+    private OpenQueues() {
+    }
+
+    /** A queue that the caller gives back with {@link #release}. */
+    public static QueueCore acquire(ConfigValues config) {
+        boolean readOnly = config.flag(ConfigKey.READ_ONLY);
+        Key own = Key.of(config.queueDir(), readOnly);
+        return acquire(config, readOnly ? List.of(own, new Key(own.directory(), false)) : List.of(own), own, true,
+                () -> QueueCore.open(config));
+    }
+
+    /** A queue on another storage, for tests; shared and released as any other. Its threads do not run. */
+    public static QueueCore acquire(ConfigValues config, Storage storage) {
+        Key own = Key.of(config.queueDir(), false);
+        return acquire(config, List.of(own), own, false, () -> QueueCore.open(config, storage));
+    }
+
+    /** The queue that this process has open to write, if there is one; else one that reads only. */
+    public static QueueCore acquireToRead(Path directory) {
+        // Each core may have a thread that reads on its own.
+        int mapped = Math.max(Integer.parseInt(ConfigKey.MAX_IN_MEM_SEGMENTS.defaultText()),
+                READERS_SPARE + Runtime.getRuntime().availableProcessors());
+        Key own = Key.of(directory, true);
+        ConfigValues config = ConfigValues.of(directory).with(ConfigKey.READ_ONLY, "true")
+                .with(ConfigKey.MAX_IN_MEM_SEGMENTS, mapped);
+        return acquire(config, List.of(new Key(own.directory(), false), own), own, false,
+                () -> QueueCore.open(config));
+    }
+
+    // Shares the first of the keys that is open; else opens the queue as its own key.
+    private static QueueCore acquire(ConfigValues config, List<Key> shareable, Key own, boolean refusesOther,
+            Supplier<QueueCore> opener) {
+        String directory = config.text(ConfigKey.DEAD_LETTER_DIR);
+        Path deadLetters = directory.isEmpty() ? null : Settings.Delivery.realPath(Path.of(directory));
+        while (true) {
+            CountDownLatch changed = null;
+            Entry made = null;
+            synchronized (TABLE) {
+                for (Key key : shareable) {
+                    Entry entry = TABLE.get(key);
+                    if (entry != null && entry.isOpen()) {
+                        if (refusesOther) {
+                            refuseOther(config, entry.core.settings());
+                        }
+                        entry.handles++;
+                        return entry.core;
+                    }
+                    changed = entry != null && changed == null ? entry.changed : changed;
+                }
+                if (changed == null) {
+                    refuseDeadLetterLoop(own.directory(), deadLetters, directory);
+                    made = new Entry(deadLetters);
+                    TABLE.put(own, made);
+                }
+            }
+            if (made != null) {
+                return open(opener, made);
+            }
+            await(changed);
+        }
+    }
+
+    // Each queue holds its dead-letter queue open: a loop of them is never closed, and dead letters go round in it.
+    private static void refuseDeadLetterLoop(Path directory, Path deadLetters, String value) {
+        Set<Path> chain = new LinkedHashSet<>();
+        chain.add(directory);
+        Path next = deadLetters;
+        while (next != null) {
+            if (!chain.add(next)) {
+                throw new ConfigException("dead_letter_dir", value, "a queue whose dead letters do not come back: "
+                        + chain.stream().map(Path::toString).collect(Collectors.joining(" → ")) + " → " + next);
+            }
+            Entry entry = TABLE.get(new Key(next, false));
+            next = entry == null ? null : entry.deadLetters;
+        }
+    }
+
+    private static QueueCore open(Supplier<QueueCore> opener, Entry entry) {
+        QueueCore core = null;
+        try {
+            core = opener.get();
+            return core;
+        } finally {
+            synchronized (TABLE) {
+                if (core == null) {
+                    TABLE.values().remove(entry);
+                } else {
+                    entry.core = core;
+                    entry.handles = 1;
+                    LISTENERS.opened(core.directory(), entry);
+                }
+                entry.changed.countDown();
+            }
+            LISTENERS.tell();
+        }
+    }
+
+    // Opening and closing end by themselves; an interrupt is left for what the caller does next.
+    private static void await(CountDownLatch changed) {
+        boolean interrupted = false;
+        while (true) {
+            try {
+                changed.await();
+                break;
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Closes the queue when this was its last handle. */
+    public static void release(QueueCore core) {
+        Entry entry;
+        synchronized (TABLE) {
+            // Not by path: somebody may have moved or deleted the directory.
+            entry = TABLE.values().stream().filter(each -> each.core == core).findFirst().orElseThrow();
+            entry.handles--;
+            if (entry.handles > 0) {
+                return;
+            }
+            entry.closing = true;
+            entry.changed = new CountDownLatch(1);
+            LISTENERS.closed(core.directory());
+        }
+        try {
+            core.close();
+        } finally {
+            synchronized (TABLE) {
+                TABLE.values().remove(entry);
+                entry.changed.countDown();
+            }
+            LISTENERS.tell();
+        }
+    }
+
+    /** Tells a listener what is open, and from now on what is opened and closed. */
+    public static void add(QueueListener listener) {
+        synchronized (TABLE) {
+            LISTENERS.add(listener);
+            TABLE.values().stream().filter(Entry::isOpen)
+                    .forEach(each -> LISTENERS.opened(listener, each.core.directory(), each));
+        }
+        LISTENERS.tell();
+    }
+
+    /** Tells it no more. */
+    public static void remove(QueueListener listener) {
+        synchronized (TABLE) {
+            LISTENERS.remove(listener);
+        }
+    }
+
+    private static void refuseOther(ConfigValues wanted, Settings open) {
+        ConfigValues effective = open.asConfig(wanted.queueDir());
+        for (ConfigKey key : ConfigKey.values()) {
+            if (wanted.isSet(key) && !wanted.text(key).equals(effective.text(key))) {
+                throw new ConfigException(key.keyName(), wanted.text(key), "the queue in " + wanted.queueDir()
+                        + " is open in this process already, with " + effective.text(key));
+            }
+        }
+    }
+}

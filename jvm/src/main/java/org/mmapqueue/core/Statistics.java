@@ -1,0 +1,79 @@
+package org.mmapqueue.core;
+
+import java.util.ArrayList;
+import java.util.List;
+
+import org.mmapqueue.ConsumerStats;
+import org.mmapqueue.consume.ConsumerCore;
+import org.mmapqueue.consume.Consumers;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.lookup.Log;
+import org.mmapqueue.meta.ConsumerCursors;
+import org.mmapqueue.registry.Registry;
+
+/** How far the consumers of a queue are, at one moment. */
+final class Statistics {
+    private final Log log;
+    private final long endOffset;
+    private final Registry registry;
+    private final Consumers consumers;
+
+    Statistics(Log log, long endOffset, Registry registry, Consumers consumers) {
+        this.log = log;
+        this.endOffset = endOffset;
+        this.registry = registry;
+        this.consumers = consumers;
+    }
+
+    List<ConsumerStats> ofConsumers() {
+        List<ConsumerCore> owned = consumers.owned();
+        List<ConsumerStats> all = new ArrayList<>();
+        for (Registry.Named each : registry.all()) {
+            ConsumerCore core = owned.stream().filter(one -> one.name().equals(each.name())).findFirst().orElse(null);
+            ConsumerStats stats = of(each, core);
+            // Another process may have deleted it meanwhile.
+            if (each.cursors().needed() != Long.MAX_VALUE) {
+                all.add(stats);
+            }
+        }
+        return all;
+    }
+
+    private ConsumerStats of(Registry.Named consumer, ConsumerCore core) {
+        long position = needed(consumer.cursors());
+        long committed = core != null ? core.committedOffset() : offsetAt(consumer.cursors());
+        long lag = Math.max(0, endOffset - committed);
+        return new ConsumerStats(consumer.name(), committed, lag, lag == 0 ? 0 : Math.max(0, log.end() - position),
+                lag == 0 ? 0 : ageOf(committed), core != null ? core.readOffset() : committed,
+                core != null ? core.unacked() : 0, consumer.cursors().label());
+    }
+
+    private long needed(ConsumerCursors cursors) {
+        return Math.max(cursors.needed(), log.reclaimed());
+    }
+
+    // Its owner may ack on, and the writer use the space, between the look at the position and the one at the record.
+    private long offsetAt(ConsumerCursors cursors) {
+        for (int tries = 3; ; tries--) {
+            try {
+                return log.offsetAt(needed(cursors));
+            } catch (MmapQueueException e) {
+                if (cursors.needed() == Long.MAX_VALUE) {
+                    return endOffset;
+                }
+                if (tries == 0) {
+                    throw e;
+                }
+            }
+        }
+    }
+
+    private long ageOf(long offset) {
+        try {
+            long pushed = log.browser().get(offset, 1, 1).get(0).timestampMicros();
+            return pushed == 0 ? 0 : Math.max(0, System.currentTimeMillis() * 1000 - pushed);
+        } catch (MmapQueueException e) {
+            return 0; // acked meanwhile; version 1 has no times
+        }
+    }
+}

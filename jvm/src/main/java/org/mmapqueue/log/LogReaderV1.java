@@ -1,0 +1,103 @@
+package org.mmapqueue.log;
+
+import java.io.IOException;
+import java.util.function.LongSupplier;
+
+import org.mmapqueue.io.StackRoom;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.Segment;
+import org.mmapqueue.swap.Swapper;
+
+/**
+ * Walks a log of format version 1: a 64-bit length, then the payload, unaligned and unchecked. Only the published
+ * position says where the log ends. A length never straddles two segments; a payload does.
+ */
+public final class LogReaderV1 extends LogReader {
+    private static final int LENGTH_BYTES = 8;
+
+    private final LongSupplier published;
+    private final int maxLength;
+
+    public LogReaderV1(Swapper swapper, Geometry geometry, int maxLength, LongSupplier published) {
+        super(swapper, geometry);
+        this.published = published;
+        this.maxLength = maxLength;
+    }
+
+    /** Moves a position in the last 1..7 bytes of a segment, where no length fits, to the segment's end. */
+    public static long normal(Geometry geometry, long position) {
+        int offset = geometry.offsetOfEnd(position);
+        int left = geometry.segmentSize() - offset;
+        return position > 0 && left < LENGTH_BYTES ? position + left : position;
+    }
+
+    @Override
+    public boolean next() throws IOException {
+        long end = normal(geometry, published.getAsLong());
+        if (normal(geometry, position()) >= end) {
+            return false;
+        }
+        if (segmentSize - offset < LENGTH_BYTES) {
+            enterNext(0);
+        }
+        if (segment == null) {
+            StackRoom.ensure();
+            segment = swapper.pin(segmentId);
+        }
+        long found = segment.getLong(offset);
+        if (found < 0 || found > maxLength) {
+            throw corrupt(offset, "the record's length is " + Long.toUnsignedString(found)
+                    + ", but max_event_size is " + maxLength);
+        }
+        length = (int) found;
+        skip();
+        long recordEnd = geometry.position(endId, endOffset);
+        if (recordEnd > end) {
+            throw corrupt(offset, "the record's length is " + length + ", which runs past the writing position");
+        }
+        return true;
+    }
+
+    /** The bytes do not tell it. */
+    @Override
+    public boolean hasCaughtUp() {
+        return false;
+    }
+
+    @Override
+    public void read(byte[] target, int start) throws IOException {
+        int done = Math.min(length, segmentSize - offset - LENGTH_BYTES);
+        segment.get(offset + LENGTH_BYTES, target, start, done);
+        long id = segmentId;
+        while (done < length) {
+            Segment at = swapper.pin(++id);
+            try {
+                int piece = Math.min(length - done, segmentSize);
+                at.get(0, target, start + done, piece);
+                done += piece;
+            } finally {
+                swapper.unpin(at);
+            }
+        }
+        skip();
+    }
+
+    /** There is nothing that it could be checked against. */
+    @Override
+    public boolean skipChecked(long end) {
+        skip();
+        return true;
+    }
+
+    @Override
+    public void skip() {
+        int here = segmentSize - offset - LENGTH_BYTES;
+        if (length <= here) {
+            endsHere(offset + LENGTH_BYTES + length);
+            return;
+        }
+        int beyond = length - here;
+        int segments = (beyond + segmentSize - 1) / segmentSize;
+        endsIn(null, segmentId + segments, beyond - (segments - 1) * segmentSize);
+    }
+}

@@ -1,0 +1,421 @@
+package org.mmapqueue.log;
+
+import java.io.IOException;
+import java.util.function.LongSupplier;
+import java.util.zip.CRC32C;
+
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.io.StackRoom;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordChecksum;
+import org.mmapqueue.segment.RecordDescriptor;
+import org.mmapqueue.segment.Segment;
+import org.mmapqueue.swap.Swapper;
+
+/**
+ * Walks a log of format version 2. A record is there when its header is not 0; the next segment is there when the
+ * published position has passed this one's end.
+ */
+public final class LogReaderV2 extends LogReader {
+    private static final int EPOCH_BITS = 27;
+    /** How many bytes are looked at to tell where a damaged record ends; some 0.1 s. */
+    private static final int MOST_LOOKED_AT = 256 << 20;
+
+    private final LongSupplier published;
+    private final RecordChecksum checksum;
+    private final CRC32C payloadCrc = new CRC32C();
+    private final MetaFields fields;
+    private final int maxLength;
+    private long epoch;
+    private long lowestEpoch;
+    private int header;
+    private int expected;
+    private byte[] scratch = new byte[0];
+
+    /**
+     * A reader at position 0.
+     *
+     * @param fields the queue's facts
+     * @param published everything before this position is published; Long.MAX_VALUE when that is what is to be found
+     *     out
+     */
+    public LogReaderV2(Swapper swapper, Geometry geometry, MetaFields fields, LongSupplier published) {
+        super(swapper, geometry);
+        this.published = published;
+        this.fields = fields;
+        this.maxLength = fields.maxEventSize();
+        this.checksum = new RecordChecksum(fields.uuidHigh(), fields.uuidLow());
+    }
+
+    /** The segment before the place has this epoch: one of a lower epoch does not follow it. */
+    public void behindEpoch(long before) {
+        lowestEpoch = before;
+    }
+
+    @Override
+    public boolean next() throws IOException {
+        while (true) {
+            if (offset == segmentSize) {
+                if (published.getAsLong() <= geometry.position(segmentId, segmentSize)) {
+                    return false;
+                }
+                // Not pinned: its slot may hold a later lap by now, and there is nothing to compare with.
+                long before = segment == null ? lowestEpoch : epoch;
+                enterNext(geometry.dataStart());
+                if (epochOf() < before) {
+                    throw corrupt(0, "segment epoch is " + epoch + ", but the segment before has " + before);
+                }
+                continue;
+            }
+            if (segment == null) {
+                StackRoom.ensure();
+                epochOf();
+            }
+            long word = segment.headerAcquire(offset);
+            if (word == 0) {
+                if (published.getAsLong() <= position() || segment.headerAcquire(offset) != 0) {
+                    return false;
+                }
+                throw corrupt(offset, published.getAsLong() == Long.MAX_VALUE ? "there is no record"
+                        : "there is no record, but records have been published up to position "
+                                + published.getAsLong());
+            }
+            header = RecordDescriptor.lengthAndFlags(word);
+            expected = RecordDescriptor.checksum(word);
+            if ((header & (RecordDescriptor.PAD | RecordDescriptor.CLAIMED)) == 0) {
+                return found();
+            }
+            pass();
+        }
+    }
+
+    @Override
+    public boolean hasCaughtUp() {
+        return segment != null && offset < segmentSize && segment.headerAcquire(offset) == 0;
+    }
+
+    /** Like {@link #next}, but stays in this segment: behind a pad the place is the segment's end. */
+    public boolean nextHere() throws IOException {
+        long word = checkedSegment().headerAcquire(offset);
+        header = RecordDescriptor.lengthAndFlags(word);
+        expected = RecordDescriptor.checksum(word);
+        if (word != 0 && (header & (RecordDescriptor.PAD | RecordDescriptor.CLAIMED)) != 0) {
+            pass();
+            return false;
+        }
+        return word != 0 && found();
+    }
+
+    private boolean found() {
+        lost = (header & RecordDescriptor.CONTROL) != 0;
+        if (lost) {
+            return foundMark();
+        }
+        length = RecordDescriptor.length(header);
+        if (length > maxLength) {
+            throw corrupt(offset, "the record's length is " + length + ", but max_event_size is " + maxLength);
+        }
+        batchGoesOn = (header & RecordDescriptor.BATCH) != 0;
+        timestamp = 0;
+        if ((header & RecordDescriptor.TIMESTAMPED) != 0 && offset + RecordDescriptor.HEADER < segmentSize) {
+            timestamp = segment.getLong(offset + RecordDescriptor.HEADER);
+        }
+        return true;
+    }
+
+    // A repair has put it in the place of a record that was lost. What it covers is not read.
+    private boolean foundMark() {
+        length = 0;
+        timestamp = 0;
+        batchGoesOn = false;
+        int found = checksum.finish(new CRC32C(), segmentId, epoch, offset, header, 0);
+        if (found != expected) {
+            throw corrupt(offset, checksumFault(found));
+        }
+        return true;
+    }
+
+    /**
+     * The timestamp of the record that {@link #next} has found, 0 for none; also when its header ends the segment and
+     * the timestamp is in the next one.
+     */
+    public long timestampOfFound() throws IOException {
+        if ((header & RecordDescriptor.TIMESTAMPED) == 0 || offset + RecordDescriptor.HEADER < segmentSize) {
+            return timestamp;
+        }
+        Segment next = continuation(segmentId + 1);
+        try {
+            return next.getLong(geometry.dataStart());
+        } finally {
+            swapper.unpin(next);
+        }
+    }
+
+    // A pad: checked like any other record, then left behind.
+    private void pass() throws IOException {
+        if ((header & RecordDescriptor.PAD) == 0 || (header & RecordDescriptor.CLAIMED) != 0) {
+            throw corrupt(offset, "a record with flags 0x" + Integer.toHexString(header >>> EPOCH_BITS)
+                    + ", which this version does not know");
+        }
+        long padEpoch = padEpoch(epoch, header);
+        int found = checksum.finish(new CRC32C(), segmentId, padEpoch, offset, header, 0);
+        if (found != expected || padEpoch > fields.epoch() && published.getAsLong() == Long.MAX_VALUE) {
+            throw corrupt(offset, checksumFault(found));
+        }
+        offset = segmentSize;
+    }
+
+    /**
+     * Reads the epoch of a pad. A recovery writes its own epoch's low bits into the length field of the pad, and the
+     * pad is valid only when that recovery went through, so that one that was cut short leaves nothing valid behind.
+     */
+    static long padEpoch(long segmentEpoch, int lengthAndFlags) {
+        long low = RecordDescriptor.length(lengthAndFlags);
+        long mask = (1L << EPOCH_BITS) - 1;
+        return segmentEpoch + (low - segmentEpoch & mask);
+    }
+
+    /** The header of the pad that a recovery into {@code newEpoch} writes. */
+    public static long padHeader(RecordChecksum checksum, long segmentId, int offset, long newEpoch) {
+        int word = RecordDescriptor.PAD | RecordDescriptor.length((int) newEpoch);
+        return RecordDescriptor.header(word,
+                checksum.finish(new CRC32C(), segmentId, newEpoch, offset, word, 0));
+    }
+
+    @Override
+    public void read(byte[] target, int start) throws IOException {
+        if (lost) {
+            skip();
+            return;
+        }
+        CRC32C crc = payloadCrc;
+        crc.reset();
+        int body = RecordDescriptor.bodyBytes(header);
+        int from = offset + RecordDescriptor.HEADER;
+        if (body <= segmentSize - from) {
+            int stamp = (header & RecordDescriptor.TIMESTAMPED) != 0 ? 8 : 0;
+            segment.get(from + stamp, target, start, length);
+            crc.update(target, start, length);
+            check(crc);
+            endsHere(from + body);
+        } else {
+            readSpanning(target, start, body);
+            crc.update(target, start, length);
+            check(crc);
+        }
+    }
+
+    private void check(CRC32C crc) {
+        int found = checksum.finish(crc, segmentId, epoch, offset, header, timestamp);
+        if (found != expected) {
+            throw corrupt(offset, checksumFault(found));
+        }
+    }
+
+    private String checksumFault(int found) {
+        return "the record's checksum is 0x" + Integer.toHexString(expected) + ", but its bytes have 0x"
+                + Integer.toHexString(found);
+    }
+
+    private void readSpanning(byte[] target, int start, int body) throws IOException {
+        StackRoom.ensure();
+        Segment at = segment;
+        long id = segmentId;
+        int from = offset + RecordDescriptor.HEADER;
+        int stampLeft = (header & RecordDescriptor.TIMESTAMPED) != 0 ? 8 : 0;
+        int done = 0;
+        int left = body;
+        boolean kept = false;
+        try {
+            while (left > 0) {
+                if (from == segmentSize) {
+                    if (at != segment) {
+                        swapper.unpin(at);
+                    }
+                    at = null;
+                    at = continuation(++id);
+                    from = geometry.dataStart();
+                }
+                // The timestamp is one aligned word: it is never cut by a segment's end.
+                if (stampLeft > 0) {
+                    timestamp = at.getLong(from);
+                    from += 8;
+                    left -= 8;
+                    stampLeft = 0;
+                    continue;
+                }
+                int piece = Math.min(left, segmentSize - from);
+                int payload = Math.min(piece, length - done);
+                at.get(from, target, start + done, payload);
+                done += payload;
+                from += piece;
+                left -= piece;
+            }
+            endsIn(at, id, from);
+            kept = true;
+        } finally {
+            if (!kept && at != null && at != segment) {
+                swapper.unpin(at);
+            }
+        }
+    }
+
+    // The record's header was published after all of it was written: its segments are there, or its length is wrong.
+    private Segment continuation(long id) throws IOException {
+        Segment next = swapper.pin(id);
+        String fault = next.headerFault(fields.uuidLow());
+        if (fault == null && next.epoch() != epoch) {
+            fault = "segment epoch is " + next.epoch() + ", but the record that goes on here is of epoch " + epoch;
+        }
+        if (fault != null) {
+            swapper.unpinAndForget(next);
+            throw new CorruptException(next.path().toString(), 0, fault);
+        }
+        return next;
+    }
+
+    @Override
+    public boolean skipChecked(long end) throws IOException {
+        try {
+            check();
+            return true;
+        } catch (CorruptException e) {
+            skip();
+            if (!endsWhereItSays(end)) {
+                throw e.file().equals(swapper.path(segmentId).toString()) ? e
+                        : corrupt(offset, "the record's length is " + length + ", but where it goes on: "
+                                + e.getMessage());
+            }
+            return false;
+        }
+    }
+
+    /** Reads the record that {@link #next} has found, and keeps nothing of it. */
+    public void check() throws IOException {
+        read(room(length), 0);
+    }
+
+    private byte[] room(int bytes) {
+        if (scratch.length < bytes) {
+            scratch = new byte[Math.max(bytes, 2 * scratch.length)];
+        }
+        return scratch;
+    }
+
+    // Of a record that fails its check, and is not behind its end yet: no whole record begins inside of it, and one
+    // does where it ends, or the log ends there. So what is damaged is not its length, unless that is not all.
+    private boolean endsWhereItSays(long end) throws IOException {
+        boolean leaves = endId != segmentId || endOffset == segmentSize;
+        long left = MOST_LOOKED_AT;
+        for (int at = offset + RecordDescriptor.HEADER; at < (leaves ? segmentSize : endOffset); at += 8) {
+            int bytes = RecordDescriptor.length(RecordDescriptor.lengthAndFlags(segment.headerAcquire(at)));
+            left -= bytes > maxLength ? RecordDescriptor.HEADER : RecordDescriptor.HEADER + bytes;
+            if (left < 0 || isWhole(at)) {
+                return false;
+            }
+        }
+        long behind = geometry.position(endId, endOffset);
+        if (behind == end || behind == published.getAsLong()) {
+            return true;
+        }
+        return leaves ? isFirstBehind() : isWhole(endOffset);
+    }
+
+    // The segment in which the next record would begin says where its first one does.
+    private boolean isFirstBehind() throws IOException {
+        boolean begins = endId == segmentId;
+        int first = begins ? geometry.dataStart() : endOffset == segmentSize ? 0 : endOffset;
+        Segment last = swapper.pinIfThere(begins ? endId + 1 : endId, fields.uuidLow());
+        if (last == null) {
+            return false;
+        }
+        try {
+            return last.firstRecord() == first;
+        } finally {
+            swapper.unpin(last);
+        }
+    }
+
+    // Whether a record, a pad or a mark begins here that passes its check. The place stays.
+    private boolean isWhole(int at) throws IOException {
+        long word = segment.headerAcquire(at);
+        int flags = RecordDescriptor.lengthAndFlags(word);
+        if (word == 0 || (flags & RecordDescriptor.CLAIMED) != 0) {
+            return false;
+        }
+        CRC32C crc = new CRC32C();
+        long in = epoch;
+        long stamp = 0;
+        if ((flags & RecordDescriptor.PAD) != 0) {
+            in = padEpoch(epoch, flags);
+        } else if ((flags & RecordDescriptor.CONTROL) == 0) {
+            int bytes = RecordDescriptor.length(flags);
+            if (bytes > maxLength) {
+                return false;
+            }
+            int start = at + RecordDescriptor.HEADER;
+            if (RecordDescriptor.bodyBytes(flags) > segmentSize - start) {
+                return isWholeSpanning(at);
+            }
+            if ((flags & RecordDescriptor.TIMESTAMPED) != 0) {
+                stamp = segment.getLong(start);
+                start += 8;
+            }
+            segment.get(start, room(bytes), 0, bytes);
+            crc.update(scratch, 0, bytes);
+        }
+        return checksum.finish(crc, segmentId, in, at, flags, stamp) == RecordDescriptor.checksum(word);
+    }
+
+    private boolean isWholeSpanning(int at) throws IOException {
+        LogReaderV2 other = new LogReaderV2(swapper, geometry, fields, published);
+        try {
+            other.moveTo(geometry.position(segmentId, at));
+            if (!other.nextHere()) {
+                return false;
+            }
+            other.check();
+            return true;
+        } catch (CorruptException e) {
+            return false;
+        } finally {
+            other.leave();
+        }
+    }
+
+    @Override
+    public void skip() throws IOException {
+        int body = RecordDescriptor.bodyBytes(header);
+        int start = offset + RecordDescriptor.HEADER;
+        int here = segmentSize - start;
+        if (body <= here) {
+            endsHere(start + body);
+            return;
+        }
+        int beyond = body - here;
+        int segments = (beyond + geometry.dataBytes() - 1) / geometry.dataBytes();
+        endsIn(null, segmentId + segments, geometry.dataStart() + beyond - (segments - 1) * geometry.dataBytes());
+    }
+
+    // Pins the segment when it is not, and checks its header once.
+    private long epochOf() throws IOException {
+        if (segment == null) {
+            Segment pinned = swapper.pin(segmentId);
+            String fault = pinned.headerFault(fields.uuidLow());
+            if (fault != null) {
+                swapper.unpinAndForget(pinned);
+                throw new CorruptException(pinned.path().toString(), 0, fault);
+            }
+            segment = pinned;
+            epoch = pinned.epoch();
+        }
+        return epoch;
+    }
+
+    /** The header facts of the segment that the place is in. */
+    public Segment checkedSegment() throws IOException {
+        epochOf();
+        return segment;
+    }
+}

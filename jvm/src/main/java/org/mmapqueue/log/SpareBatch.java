@@ -1,0 +1,27 @@
+package org.mmapqueue.log;
+
+import java.util.concurrent.atomic.AtomicBoolean;
+
+/** A batch that is used again by one call after the other; calls at the same time get new ones. */
+public final class SpareBatch {
+    private final RecordBatch batch = new RecordBatch();
+    /** Not a reference that is set to null and back: with G1 such a store costs as much as copying a small record. */
+    private final AtomicBoolean inUse = new AtomicBoolean();
+
+    /** A batch for the caller alone. One thread at a time: the owner's lock guards it. */
+    public RecordBatch take() {
+        if (inUse.getAcquire()) {
+            return new RecordBatch();
+        }
+        inUse.setPlain(true);
+        return batch;
+    }
+
+    /** Takes a batch back from {@link #take}. Any thread, without a lock. */
+    public void giveBack(RecordBatch used) {
+        used.end();
+        if (used == batch) {
+            inUse.lazySet(false);
+        }
+    }
+}

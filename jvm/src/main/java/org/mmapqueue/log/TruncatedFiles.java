@@ -1,0 +1,92 @@
+package org.mmapqueue.log;
+
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
+import java.nio.file.Path;
+
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.meta.ConsumerPage;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.ProducerPage;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.SegmentRing;
+
+/**
+ * Explains a fault in a mapping. The JVM throws InternalError when a page of a mapping can not be had: as a rule since
+ * another process has made the file shorter. Compiled code goes on after the fault, and the error comes at a later call
+ * into the JVM: mostly within the operation, sometimes after it. Has no state; safe for any number of threads.
+ */
+public final class TruncatedFiles {
+    private static final int PAGE_BYTES = 4096;
+    private static final int VERSION_1_BYTES = 80;
+
+    private TruncatedFiles() {
+    }
+
+    /**
+     * What to throw in place of the error: CorruptException with the file that is shorter than its mapping.
+     *
+     * @throws InternalError the error itself, when there is no such file
+     */
+    public static CorruptException explain(InternalError fault, SegmentRing ring) {
+        if (fault.getCause() != null) {
+            throw fault; // not of a mapping: a call could not be linked, at the end of the stack as a rule
+        }
+        Path first = ring.path(0);
+        Path directory = first.getParent();
+        Geometry geometry = ring.geometry();
+        CorruptException found = first(fault, directory, Geometry.FILE_SUFFIX, geometry.segmentSize());
+        if (found == null) {
+            found = check(fault, directory.resolve(MetaPage.FILE_NAME),
+                    geometry.version() == 1 ? VERSION_1_BYTES : PAGE_BYTES);
+        }
+        if (found == null) {
+            found = first(fault, directory.resolve(ConsumerPage.DIRECTORY), ConsumerPage.SUFFIX, PAGE_BYTES);
+        }
+        if (found == null) {
+            found = first(fault, directory.resolve(ProducerPage.DIRECTORY), ProducerPage.SUFFIX, PAGE_BYTES);
+        }
+        if (found == null) {
+            throw fault;
+        }
+        return found;
+    }
+
+    private static CorruptException first(InternalError fault, Path directory, String suffix, long expected) {
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "*" + suffix)) {
+            for (Path file : files) {
+                CorruptException found = check(fault, file, expected);
+                if (found != null) {
+                    return found;
+                }
+            }
+            return null;
+        } catch (NoSuchFileException | NotDirectoryException e) {
+            return null;
+        } catch (IOException e) {
+            fault.addSuppressed(e);
+            return null;
+        }
+    }
+
+    private static CorruptException check(InternalError fault, Path file, long expected) {
+        try {
+            long bytes = Files.size(file);
+            if (bytes >= expected) {
+                return null;
+            }
+            CorruptException found = new CorruptException(file.toString(), bytes, "the file has " + bytes
+                    + " bytes, expected " + expected + ": another process has truncated it while the queue was open");
+            found.initCause(fault);
+            return found;
+        } catch (NoSuchFileException e) {
+            return null; // a mapping of a deleted file stays whole
+        } catch (IOException e) {
+            fault.addSuppressed(e);
+            return null;
+        }
+    }
+}

@@ -1,0 +1,206 @@
+package org.mmapqueue.lookup;
+
+import java.io.IOException;
+import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
+
+import org.mmapqueue.MessageHandler;
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.log.LogReaderV2;
+import org.mmapqueue.log.RecordBatch;
+import org.mmapqueue.log.SpareBatch;
+import org.mmapqueue.log.TruncatedFiles;
+
+/**
+ * Reads the records of a range in order. Each is for one thread at a time.
+ *
+ * <p>It holds no record: a record that no consumer needs may be overwritten before it is read. The read throws {@link
+ * OutOfRangeException} then. Between calls no segment is pinned.
+ */
+public final class RangeReader implements AutoCloseable {
+    private final LogReaderV2 reader;
+    private final Browser browser;
+    private final BooleanSupplier gone;
+    private final Consumer<RangeReader> forget;
+    private final long to;
+    private long offset;
+    private long segments;
+    /** The last segment that is among those. */
+    private long lastSegment = -1;
+    /** Whether the log reader stands before the next record. */
+    private boolean placed;
+    private final SpareBatch spare = new SpareBatch();
+    private boolean closed;
+
+    /**
+     * A reader that stands before the first record of its range.
+     *
+     * @param gone whether the handle is closed that gives it
+     * @param forget is told when it is closed
+     */
+    RangeReader(LogReaderV2 reader, Browser browser, BooleanSupplier gone, Consumer<RangeReader> forget, long from,
+            long to) {
+        if (from < 0 || to < from) {
+            throw new IllegalArgumentException("from = " + from + ", to = " + to + "; expected 0 <= from <= to");
+        }
+        this.reader = reader;
+        this.browser = browser;
+        this.gone = gone;
+        this.forget = forget;
+        this.offset = from;
+        this.to = to;
+        reader.moveTo(browser.locate(from).position());
+        placed = true;
+    }
+
+    /**
+     * The next record.
+     *
+     * @return the offset of the record that is read next; the range's end when all have been read
+     */
+    public synchronized long offset() {
+        return offset;
+    }
+
+    /**
+     * How much of the ring it has gone through.
+     *
+     * @return in how many segments it has read so far
+     */
+    public synchronized long segments() {
+        return segments;
+    }
+
+    /**
+     * Reads records.
+     *
+     * @param maxRecords the most records, at least 1
+     * @param maxBytes the most bytes of payload, at least 1; a first record that is larger is read all the same
+     * @param own whether each record gets an array of its own
+     * @param handler gets them, in order, with 0 attempts
+     * @return how many there were; 0 at the end of the range, or when the next one has not been pushed yet
+     */
+    public int read(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
+        if (maxRecords < 1 || maxBytes < 1) {
+            throw new IllegalArgumentException("maxRecords = " + maxRecords + ", maxBytes = " + maxBytes
+                    + "; both must be at least 1");
+        }
+        int count = 0;
+        long bytesLeft = maxBytes;
+        while (true) {
+            RecordBatch batch = fetch(maxRecords - count, bytesLeft, own, count == 0);
+            count += batch.count();
+            bytesLeft -= batch.bytes();
+            boolean isLast = !batch.isFull();
+            try {
+                batch.deliver(handler);
+            } finally {
+                if (batch.delivered() < batch.count()) {
+                    goBack(batch.offset(batch.delivered()));
+                }
+                spare.giveBack(batch);
+            }
+            if (isLast) {
+                return count;
+            }
+        }
+    }
+
+    private synchronized void goBack(long to) {
+        offset = to;
+        placed = false;
+    }
+
+    // Once the caller has records, nothing is raised: the next call meets it.
+    private synchronized RecordBatch fetch(int maxRecords, long maxBytes, boolean own, boolean first) {
+        boolean usable = !closed && !gone.getAsBoolean();
+        if (first && !usable) {
+            throw new ClosedException("the reader, or the handle of the queue that gave it, is closed");
+        }
+        RecordBatch batch = spare.take();
+        batch.begin(own, 0);
+        boolean fetched = false;
+        try {
+            if (usable) {
+                fill(batch, maxRecords, maxBytes, first);
+            }
+            fetched = true;
+            return batch;
+        } catch (CorruptException e) {
+            throw lostOr(e);
+        } catch (IOException e) {
+            throw new MmapQueueException("record " + offset + " could not be read: " + e, e);
+        } catch (InternalError e) {
+            throw TruncatedFiles.explain(e, reader.swapper.ring());
+        } finally {
+            if (!fetched) {
+                spare.giveBack(batch);
+            }
+            reader.leave();
+        }
+    }
+
+    private void fill(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
+        long before = offset;
+        long segment = -1;
+        try {
+            if (!placed) {
+                reader.moveTo(browser.locate(offset).position());
+                placed = true;
+            }
+            segment = reader.offset == reader.segmentSize ? reader.segmentId + 1 : reader.segmentId;
+            while (batch.count() < maxRecords && offset < to && reader.next() && take(batch, maxBytes, first)) {
+                reader.advance();
+                offset++;
+            }
+        } catch (IOException | RuntimeException | Error e) {
+            if (first && batch.count() == 0) {
+                throw e;
+            }
+        } finally {
+            if (offset > before) {
+                countSegments(segment, reader.segmentId);
+            }
+        }
+    }
+
+    // Passes the tombstone of a record that was lost.
+    private boolean take(RecordBatch batch, long maxBytes, boolean first) throws IOException {
+        if (reader.lost) {
+            reader.skip();
+            return true;
+        }
+        if (!batch.takes(reader.length, maxBytes, first)) {
+            return false;
+        }
+        reader.read(batch.room(reader.length), batch.start());
+        batch.add(offset, reader.timestamp, reader.length, 0);
+        return true;
+    }
+
+    // They come one after the other, and the one where a call ends is mostly that where the next one begins.
+    private void countSegments(long first, long last) {
+        segments += last - Math.max(first, lastSegment + 1) + 1;
+        lastSegment = last;
+    }
+
+    // What was overwritten while it was read looks like damage.
+    private RuntimeException lostOr(CorruptException damage) {
+        try {
+            browser.checkRetained(offset);
+        } catch (OutOfRangeException e) {
+            return e;
+        }
+        return damage;
+    }
+
+    /** Waits for the call that is under way; every later one raises ClosedException. A second close does nothing. */
+    @Override
+    public synchronized void close() {
+        closed = true;
+        forget.accept(this);
+    }
+}

@@ -1,0 +1,195 @@
+package org.mmapqueue.lookup;
+
+import java.io.IOException;
+import java.lang.invoke.VarHandle;
+
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.log.LogReaderV2;
+import org.mmapqueue.segment.Geometry;
+
+/**
+ * The part of the log that is retained, as it is at one moment, and the ways to a record in it. Moves the reader that
+ * it is given. Raises {@link CorruptException} for damage, and also when a segment is lost to the writer meanwhile;
+ * then {@link #isLost} says so, and the next look finds bounds that lie behind it. Not thread-safe.
+ */
+final class RetainedLog {
+    private static final String NOT_THERE = "a record that is not retained any more, or not there yet";
+
+    private final LogReaderV2 reader;
+    private final Browser.Source source;
+    private final Geometry geometry;
+    private final LogSearch search;
+
+    /** The bounds: positions, and the first segment that was retained. */
+    private long head;
+    private long end;
+    private long lowest;
+
+    /** A log that has not been looked at. */
+    RetainedLog(LogReaderV2 reader, Browser.Source source) {
+        this.reader = reader;
+        this.source = source;
+        this.geometry = reader.geometry;
+        this.search = new LogSearch(reader, this::checkRetained);
+    }
+
+    /** Takes the bounds as they are now. */
+    void look() {
+        long reclaimed = source.reclaimed();
+        long oldest = source.head();
+        end = source.end(); // last: it only grows, so it is not before the others
+        head = Math.max(oldest, geometry.position(geometry.segmentOf(reclaimed), 0));
+        lowest = firstRetained(reclaimed, end);
+    }
+
+    /** The number of the record that the last of these calls has gone to. */
+    long number() {
+        return search.number();
+    }
+
+    /** Where it ends: the position behind the last record that was published. */
+    long end() {
+        return end;
+    }
+
+    /** Goes to a record. False when it is not retained, or not there. */
+    boolean goTo(long offset) throws IOException {
+        if (offset < 0 || end <= head) {
+            return false;
+        }
+        long low = geometry.segmentOf(head);
+        long id = search.segmentOfNumber(offset, low, geometry.segmentOfEnd(end));
+        return id >= low && search.toNumber(id, offset, end) && reader.position() >= head;
+    }
+
+    /** Goes to the first record that was pushed at this time or later, not below 0. False when there is none. */
+    boolean goToTime(long micros) throws IOException {
+        if (end <= head) {
+            return false;
+        }
+        long low = geometry.segmentOf(head);
+        long high = geometry.segmentOfEnd(end);
+        long id = search.segmentOfTime(micros, low, high);
+        if (id >= low) {
+            if (!search.toTime(id, micros, end)) {
+                // The next segment may begin with a later time than the last record before it has.
+                return id < high && goTo(search.baseIndex(id + 1));
+            }
+            if (reader.position() >= head) {
+                return true;
+            }
+        }
+        return goTo(numberAt(head));
+    }
+
+    /** The place that the last of these calls has gone to. */
+    Browser.Place place() {
+        int start = reader.offset == geometry.dataStart() ? 0 : reader.offset;
+        return new Browser.Place(search.number(), geometry.position(reader.segmentId, start));
+    }
+
+    /** The number of the oldest record; {@link #next} when there is none. */
+    long first() throws IOException {
+        return end <= head ? next() : numberAt(head);
+    }
+
+    /** The number behind the last record. */
+    long next() throws IOException {
+        return numberAt(end);
+    }
+
+    /** The number of the record that begins behind a position; a record ends there, or the head is there. */
+    long numberAt(long position) throws IOException {
+        if (position == 0) {
+            return 0;
+        }
+        long id = geometry.segmentOfEnd(position);
+        int offset = geometry.offsetOfEnd(position);
+        if (offset == geometry.segmentSize() && end > position) {
+            return search.baseIndex(id + 1);
+        }
+        search.toOffset(id, offset);
+        return search.number();
+    }
+
+    /**
+     * About where a record begins that is retained, or is the one to come: exact at the beginning of a segment.
+     *
+     * @throws OutOfRangeException when it is neither
+     */
+    long estimate(long offset) throws IOException {
+        long next = next();
+        if (offset == next) {
+            return end;
+        }
+        if (offset > next || offset < first()) {
+            throw outOfRange(offset);
+        }
+        long high = geometry.segmentOfEnd(end);
+        long id = search.segmentOfNumber(offset, geometry.segmentOf(head), high);
+        long low = search.baseIndex(id);
+        long records = (id < high ? search.baseIndex(id + 1) : next) - low;
+        return beginOf(id) + (long) ((double) (offset - low) / records * (endOf(id) - beginOf(id)));
+    }
+
+    /**
+     * About which record begins at a position between the bounds.
+     *
+     * @param inside whether it may be one inside of a segment; else it is the first one of the position's segment
+     */
+    long numberNear(long position, boolean inside) throws IOException {
+        long id = geometry.segmentOfEnd(position);
+        long low = search.baseIndex(id);
+        if (!inside) {
+            return low;
+        }
+        long records = (id < geometry.segmentOfEnd(end) ? search.baseIndex(id + 1) : next()) - low;
+        return low + (long) ((double) (position - beginOf(id)) / (endOf(id) - beginOf(id)) * records);
+    }
+
+    private long beginOf(long id) {
+        return geometry.position(id, 0);
+    }
+
+    private long endOf(long id) {
+        return Math.min(end, geometry.position(id, geometry.segmentSize()));
+    }
+
+    /** What to say of a record that is not there. */
+    OutOfRangeException outOfRange(long offset) throws IOException {
+        return new OutOfRangeException(NOT_THERE, offset, first(), next() - 1);
+    }
+
+    /** Whether the segment that was looked at last has been lost since the bounds were looked at. */
+    boolean isLost() {
+        return search.segment() >= lowest && search.segment() < firstRetained();
+    }
+
+    /** Forgets what it knows of the segment that was looked at last. */
+    void forgetLast() {
+        search.forget(search.segment());
+    }
+
+    /** Forgets what it knows. */
+    void forgetAll() {
+        search.forgetAll();
+    }
+
+    /** The first segment that holds what it held. */
+    long firstRetained() {
+        return firstRetained(source.reclaimed(), source.end());
+    }
+
+    // The writer's own segment holds what it holds, though all of it may be acked.
+    private long firstRetained(long reclaimed, long written) {
+        return Math.min(geometry.segmentOf(reclaimed), geometry.segmentOfEnd(written));
+    }
+
+    private void checkRetained(long id) {
+        VarHandle.acquireFence(); // what was read before this was read before the bounds are
+        if (id < firstRetained()) {
+            throw new CorruptException(geometry.fileName(id), 0, "segment " + id + " is not retained any more");
+        }
+    }
+}

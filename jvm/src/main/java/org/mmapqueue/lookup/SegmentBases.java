@@ -1,0 +1,116 @@
+package org.mmapqueue.lookup;
+
+import java.io.IOException;
+
+import org.mmapqueue.log.LogReaderV2;
+import org.mmapqueue.segment.Segment;
+
+/**
+ * The base index and the base timestamp of segments, as their headers have them. What was looked at is kept, in at most
+ * 1.5 MiB: it holds for as long as the segment is not given to a later one. Not thread-safe.
+ */
+final class SegmentBases {
+    private static final int FEWEST_BITS = 8;
+    /** 8 GiB in segments of 128 KiB. To look at one that is not mapped costs more than the rest of a search. */
+    private static final int MOST_BITS = 16;
+    /** Spreads ids that are multiples of a power of two, as those of a search are: 2^64 by the golden ratio. */
+    private static final long SPREAD = 0x9E37_79B9_7F4A_7C15L;
+
+    private final LogReaderV2 reader;
+    private final Retained retained;
+    private int bits;
+    private int size;
+    /** One more than the id; 0 where there is none. An id has one place: of two with the same the later one stays. */
+    private long[] keys;
+    private long[] indexes;
+    private long[] timestamps;
+
+    /** Says whether a segment still holds what it held. */
+    @FunctionalInterface
+    interface Retained {
+        /**
+         * To be called behind the loads in question.
+         *
+         * @throws org.mmapqueue.errors.CorruptException when the segment may have been given to a later one
+         */
+        void check(long id);
+    }
+
+    /**
+     * Nothing is kept yet.
+     *
+     * @param reader looks at headers; is left at the segment, and lets go of it
+     */
+    SegmentBases(LogReaderV2 reader, Retained retained) {
+        this.reader = reader;
+        this.retained = retained;
+        clear();
+    }
+
+    /** The number of the first record that starts in the segment or behind it. */
+    long index(long id) throws IOException {
+        int slot = slot(id); // first: the arrays may grow
+        return indexes[slot];
+    }
+
+    /** The newest timestamp of the records that start before the segment, µs; 0 when there was none. */
+    long timestamp(long id) throws IOException {
+        int slot = slot(id);
+        return timestamps[slot];
+    }
+
+    private int slot(long id) throws IOException {
+        int slot = slotOf(id);
+        if (keys[slot] == id + 1) {
+            return slot;
+        }
+        reader.moveTo(reader.geometry.position(id, reader.geometry.dataStart()));
+        Segment segment = reader.checkedSegment();
+        long index = segment.baseIndex();
+        long timestamp = segment.baseTimestamp();
+        reader.leave();
+        retained.check(id);
+        if (2 * size > keys.length && bits < MOST_BITS) {
+            grow();
+        }
+        return put(id + 1, index, timestamp);
+    }
+
+    private int slotOf(long id) {
+        return (int) (id * SPREAD >>> Long.SIZE - bits);
+    }
+
+    private int put(long key, long index, long timestamp) {
+        int slot = slotOf(key - 1);
+        size += keys[slot] == 0 ? 1 : 0;
+        keys[slot] = key;
+        indexes[slot] = index;
+        timestamps[slot] = timestamp;
+        return slot;
+    }
+
+    private void grow() {
+        long[] oldKeys = keys;
+        long[] oldIndexes = indexes;
+        long[] oldTimestamps = timestamps;
+        allocate(bits + 1);
+        for (int i = 0; i < oldKeys.length; i++) {
+            if (oldKeys[i] != 0) {
+                put(oldKeys[i], oldIndexes[i], oldTimestamps[i]);
+            }
+        }
+    }
+
+    private void allocate(int newBits) {
+        bits = newBits;
+        size = 0;
+        keys = new long[1 << bits];
+        indexes = new long[1 << bits];
+        timestamps = new long[1 << bits];
+    }
+
+    /** Forgets all. */
+    void clear() {
+        allocate(FEWEST_BITS);
+    }
+}

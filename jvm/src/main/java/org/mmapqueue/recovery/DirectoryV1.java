@@ -1,0 +1,133 @@
+package org.mmapqueue.recovery;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+import org.mmapqueue.config.ConfigKey;
+import org.mmapqueue.config.ConfigValues;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.MetaPageV1;
+import org.mmapqueue.segment.Geometry;
+
+/** What a directory of version 1 tells of itself, and what is missing in it. Changes nothing but what is said to. */
+public final class DirectoryV1 {
+    private static final int PAGE = 4096;
+    private static final int LARGEST_SEGMENT = 1 << 30;
+    private static final int MOST_SEGMENTS = 1 << 30;
+    private static final int CHUNK = 64 * 1024;
+    private static final int CAPACITY_AT = 72;
+
+    private final Storage storage;
+    private final Path path;
+    private final ConfigValues config;
+
+    public DirectoryV1(Storage storage, Path path, ConfigValues config) {
+        this.storage = storage;
+        this.path = path;
+        this.config = config;
+    }
+
+    /** The facts of a queue, from its meta page and the lengths of its segments. */
+    MetaFields fields(ByteBuffer head) throws IOException {
+        long capacity = head.getLong(CAPACITY_AT);
+        if (capacity < 1 || capacity > MOST_SEGMENTS) {
+            throw new CorruptException(meta().toString(), CAPACITY_AT,
+                    "the capacity is " + Long.toUnsignedString(capacity) + ", expected 1.." + MOST_SEGMENTS);
+        }
+        return new MetaFields(1, (int) capacity, segmentSize(MetaPageV1.isUnused(head)), 0, 0, false,
+                (int) config.number(ConfigKey.MAX_EVENT_SIZE), 0, 0);
+    }
+
+    private Path meta() {
+        return path.resolve(MetaPage.FILE_NAME);
+    }
+
+    // Version 1 stores no segment size: the largest file tells, since one that a kill or a full disk has kept from
+    // growing is shorter. Before the first push no file holds anything, and none may have its length yet: then what is
+    // configured counts, and a file of another length is made anew.
+    private int segmentSize(boolean isUnused) throws IOException {
+        long size = -1;
+        Path largest = null;
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(path, "*" + Geometry.FILE_SUFFIX)) {
+            for (Path file : files) {
+                long found = Files.size(file);
+                if (found > size) {
+                    size = found;
+                    largest = file;
+                }
+            }
+        }
+        int configured = (int) config.number(ConfigKey.SEGMENT_SIZE);
+        boolean isSize = size > 0 && size % PAGE == 0 && size <= LARGEST_SEGMENT;
+        if (largest == null || isUnused && (config.isSet(ConfigKey.SEGMENT_SIZE) || !isSize)) {
+            return configured;
+        }
+        if (!isSize) {
+            throw new CorruptException(largest.toString(), size,
+                    "the segment file has " + size + " bytes, expected a multiple of 4096 up to 1 GiB");
+        }
+        return (int) size;
+    }
+
+    /**
+     * Deletes segment files that are longer than a segment, which there are before the first push alone: they hold
+     * nothing, and later the largest file tells how long a segment is.
+     */
+    public void deleteLonger(int segmentSize) throws IOException {
+        boolean any = false;
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(path, "*" + Geometry.FILE_SUFFIX)) {
+            for (Path file : files) {
+                any |= Files.size(file) > segmentSize && storage.delete(file);
+            }
+        }
+        if (any) {
+            storage.forceDirectory(path);
+        }
+    }
+
+    /**
+     * Raises what there is against making a new queue in a directory whose meta page is missing or unfinished, as
+     * Satellite does: it would lay its records over what the segments hold.
+     *
+     * @param what is wrong with the meta page
+     */
+    void refuseUnlessNew(String what) throws IOException {
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(path, "*" + Geometry.FILE_SUFFIX)) {
+            for (Path file : files) {
+                long at = firstByte(file);
+                if (at >= 0) {
+                    throw new CorruptException(meta().toString(), 0, what + ", and " + file.getFileName() + " is not"
+                            + " empty, from its byte " + at + " on. Of version 2, repair makes the meta page anew. In"
+                            + " version 1 the segments alone tell nothing: Satellite makes a new queue and overwrites"
+                            + " them; for that, delete them");
+                }
+            }
+        }
+        if (!config.text(ConfigKey.FORMAT_VERSION).equals("1")) {
+            throw new CorruptException(meta().toString(), 0, what + "; Satellite takes that for a new queue, and so"
+                    + " does this with format_version = 1");
+        }
+    }
+
+    // Where something is that is not zero; -1 when there is nothing.
+    private long firstByte(Path file) throws IOException {
+        ByteBuffer chunk = ByteBuffer.allocate(CHUNK);
+        ByteBuffer zeros = ByteBuffer.allocate(CHUNK);
+        try (DataFile open = storage.open(file, Storage.Mode.READ)) {
+            for (long at = 0; ; at += CHUNK) {
+                int count = open.read(chunk.clear(), at);
+                int wrong = count <= 0 ? -1 : chunk.flip().mismatch(zeros.clear().limit(count));
+                if (count <= 0 || wrong >= 0) {
+                    return wrong < 0 ? -1 : at + wrong;
+                }
+            }
+        }
+    }
+}

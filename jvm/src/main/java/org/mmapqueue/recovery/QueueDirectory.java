@@ -1,0 +1,176 @@
+package org.mmapqueue.recovery;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.NotDirectoryException;
+import java.nio.file.Path;
+import java.util.Optional;
+import java.util.UUID;
+
+import org.mmapqueue.config.ConfigValues;
+import org.mmapqueue.config.Settings;
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Mismatch;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.MetaImage;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.MetaPageV1;
+import org.mmapqueue.meta.MetaPageV2;
+import org.mmapqueue.segment.Geometry;
+
+/** Looks what a directory holds, changing nothing, and makes a new queue in it. */
+public final class QueueDirectory {
+    /** The file whose OS lock makes a process the writer. */
+    public static final String LOCK_FILE = "lock";
+
+    private final Storage storage;
+    private final Path path;
+    private final ConfigValues config;
+
+    public QueueDirectory(Storage storage, ConfigValues config) {
+        this.storage = storage;
+        this.path = config.queueDir();
+        this.config = config;
+    }
+
+    /**
+     * The facts of the queue that is there.
+     *
+     * @return null when there is none and one may be made
+     * @throws ConfigException when the directory is something else
+     * @throws CorruptException when it holds a damaged queue
+     */
+    public MetaFields find() throws IOException {
+        refuseFile();
+        if (!Files.exists(path)) {
+            return null;
+        }
+        Path meta = path.resolve(MetaPage.FILE_NAME);
+        if (!Files.exists(meta)) {
+            refuseForeign();
+            return null;
+        }
+        ByteBuffer head = ByteBuffer.allocate(80).order(ByteOrder.LITTLE_ENDIAN);
+        try (DataFile file = storage.open(meta, Storage.Mode.READ)) {
+            boolean isShort = file.read(head, 0) < head.capacity();
+            if (MetaPageV1.isUnfinished(head, file.size())) {
+                new DirectoryV1(storage, path, config).refuseUnlessNew("the file has " + file.size() + " bytes and says"
+                        + " nothing");
+                return null;
+            }
+            if (isShort) {
+                throw new CorruptException(meta.toString(), head.position(),
+                        "the file has " + head.position() + " bytes, expected at least " + head.capacity());
+            }
+        }
+        long version = head.getLong(0);
+        if (version == 1) {
+            return new DirectoryV1(storage, path, config).fields(head);
+        }
+        if (version != 2) {
+            throw new CorruptException(meta.toString(), 0,
+                    "the format version is " + Long.toUnsignedString(version) + ", expected 1 or 2");
+        }
+        try (MetaPageV2 page = MetaPageV2.open(storage, path)) {
+            return page.fields();
+        }
+    }
+
+    /** Raises ConfigException, caused by NotDirectoryException, when the path is that of a file or leads through one. */
+    private void refuseFile() {
+        Path found = path.toAbsolutePath();
+        while (found != null && !Files.exists(found)) {
+            found = found.getParent();
+        }
+        if (found != null && !Files.isDirectory(found)) {
+            ConfigException refusal = new ConfigException("queue_dir", path.toString(),
+                    "the path of a directory, and " + found + " is a file");
+            refusal.initCause(new NotDirectoryException(found.toString()));
+            throw refusal;
+        }
+    }
+
+    /** The identity of the queue in a directory; empty when there is none, or it has none. */
+    public static Optional<UUID> idIn(Storage storage, Path directory) {
+        try {
+            MetaImage image = MetaImage.read(storage, directory);
+            if (image.version() == 1) {
+                return Optional.empty();
+            }
+            Mismatch mismatch = image.check();
+            if (mismatch != null) {
+                throw new CorruptException(directory.resolve(MetaPage.FILE_NAME).toString(), mismatch.at(),
+                        mismatch.toString());
+            }
+            return Optional.of(new UUID(image.fields().uuidHigh(), image.fields().uuidLow()));
+        } catch (NoSuchFileException e) {
+            return Optional.empty();
+        } catch (IOException e) {
+            throw new MmapQueueException("the queue in " + directory + " could not be read: " + e, e);
+        }
+    }
+
+    private void refuseForeign() throws IOException {
+        String odd = null;
+        String segment = null;
+        try (DirectoryStream<Path> entries = Files.newDirectoryStream(path)) {
+            for (Path entry : entries) {
+                String name = entry.getFileName().toString();
+                if (name.endsWith(Geometry.FILE_SUFFIX)) {
+                    segment = name;
+                } else if (!name.equals(LOCK_FILE) && !name.startsWith(MetaPage.FILE_NAME)) {
+                    odd = name;
+                }
+            }
+        }
+        if (segment != null) {
+            new DirectoryV1(storage, path, config).refuseUnlessNew("the file is missing, but there are segments such"
+                    + " as " + segment);
+        }
+        if (odd != null) {
+            throw new ConfigException("queue_dir", path.toString(), "a directory that holds a queue, or nothing; this"
+                    + " one holds " + odd + " and no " + MetaPage.FILE_NAME);
+        }
+    }
+
+    /** Makes the directory where it is not there; the queue's pages come later, under the lock. */
+    public void createDirectory() throws IOException {
+        Path parent = path.toAbsolutePath().getParent();
+        if (!Files.isDirectory(path)) {
+            try {
+                storage.createDirectories(path);
+            } catch (NoSuchFileException e) {
+                // Some file systems let no one make directories, such as /proc. That is no damage.
+                throw new MmapQueueException("the directory " + path + " can not be made: " + e, e);
+            }
+        } else if (parent != null && Files.isReadable(parent)) {
+            storage.forceDirectory(parent); // whoever made the directory may have died before it did
+        }
+    }
+
+    /** Makes a new, empty queue. */
+    public void createQueue(Settings settings) throws IOException {
+        Geometry geometry = settings.geometry();
+        if (geometry.version() == 1) {
+            MetaPageV1.create(storage, path, geometry.capacity());
+        } else {
+            UUID uuid = UUID.randomUUID();
+            MetaPageV2.create(storage, path, new MetaFields(2, geometry.capacity(), geometry.segmentSize(),
+                    uuid.getMostSignificantBits(), uuid.getLeastSignificantBits(), settings.timestamps(),
+                    settings.maxEventSize(), System.currentTimeMillis() * 1000, 1));
+        }
+    }
+
+    /** Opens the meta page of the queue that is there. */
+    public MetaPage openMeta(MetaFields found) throws IOException {
+        return found.version() == 1 ? MetaPageV1.open(storage, path, found) : MetaPageV2.open(storage, path);
+    }
+}

@@ -1,0 +1,50 @@
+package org.mmapqueue.recovery;
+
+import java.io.IOException;
+import java.nio.file.Path;
+
+import org.mmapqueue.config.Settings;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.log.LogReaderV1;
+import org.mmapqueue.log.Tail;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.swap.Swapper;
+
+/**
+ * Takes up a directory of version 1 as Satellite does: writing := watermark (or, on request, what is stored as writing,
+ * which is whole when only the process was killed), reading := committed; where committed is ahead, writing :=
+ * committed. There are no checksums, so all that can be checked is that the lengths lead from the committed position
+ * to the writing position exactly; a directory in which they do not is refused, and left as it is.
+ */
+public final class RecoveryV1 {
+    private RecoveryV1() {
+    }
+
+    public static Tail run(Swapper swapper, Settings settings, MetaPage meta, Path directory) throws IOException {
+        Geometry geometry = settings.geometry();
+        String file = directory.resolve(MetaPage.FILE_NAME).toString();
+        // Compared in normal form, but kept as they are stored: Satellite compares the pairs themselves.
+        long committed = meta.committed();
+        long stored = settings.v1RecoverWriting() ? meta.writing() : meta.watermark();
+        long end = LogReaderV1.normal(geometry, stored) > LogReaderV1.normal(geometry, committed) ? stored : committed;
+        long ring = (long) geometry.capacity() * geometry.segmentSize();
+        long held = LogReaderV1.normal(geometry, end) - LogReaderV1.normal(geometry, committed);
+        if (held > ring) {
+            throw new CorruptException(file, 8, "writing is " + held + " bytes ahead of committed, but the"
+                    + " ring has " + ring + ": records that were not acked have been overwritten");
+        }
+        LogReaderV1 reader = new LogReaderV1(swapper, geometry, settings.maxEventSize(), () -> end);
+        long records = 0;
+        try {
+            reader.moveTo(committed);
+            while (reader.next()) {
+                reader.advance();
+                records++;
+            }
+        } finally {
+            reader.leave();
+        }
+        return new Tail(end, records, 0);
+    }
+}

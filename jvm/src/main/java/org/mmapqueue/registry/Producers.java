@@ -1,0 +1,292 @@
+package org.mmapqueue.registry;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.TreeMap;
+import java.util.TreeSet;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import org.mmapqueue.BatchDigest;
+import org.mmapqueue.config.Names;
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.flush.Flusher;
+import org.mmapqueue.io.Closing;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.ProducerPage;
+
+/**
+ * The producers of idempotent pushes, and the last sequence of each. For the process that writes; any number of threads.
+ *
+ * <p>No producer is ever dropped by itself: it may retry a batch after any time, and the batch would be stored twice.
+ * There may be any number of them; at most {@link #MOST_OPEN} have their pages open, and those of the others are parked:
+ * closed, with all that they hold on the disk. A parked page is opened again when its producer is asked for.
+ */
+public final class Producers implements Closeable {
+    private static final Logger LOG = LoggerFactory.getLogger(Producers.class);
+    /** Each open page holds a file. More are open only while as many producers push at the same moment. */
+    static final int MOST_OPEN = 1000;
+
+    private final Storage storage;
+    private final Path directory;
+    private final MetaFields queue;
+    /** The open ones. Never changed, but replaced: the flusher goes through it without a lock. */
+    private volatile TreeMap<String, ProducerPage> pages = new TreeMap<>();
+    /** Names of those whose page is closed; guarded by this. */
+    private final TreeSet<String> parked = new TreeSet<>();
+
+    /** Opens the pages of all producers that the queue directory has. */
+    public Producers(Storage storage, Path queueDirectory, MetaFields queue) throws IOException {
+        this.storage = storage;
+        this.directory = queueDirectory.resolve(ProducerPage.DIRECTORY);
+        this.queue = queue;
+        boolean done = false;
+        try {
+            refuseLink();
+            load();
+            done = true;
+        } finally {
+            if (!done) {
+                close();
+            }
+        }
+    }
+
+    private void load() throws IOException {
+        if (Files.isDirectory(directory)) {
+            try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "*" + ProducerPage.SUFFIX)) {
+                for (Path file : files) {
+                    String fileName = file.getFileName().toString();
+                    String name = fileName.substring(0, fileName.length() - ProducerPage.SUFFIX.length());
+                    ProducerPage page = ProducerPage.open(storage, file, queue);
+                    if (pages.size() < MOST_OPEN) {
+                        pages.put(name, page);
+                    } else {
+                        page.close();
+                        parked.add(name);
+                    }
+                }
+            }
+        }
+    }
+
+    private void refuseLink() throws IOException {
+        if (Files.isSymbolicLink(directory)) {
+            throw new IOException(directory + " is a symbolic link; expected a directory, or nothing");
+        }
+    }
+
+    /** Forces what the last writer may have left in memory: before its records are forced. */
+    public synchronized void force() throws IOException {
+        if (!pages.isEmpty()) {
+            storage.forceDirectory(directory); // whoever made a page may have died before it did
+        }
+        for (ProducerPage page : pages.values()) {
+            page.force();
+        }
+        for (String name : parked) {
+            try (ProducerPage page = ProducerPage.open(storage, file(name), queue)) {
+                page.force();
+            }
+        }
+    }
+
+    /** Forgets the batches that are not in the log, which ends before {@code nextOffset}. */
+    public synchronized void start(long nextOffset) throws IOException {
+        for (String name : pages.keySet()) {
+            start(name, pages.get(name), nextOffset);
+        }
+        for (String name : parked) {
+            try (ProducerPage page = ProducerPage.open(storage, file(name), queue)) {
+                start(name, page, nextOffset);
+            }
+        }
+    }
+
+    private void start(String name, ProducerPage page, long nextOffset) throws IOException {
+        int lost = page.start(nextOffset);
+        if (lost > 0) {
+            LOG.info("{}: {} batches of producer {} are not in the log, which ends at offset {}", directory, lost,
+                    name, nextOffset);
+        }
+    }
+
+    private Path file(String name) {
+        return directory.resolve(name + ProducerPage.SUFFIX);
+    }
+
+    /** The open pages, as they are at the time of the call; the parked ones have nothing to be forced. */
+    public List<ProducerPage> pages() {
+        TreeMap<String, ProducerPage> now = pages;
+        return now.isEmpty() ? List.of() : List.copyOf(now.values());
+    }
+
+    /** The producers' names, in alphabetical order. */
+    public synchronized List<String> names() {
+        TreeSet<String> all = new TreeSet<>(parked);
+        all.addAll(pages.keySet());
+        return List.copyOf(all);
+    }
+
+    /** What a page needs of the writer before it may be closed or deleted. */
+    public interface Host {
+        /** Lets no append use a page from now on. */
+        void retire(ProducerPage page);
+
+        /** Does something while nothing is being forced. */
+        void exclusively(Flusher.Forcing work) throws IOException;
+
+        /** Forces all that has been pushed, and the pages. */
+        void flush();
+    }
+
+    /** The sequence that is in the queue already. */
+    public OptionalLong last(String name, Host host) throws IOException {
+        ProducerPage page = known(name, host);
+        long sequence = page == null ? ProducerPage.NONE : page.newest();
+        return sequence == ProducerPage.NONE ? OptionalLong.empty() : OptionalLong.of(sequence);
+    }
+
+    /** The digest that is stored with a sequence; empty when none is, or when newer sequences have taken the slot. */
+    public Optional<BatchDigest> digest(String name, long sequence, Host host) throws IOException {
+        ProducerPage page = known(name, host);
+        long[] note = page == null ? null : page.note(sequence);
+        return note == null || note.length == 0 ? Optional.empty() : Optional.of(new BatchDigest(note[0], note[1]));
+    }
+
+    // Null for a new producer.
+    private ProducerPage known(String name, Host host) throws IOException {
+        Names.check("producer", name);
+        ProducerPage page = pages.get(name);
+        return page != null ? page : unpark(name, host);
+    }
+
+    /** A producer's page; it is made when it does not exist. */
+    public ProducerPage page(String name, Host host) throws IOException {
+        ProducerPage page = pages.get(name);
+        return page != null && !page.isRetired() ? page : make(name, host);
+    }
+
+    private synchronized ProducerPage make(String name, Host host) throws IOException {
+        Names.check("producer", name);
+        ProducerPage page = unpark(name, host);
+        if (page != null) {
+            return page;
+        }
+        makeRoom(host);
+        refuseLink();
+        if (!Files.isDirectory(directory)) {
+            storage.createDirectories(directory);
+        }
+        ProducerPage.create(storage, file(name), queue, ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()));
+        return opened(name);
+    }
+
+    // The page of a known producer; null for a new one.
+    private synchronized ProducerPage unpark(String name, Host host) throws IOException {
+        ProducerPage page = pages.get(name);
+        if (page != null || !parked.contains(name)) {
+            return page;
+        }
+        makeRoom(host);
+        page = opened(name);
+        page.start(Long.MAX_VALUE); // all of its batches are in the log: it was parked without others
+        parked.remove(name);
+        return page;
+    }
+
+    private ProducerPage opened(String name) throws IOException {
+        ProducerPage page = ProducerPage.open(storage, file(name), queue);
+        TreeMap<String, ProducerPage> next = new TreeMap<>(pages);
+        next.put(name, page);
+        pages = next;
+        return page;
+    }
+
+    // Parks the producer whose last batch is the oldest one. Not one that is dirty; if all are, they are forced first.
+    private void makeRoom(Host host) throws IOException {
+        for (int round = 0; pages.size() >= MOST_OPEN && round < 2; round++) {
+            if (round > 0) {
+                host.flush();
+            }
+            List<String> oldestFirst = new ArrayList<>(pages.keySet());
+            Map<String, Long> ends = new HashMap<>();
+            pages.forEach((name, page) -> ends.put(name, page.newestEnd()));
+            oldestFirst.sort(Comparator.comparing(ends::get));
+            for (String name : oldestFirst) {
+                if (pages.get(name).isIdle() && park(name, pages.get(name), host)) {
+                    return;
+                }
+            }
+        }
+    }
+
+    private boolean park(String name, ProducerPage page, Host host) throws IOException {
+        host.retire(page);
+        try {
+            host.exclusively(() -> {
+                if (page.isIdle()) { // a batch may have come before it was retired
+                    parked.add(name);
+                    remove(name);
+                    page.close();
+                }
+            });
+        } finally {
+            if (pages.get(name) == page) {
+                page.keep();
+            }
+        }
+        return !pages.containsKey(name);
+    }
+
+    private void remove(String name) {
+        TreeMap<String, ProducerPage> next = new TreeMap<>(pages);
+        next.remove(name);
+        pages = next;
+    }
+
+    /** Forgets a producer. */
+    public synchronized void forget(String name, Host host) throws IOException {
+        Names.check("producer", name);
+        ProducerPage page = unpark(name, host);
+        if (page == null) {
+            throw new ConfigException("producer", name, "one of " + names());
+        }
+        host.retire(page);
+        try {
+            host.exclusively(() -> delete(name, page));
+        } finally {
+            if (pages.get(name) == page) {
+                page.keep();
+            }
+        }
+    }
+
+    private void delete(String name, ProducerPage page) throws IOException {
+        storage.delete(file(name));
+        remove(name);
+        page.close();
+        storage.forceDirectory(directory);
+    }
+
+    @Override
+    public synchronized void close() throws IOException {
+        Closing.all(pages.values().toArray(new Closeable[0]));
+        pages = new TreeMap<>();
+        parked.clear();
+    }
+}

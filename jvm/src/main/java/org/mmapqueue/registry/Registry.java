@@ -1,0 +1,407 @@
+package org.mmapqueue.registry;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeSet;
+import java.util.concurrent.locks.LockSupport;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.Closing;
+import org.mmapqueue.io.FileMode;
+import org.mmapqueue.io.ProcessLock;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.ConsumerCursors;
+import org.mmapqueue.meta.ConsumerPage;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.recovery.QueueDirectory;
+
+/**
+ * The consumers that the queue has, whichever process has made them or owns them. Any number of threads.
+ *
+ * <p>Consumer and writer meet without a lock (decision 011). Who makes a consumer, takes one up or moves one back
+ * stores its place, counts the change in meta.dat, and only then looks at what the writer is reclaiming: when that is
+ * beyond its place, it waits for the outcome. The writer says what it is reclaiming, and only then looks at the count
+ * and the consumers: when one is behind, it gives way. One of the two always sees the other.
+ */
+public final class Registry implements Closeable {
+    /** The consumer whose cursors are in meta.dat. */
+    public static final String DEFAULT = "default";
+
+    private static final Logger LOG = LoggerFactory.getLogger(Registry.class);
+    /** Where meta.dat has the reclaimed position. */
+    private static final int RECLAIMED_AT = 832;
+    private static final long ROUND_NANOS = 50_000;
+    private static final int ROUNDS_TO_ASK = 1_000;
+    private static final int MOST_ROUNDS = 200_000;
+
+    /** Where a consumer is to stand; asked again when the writer has taken the space meanwhile. */
+    public interface Place {
+        long position();
+    }
+
+    /** A consumer. */
+    public record Named(String name, ConsumerCursors cursors) {
+    }
+
+    /**
+     * What was found when the changes were counted so far.
+     *
+     * @param all the consumers
+     * @param cursors theirs, and what is needed without a consumer
+     */
+    private record Known(long changes, List<Named> all, List<ConsumerCursors> cursors) {
+    }
+
+    private final Storage storage;
+    private final Path directory;
+    private final MetaPage meta;
+    private final NoConsumer noConsumer;
+    private final Map<String, ConsumerPage> pages = new HashMap<>();
+    private volatile Known known = new Known(-1, List.of(), List.of());
+
+    /** Opens the pages of all consumers that the queue directory has. */
+    public Registry(Storage storage, Path queueDirectory, MetaPage meta) throws IOException {
+        this.storage = storage;
+        this.directory = queueDirectory.resolve(ConsumerPage.DIRECTORY);
+        this.meta = meta;
+        this.noConsumer = new NoConsumer(meta, () -> slowestConsumer() == null);
+        try {
+            refresh();
+        } catch (IOException | RuntimeException e) {
+            close();
+            throw e;
+        }
+    }
+
+    /** Where the consumers' files lie. */
+    public Path directory() {
+        return directory;
+    }
+
+    /**
+     * Looks for consumers that have been made or deleted since the last time.
+     *
+     * @return the changes that have been counted before the look
+     * @throws org.mmapqueue.errors.CorruptException when a page is damaged
+     */
+    public long refresh() throws IOException {
+        if (isStale()) {
+            look();
+        }
+        return known.changes;
+    }
+
+    /** Whether {@link #refresh} would find something else. */
+    public boolean isStale() {
+        return known.changes != meta.consumerChanges();
+    }
+
+    private synchronized void look() throws IOException {
+        long changes = meta.consumerChanges();
+        List<Named> all = new ArrayList<>();
+        if (meta.hasDefault()) {
+            all.add(new Named(DEFAULT, meta));
+        }
+        TreeSet<String> stored = stored();
+        for (String name : stored) {
+            try {
+                ConsumerPage page = page(name);
+                if (!page.isDeleted()) {
+                    all.add(new Named(name, page));
+                }
+            } catch (NoSuchFileException e) {
+                // Deleted since the directory was read.
+                forget(name);
+            }
+        }
+        for (String name : List.copyOf(pages.keySet())) {
+            if (!stored.contains(name)) {
+                forget(name);
+            }
+        }
+        List<ConsumerCursors> cursors = new ArrayList<>();
+        all.forEach(each -> cursors.add(each.cursors));
+        cursors.add(noConsumer);
+        known = new Known(changes, List.copyOf(all), List.copyOf(cursors));
+    }
+
+    private TreeSet<String> stored() throws IOException {
+        TreeSet<String> names = new TreeSet<>();
+        refuseLink();
+        if (Files.isDirectory(directory)) {
+            try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "*" + ConsumerPage.SUFFIX)) {
+                for (Path file : files) {
+                    String name = file.getFileName().toString();
+                    names.add(name.substring(0, name.length() - ConsumerPage.SUFFIX.length()));
+                }
+            }
+        }
+        return names;
+    }
+
+    private ConsumerPage page(String name) throws IOException {
+        ConsumerPage page = pages.get(name);
+        if (page == null || !page.isStillAt(storage, path(name))) {
+            forget(name);
+            page = ConsumerPage.open(storage, path(name), meta.fields());
+            pages.put(name, page);
+        }
+        return page;
+    }
+
+    private void forget(String name) throws IOException {
+        ConsumerPage page = pages.remove(name);
+        if (page != null) {
+            page.close();
+        }
+    }
+
+    /** The file of a named consumer's page. */
+    public Path path(String name) {
+        return directory.resolve(name + ConsumerPage.SUFFIX);
+    }
+
+    /** All consumers, the default one first, the others in alphabetical order. */
+    public List<Named> all() {
+        return known.all;
+    }
+
+    /** Their names. */
+    public List<String> names() {
+        return known.all.stream().map(Named::name).toList();
+    }
+
+    /** Their cursors, and those of {@link #noConsumer}: the least that they need is what the queue needs. */
+    public List<ConsumerCursors> cursors() {
+        return known.cursors;
+    }
+
+    /** What is needed while there is no consumer. */
+    public NoConsumer noConsumer() {
+        return noConsumer;
+    }
+
+    /** The slowest consumer, which holds the ring; null when the queue has none. */
+    public Named slowestConsumer() {
+        Named slowest = null;
+        long least = Long.MAX_VALUE;
+        for (Named each : known.all) {
+            long needed = each.cursors.needed();
+            if (needed < least) {
+                least = needed;
+                slowest = each;
+            }
+        }
+        return slowest;
+    }
+
+    /** The cursors of a consumer, or null when there is none of that name. */
+    public ConsumerCursors find(String name) {
+        return known.all.stream().filter(each -> each.name.equals(name)).map(Named::cursors).findFirst().orElse(null);
+    }
+
+    /** The low watermark: everything before this position is of no use to any consumer any more. */
+    public long slowest() {
+        long reclaimed = meta.reclaimed();
+        long slowest = noConsumer.needed();
+        for (Named each : known.all) {
+            slowest = Math.min(slowest, each.cursors.needed());
+        }
+        // A consumer behind what is reclaimed is just being made or moved, or was when its process died. All are
+        // deleted between the two looks: whoever deleted the last has said before where that one stood.
+        return Math.max(slowest == Long.MAX_VALUE ? meta.heldFrom() : slowest, reclaimed);
+    }
+
+    /** Makes a consumer. For whoever holds its lock. */
+    public ConsumerCursors create(String name, Place place) throws IOException {
+        long position = place.position();
+        boolean done = false;
+        try {
+            ConsumerCursors made = make(name, position);
+            while (!announced(position)) {
+                position = place.position();
+                made.reading(position);
+                made.committed(position);
+            }
+            made.force();
+            refresh();
+            done = true;
+            return made;
+        } finally {
+            if (!done) {
+                undo(name);
+            }
+        }
+    }
+
+    /**
+     * The cursors of a consumer that is there, known to the writer from now on: whoever made it may have died before it
+     * said so. For whoever holds its lock.
+     *
+     * @param oldest where it goes when its place has been reclaimed, since it never was a place of its own
+     * @return null when there is none
+     */
+    public ConsumerCursors takeUp(String name, Place oldest) throws IOException {
+        look();
+        ConsumerCursors there = find(name);
+        if (there != null && there != meta) {
+            storage.forceDirectory(directory); // whoever made the page may have died before it did
+        }
+        while (there != null && !announced(there.needed())) {
+            if (there.needed() < meta.reclaimed()) {
+                long position = oldest.position();
+                if (position < meta.reclaimed()) {
+                    throw new CorruptException(directory.resolveSibling(MetaPage.FILE_NAME).toString(), RECLAIMED_AT,
+                            "reclaimed is " + meta.reclaimed() + ", but the records end at " + position);
+                }
+                LOG.warn("consumer {} stood at position {}, which has been reclaimed; it goes on at {}", name,
+                        there.needed(), position);
+                there.reading(position);
+                there.committed(position);
+            }
+        }
+        return there;
+    }
+
+    private void undo(String name) {
+        try {
+            remove(name);
+        } catch (IOException | RuntimeException e) {
+            LOG.warn("consumer {} could not be made, and what is there of it could not be deleted: {}", name,
+                    e.toString());
+        }
+    }
+
+    private synchronized ConsumerCursors make(String name, long position) throws IOException {
+        if (name.equals(DEFAULT)) {
+            meta.drop(0, 0);
+            meta.reading(position);
+            meta.committed(position);
+            meta.hasDefault(true);
+            return meta;
+        }
+        ConsumerPage.create(storage, path(name), meta.fields(), ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()),
+                position);
+        return page(name);
+    }
+
+    // Whether a place is the consumer's, who has stored it: from now on the writer leaves it alone. False: it is lost.
+    private boolean announced(long position) throws IOException {
+        meta.countConsumerChange();
+        for (int round = 1; meta.reclaiming() > position; round++) {
+            if (meta.reclaimed() > position) {
+                return false;
+            }
+            // The writer will know in a moment, unless it is stopped, or has died.
+            LockSupport.parkNanos(this, ROUND_NANOS);
+            if (round % ROUNDS_TO_ASK == 0) {
+                endWhatADeadWriterBegan();
+            }
+            if (round == MOST_ROUNDS) {
+                throw new MmapQueueException("the process that writes has been about to reclaim position " + position
+                        + " for " + MOST_ROUNDS * ROUND_NANOS / 1_000_000 + " ms and neither does it nor gives way; is"
+                        + " it stopped?");
+            }
+        }
+        return true;
+    }
+
+    private void endWhatADeadWriterBegan() throws IOException {
+        try (ProcessLock lock = ProcessLock.tryForAMoment(directory.resolveSibling(QueueDirectory.LOCK_FILE),
+                FileMode.PRIVATE)) {
+            if (lock != null) { // otherwise it lives
+                meta.reclaiming(meta.reclaimed());
+            }
+        }
+    }
+
+    /**
+     * Moves a consumer, committed and reading position both. For its owner.
+     *
+     * @return false when the space there has been reclaimed meanwhile; nothing has moved then
+     */
+    public boolean move(ConsumerCursors cursors, long position) throws IOException {
+        long before = cursors.committed();
+        if (position >= before) {
+            cursors.reading(position);
+            cursors.committed(position);
+            return true;
+        }
+        boolean moved = false;
+        cursors.committed(position);
+        try {
+            moved = announced(position);
+        } finally {
+            if (!moved) {
+                cursors.committed(before);
+            }
+        }
+        if (moved) {
+            cursors.reading(position);
+        }
+        return moved;
+    }
+
+    /** Deletes a consumer. For whoever holds its lock, and no other deletes one now. */
+    public void delete(String name) throws IOException {
+        look();
+        ConsumerCursors cursors = find(name);
+        if (cursors != null && isLast(name)) {
+            // On the disk before the consumer is gone there: slots before it may have been used again since.
+            noConsumer.committed(Math.max(cursors.needed(), meta.reclaimed()));
+            meta.force();
+        }
+        remove(name);
+        refresh();
+    }
+
+    private boolean isLast(String name) {
+        return known.all.stream().allMatch(each -> each.name.equals(name)
+                || each.cursors.needed() == Long.MAX_VALUE);
+    }
+
+    private synchronized void remove(String name) throws IOException {
+        if (name.equals(DEFAULT)) {
+            meta.hasDefault(false);
+            meta.force();
+        } else {
+            try {
+                // First what the writer has mapped: it need not look at the directory to know.
+                page(name).delete();
+            } catch (NoSuchFileException e) {
+                return;
+            }
+            storage.delete(path(name));
+            storage.forceDirectory(directory);
+            forget(name);
+        }
+        meta.countConsumerChange();
+    }
+
+    @Override
+    public synchronized void close() throws IOException {
+        Closing.all(pages.values().toArray(new Closeable[0]));
+        pages.clear();
+    }
+
+    /** Pages and locks must not be made where somebody else wants them to be. */
+    public void refuseLink() throws IOException {
+        if (Files.isSymbolicLink(directory)) {
+            throw new IOException(directory + " is a symbolic link; expected a directory, or nothing");
+        }
+    }
+}

@@ -1,0 +1,156 @@
+package org.mmapqueue.write;
+
+import java.io.IOException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import java.util.function.LongSupplier;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import org.mmapqueue.append.Appender;
+import org.mmapqueue.io.Threads;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.swap.Swapper;
+
+/**
+ * The background thread that keeps work off the writer's path: it displaces segments when the limit is reached, and
+ * fills and maps the segments that the writer will enter next. What it does not get done, the writer does itself.
+ */
+public final class Housekeeper implements AutoCloseable {
+    private static final Logger LOG = LoggerFactory.getLogger(Housekeeper.class);
+    private static final long BYTES_AHEAD = 16L << 20;
+
+    private final Swapper swapper;
+    private final Appender.Ring ring;
+    private final int ahead;
+    private final int maxInMemSegments;
+    private final long idleNanos;
+    private final LongSupplier activity;
+    private final Runnable whenIdle;
+    private final Thread thread;
+    private volatile long entered = -1;
+    private volatile boolean stopped;
+    private volatile boolean wanted;
+    /** The last look has found that acks will let the writer go on. */
+    private volatile boolean awaitsSpace;
+    private volatile long preparedTo = -1;
+    private boolean complained;
+    private long lastActivity = -1;
+    private long activeAt;
+    private boolean isIdle;
+
+    /**
+     * A housekeeper that is not running yet.
+     *
+     * @param idleMillis ms without a change of {@code activity} after which {@code whenIdle} is run, once; 0 for never
+     */
+    Housekeeper(String name, Swapper swapper, Appender.Ring ring, Geometry geometry, int maxInMemSegments,
+            long idleMillis, LongSupplier activity, Runnable whenIdle) {
+        this.swapper = swapper;
+        this.ring = ring;
+        this.maxInMemSegments = maxInMemSegments;
+        this.idleNanos = TimeUnit.MILLISECONDS.toNanos(idleMillis);
+        this.activity = activity;
+        this.whenIdle = whenIdle;
+        long byBytes = Math.max(2, BYTES_AHEAD / geometry.segmentSize());
+        this.ahead = (int) Math.min(Math.max(1, maxInMemSegments / 2 - 1), Math.min(byBytes, geometry.capacity() - 1L));
+        this.thread = new Thread(this::run, name);
+        this.thread.setDaemon(true);
+    }
+
+    public void start() {
+        thread.start();
+    }
+
+    /** The writer is in this segment now. */
+    void entered(long segmentId) {
+        entered = segmentId;
+        // Waking a thread costs more than preparing a small segment: only when half of those ahead are used up.
+        if (preparedTo - segmentId <= ahead / 2 || swapper.isFull()) {
+            wake();
+        }
+    }
+
+    /** Slots may have become free. Waking a thread for each would cost the consumer more than its reading. */
+    void freed() {
+        if (awaitsSpace || swapper.isFull()) {
+            wake();
+        }
+    }
+
+    private void wake() {
+        if (!wanted) {
+            wanted = true;
+            LockSupport.unpark(thread);
+        }
+    }
+
+    private void run() {
+        while (!stopped) {
+            if (wanted) {
+                wanted = false;
+                step();
+            } else if (idleNanos == 0) {
+                LockSupport.park(this);
+            } else {
+                lookForIdleness();
+            }
+        }
+    }
+
+    private void lookForIdleness() {
+        long now = System.nanoTime();
+        long seen = activity.getAsLong();
+        if (seen != lastActivity) {
+            lastActivity = seen;
+            activeAt = now;
+            isIdle = false;
+        }
+        long left = idleNanos - (now - activeAt);
+        if (left <= 0 && !isIdle) {
+            isIdle = true;
+            try {
+                whenIdle.run();
+            } catch (RuntimeException e) {
+                LOG.warn("what is done when the queue is idle has failed: {}", e.toString());
+            }
+        }
+        LockSupport.parkNanos(this, left > 0 ? left : idleNanos);
+    }
+
+    /** Does what there is to do. */
+    public void step() {
+        try {
+            swapper.displaceWhenFull();
+            long tail = entered;
+            // Before the look: acks that come while it is being taken are not to be missed.
+            awaitsSpace = true;
+            boolean isShort = tail >= 0 && ring.freeAhead(tail);
+            // Those that the limit has kept from being mapped are gone through again, the others are not.
+            long first = swapper.mapped() < maxInMemSegments ? tail + 1 : Math.max(tail, preparedTo) + 1;
+            for (long id = first; id <= tail + ahead && !stopped; id++) {
+                // Not further than a lap from the tail: its own slot is never free.
+                if (tail < 0 || !ring.isFree(id)) {
+                    return;
+                }
+                swapper.prepare(id);
+                preparedTo = id;
+            }
+            awaitsSpace = isShort;
+            complained = false;
+        } catch (IOException | RuntimeException e) {
+            if (!complained) {
+                complained = true;
+                LOG.warn("preparing segments ahead failed; the next push tries it itself: {}", e.toString());
+            }
+        }
+    }
+
+    @Override
+    public void close() {
+        stopped = true;
+        LockSupport.unpark(thread);
+        Threads.join(thread);
+    }
+}

@@ -1,0 +1,371 @@
+package org.mmapqueue.write;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.function.BooleanSupplier;
+
+import org.mmapqueue.BatchDigest;
+import org.mmapqueue.QueueStats;
+import org.mmapqueue.Records;
+import org.mmapqueue.append.Appender;
+import org.mmapqueue.append.AppenderV1;
+import org.mmapqueue.append.AppenderV2;
+import org.mmapqueue.append.Once;
+import org.mmapqueue.concurrent.Signal;
+import org.mmapqueue.config.Names;
+import org.mmapqueue.config.Settings;
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.FullException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.flush.Flusher;
+import org.mmapqueue.log.Tail;
+import org.mmapqueue.lookup.Log;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.ProducerPage;
+import org.mmapqueue.registry.Producers;
+import org.mmapqueue.registry.Registry;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.SegmentRing;
+import org.mmapqueue.swap.Swapper;
+
+/**
+ * What an open queue has in the process that writes it: the end of the log, the space behind it, and the threads that
+ * flush and prepare. Any number of threads.
+ */
+public final class Writer implements Closeable {
+    private final Path directory;
+    private final Settings settings;
+    private final Geometry geometry;
+    private final MetaPage meta;
+    private final SegmentRing ring;
+    private final Swapper swapper;
+    private final Registry registry;
+    private final Log log;
+    private final Flusher flusher;
+    private final Space space;
+    private final Housekeeper housekeeper;
+    private final Appender appender;
+    private final Producers producers;
+    private final Producers.Host pagesHost = new PagesHost();
+    private final Signal arrived;
+    private final Signal freed;
+    private volatile long flushAt;
+
+    /**
+     * Puts a writer to work; its threads are not running yet.
+     *
+     * @param producers what has been pushed once; null in version 1, which has no place for it
+     * @param tail the end of the log
+     * @param arrived wakes who waits for records
+     * @param freed wakes who waits for room
+     */
+    public Writer(Path directory, Settings settings, MetaPage meta, SegmentRing ring, Swapper swapper, Registry registry,
+            Producers producers, Log log, Tail tail, Signal arrived, Signal freed) throws IOException {
+        this.directory = directory;
+        this.settings = settings;
+        this.geometry = settings.geometry();
+        this.meta = meta;
+        this.ring = ring;
+        this.swapper = swapper;
+        this.registry = registry;
+        this.producers = producers;
+        this.log = log;
+        this.arrived = arrived;
+        this.freed = freed;
+        String name = "mmapqueue-" + directory.getFileName();
+        this.flusher = new Flusher(name + "-flusher", meta, geometry, ring.blocks(), swapper, registry::cursors,
+                producers == null ? List::of : producers::pages, settings.flushPeriodMillis());
+        this.space = new Space(settings, meta, swapper, registry, flusher);
+        retain(settings.retention());
+        space.start();
+        Slots slots = new Slots();
+        this.housekeeper = new Housekeeper(name + "-housekeeper", swapper, slots, geometry,
+                settings.maxInMemSegments(), settings.gcOnIdleMillis(), () -> meta.writing() + registry.slowest(),
+                this::gc);
+        this.appender = geometry.version() == 1 ? new AppenderV1(meta, swapper, flusher, slots, settings)
+                : new AppenderV2(meta, swapper, flusher, slots, settings, tail.lastTimestamp());
+        appender.start(tail.position(), tail.nextOffset());
+        flushAt = tail.nextOffset() + settings.flushCeilingNum() - 1;
+    }
+
+    private void retain(Settings.Retention retention) throws IOException {
+        if (meta.retainMillis() != retention.millis() || meta.retainBytes() != retention.bytes()) {
+            meta.retain(retention.millis(), retention.bytes());
+            meta.force(); // a recovery is to know how the writer before it has treated what was acked
+        }
+    }
+
+    private final class Slots implements Appender.Ring {
+        @Override
+        public boolean isFree(long segmentId) {
+            return space.isFree(segmentId);
+        }
+
+        @Override
+        public boolean freeAhead(long segmentId) {
+            return space.freeAhead(segmentId);
+        }
+
+        @Override
+        public void entered(long segmentId) {
+            housekeeper.entered(segmentId);
+        }
+    }
+
+    private final class PagesHost implements Producers.Host {
+        @Override
+        public void retire(ProducerPage page) {
+            appender.retire(page);
+        }
+
+        @Override
+        public void exclusively(Flusher.Forcing work) throws IOException {
+            flusher.exclusively(work);
+        }
+
+        @Override
+        public void flush() {
+            flusher.flush();
+        }
+    }
+
+    public void start() {
+        flusher.start();
+        housekeeper.start();
+    }
+
+    /** For tests that take the steps themselves instead of starting the threads. */
+    public Housekeeper housekeeper() {
+        return housekeeper;
+    }
+
+    /** Likewise. */
+    public Flusher flusher() {
+        return flusher;
+    }
+
+    public long push(byte[] source, int from, int length) {
+        long offset = appender.append(source, from, length);
+        if (offset == Appender.FULL) {
+            throw full();
+        }
+        pushed(offset);
+        return offset;
+    }
+
+    /** Waits for room until {@code gone} says that the caller's handle has been closed meanwhile. */
+    public long push(byte[] source, int from, int length, long timeoutNanos, BooleanSupplier gone)
+            throws InterruptedException {
+        return push(() -> appender.append(source, from, length), 1, timeoutNanos, gone);
+    }
+
+    public long push(Records batch, long timeoutNanos, BooleanSupplier gone) throws InterruptedException {
+        return push(() -> appender.append(batch), batch.count(), timeoutNanos, gone);
+    }
+
+    public long push(Records batch) {
+        long offset = appender.append(batch);
+        if (offset == Appender.FULL) {
+            throw full();
+        }
+        pushed(offset + batch.count() - 1);
+        return offset;
+    }
+
+    public long pushOnce(String producer, long sequence, Records batch, long timeoutNanos, boolean sync,
+            BooleanSupplier gone) throws InterruptedException {
+        return pushOnce(producer, sequence, null, batch, timeoutNanos, sync, gone);
+    }
+
+    /** Returns -1 when the producer's batch of that sequence, or a later one, is in the queue already. */
+    public long pushOnce(String producer, long sequence, BatchDigest digest, Records batch, long timeoutNanos, boolean sync,
+            BooleanSupplier gone) throws InterruptedException {
+        checkProducers();
+        Names.check("producer", producer);
+        if (sequence < 0) {
+            throw new IllegalArgumentException("sequence " + sequence + " of producer " + producer
+                    + ", expected 0 or more");
+        }
+        long offset = push(() -> appendOnce(producer, sequence, digest, batch, sync), batch.count(),
+                timeoutNanos, gone);
+        if (sync) {
+            flusher.awaitDurable(meta.writing(), page(producer), sequence);
+        }
+        return offset == Appender.DONE ? -1 : offset;
+    }
+
+    private long appendOnce(String producer, long sequence, BatchDigest digest, Records batch, boolean sync) {
+        while (true) {
+            long offset = appender.append(batch, new Once(page(producer), sequence, digest, sync));
+            if (offset != Appender.RETIRED) {
+                return offset;
+            }
+        }
+    }
+
+    private ProducerPage page(String producer) {
+        try {
+            return producers.page(producer, pagesHost);
+        } catch (IOException e) {
+            throw new MmapQueueException("the page of producer " + producer + " in " + directory
+                    + " could not be made, nothing was stored: " + e, e);
+        }
+    }
+
+    private void checkProducers() {
+        if (producers == null) {
+            throw new ConfigException("format_version", "1", "2 for producers: version 1 has no place for what they"
+                    + " have pushed");
+        }
+    }
+
+    /** The sequence that a producer has pushed last. */
+    public OptionalLong lastSequence(String producer) {
+        checkProducers();
+        try {
+            return producers.last(producer, pagesHost);
+        } catch (IOException e) {
+            throw pageNotRead(producer, e);
+        }
+    }
+
+    /** The digest that was pushed with a sequence, if it is still remembered. */
+    public Optional<BatchDigest> digest(String producer, long sequence) {
+        checkProducers();
+        try {
+            return producers.digest(producer, sequence, pagesHost);
+        } catch (IOException e) {
+            throw pageNotRead(producer, e);
+        }
+    }
+
+    private MmapQueueException pageNotRead(String producer, IOException cause) {
+        return new MmapQueueException("the page of producer " + producer + " in " + directory + " could not be read: "
+                + cause, cause);
+    }
+
+    /** The producers' names, in alphabetical order. */
+    public List<String> producers() {
+        checkProducers();
+        return producers.names();
+    }
+
+    public void forgetProducer(String producer) {
+        checkProducers();
+        try {
+            producers.forget(producer, pagesHost);
+        } catch (IOException e) {
+            throw new MmapQueueException("producer " + producer + " of " + directory + " could not be forgotten: " + e,
+                    e);
+        }
+    }
+
+    private interface Append {
+        long run();
+    }
+
+    private long push(Append append, int count, long timeoutNanos, BooleanSupplier gone) throws InterruptedException {
+        if (Thread.interrupted()) {
+            throw new InterruptedException();
+        }
+        long deadline = System.nanoTime() + timeoutNanos;
+        while (true) {
+            if (gone.getAsBoolean()) {
+                throw new ClosedException("this handle of the queue was closed");
+            }
+            long seen = registry.slowest();
+            long offset = append.run();
+            if (offset != Appender.FULL) {
+                if (offset >= 0) {
+                    pushed(offset + count - 1);
+                }
+                return offset;
+            }
+            if (deadline - System.nanoTime() <= 0) {
+                throw full();
+            }
+            freed.await(deadline, () -> registry.slowest() != seen || registry.isStale());
+        }
+    }
+
+    private void pushed(long lastOffset) {
+        arrived.signalAll();
+        if (lastOffset >= flushAt) {
+            int ceiling = settings.flushCeilingNum();
+            // What a flush has left, and what is pushed until the next one, are no more than the ceiling together.
+            flushAt = lastOffset + (flusher.hasLeft() ? ceiling - ceiling / 4 : ceiling);
+            flusher.request();
+        }
+    }
+
+    private FullException full() {
+        Registry.Named slowest = registry.slowestConsumer();
+        return new FullException("the queue in " + directory + " is full: its " + geometry.capacity()
+                + " segments of " + geometry.segmentSize() + " bytes hold records that are not acked; "
+                + QueueStats.heldBy(slowest == null ? "" : slowest.name(), meta.writing() - registry.slowest()));
+    }
+
+    /** The offset that the next record gets. */
+    public long endOffset() {
+        return appender.endOffset();
+    }
+
+    public void awaitDurable() {
+        try {
+            flusher.awaitDurable(meta.writing());
+        } catch (InternalError e) {
+            throw log.explain(e);
+        }
+    }
+
+    public void flush() {
+        try {
+            flusher.flush();
+        } catch (InternalError e) {
+            throw log.explain(e);
+        }
+    }
+
+    /** Acks, or a consumer that is gone, may have given slots free. */
+    public void spaceMayBeFree() {
+        housekeeper.freed();
+    }
+
+    /** Deletes the ring files that hold nothing which is retained; returns the bytes that the disk has got back. */
+    public long gc() {
+        try {
+            return new Gc(ring, meta, swapper, space, flusher).run(log.head());
+        } catch (IOException e) {
+            throw new MmapQueueException("not all free ring files of " + directory + " could be deleted: " + e, e);
+        } catch (InternalError e) {
+            throw log.explain(e);
+        }
+    }
+
+    /** Waits for the append that is under way and lets no other one begin. */
+    public void stopAppending() {
+        appender.close();
+    }
+
+    /** Whether no append can begin any more. */
+    public boolean isStopped() {
+        return appender.isClosed();
+    }
+
+    /** Stops the threads; forces everything for the last time, unless a force has failed before. */
+    @Override
+    public void close() throws IOException {
+        housekeeper.close();
+        flusher.close();
+        if (flusher.failure() == null) {
+            flusher.end();
+            meta.closedAt(appender.endOffset());
+            meta.clean(true);
+        }
+    }
+}

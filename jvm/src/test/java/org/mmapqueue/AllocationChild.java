@@ -1,0 +1,44 @@
+package org.mmapqueue;
+
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+
+import com.sun.management.ThreadMXBean;
+import org.mmapqueue.support.Payload;
+
+/**
+ * Pushes, in a JVM that compiles where it stands, until a round of pushes takes nothing from the heap, and says what
+ * each round has taken. Rounds before the last one run code that is not optimised yet, where the object that holds a
+ * checksum's state is a real one.
+ */
+final class AllocationChild {
+    static final int ROUNDS = 20;
+    static final int RECORDS = 5000;
+    // All rounds in one segment: entering one has its price, and thousands of records share it.
+    private static final int SEGMENT = 256 << 20;
+    private static final int LENGTH = 1000;
+
+    private AllocationChild() {
+    }
+
+    public static void main(String[] arguments) {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(Path.of(arguments[0])).segmentSize(SEGMENT)
+                .queueCapacitySegments(4).maxInMemSegments(4).build())) {
+            byte[] record = Payload.of(1, LENGTH);
+            long bytes = -1;
+            for (int round = 0; round < ROUNDS && bytes != 0; round++) {
+                long before = threads.getCurrentThreadAllocatedBytes();
+                push(queue, record);
+                bytes = threads.getCurrentThreadAllocatedBytes() - before;
+                System.out.println(bytes);
+            }
+        }
+    }
+
+    private static void push(MmapQueue queue, byte[] record) {
+        for (int i = 0; i < RECORDS; i++) {
+            queue.push(record);
+        }
+    }
+}

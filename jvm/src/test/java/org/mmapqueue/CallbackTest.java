@@ -1,0 +1,443 @@
+package org.mmapqueue;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.stream.LongStream;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.support.Waiting;
+
+/** Callbacks that misbehave: they close what calls them, wait for other threads, are slow, throw. */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class CallbackTest {
+    private static final int SEGMENT = 4096;
+    private static final int RECORDS = 40;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+    private MmapQueue queue;
+
+    @BeforeEach
+    void open() {
+        queue = openIn("queue");
+        for (int i = 0; i < RECORDS; i++) {
+            queue.push(Payload.of(i, 300)); // several segments
+        }
+    }
+
+    @AfterEach
+    void close() {
+        queue.close();
+    }
+
+    private MmapQueue openIn(String name) {
+        return MmapQueue.open(QueueConfig.builder(temp.resolve(name)).segmentSize(SEGMENT).queueCapacitySegments(64)
+                .maxInMemSegments(8).build());
+    }
+
+    /** Runs the given code within the first call of one kind of callback, then takes all records that come. */
+    private enum Caller {
+        POLL {
+            @Override
+            void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen) {
+                consumer.poll((offset, timestamp, buffer, start, length, attempts) -> {
+                    inside.run();
+                    seen.add(offset);
+                });
+            }
+        },
+        POP_BATCH {
+            @Override
+            void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen)
+                    throws InterruptedException {
+                consumer.popBatch(RECORDS, Long.MAX_VALUE, Duration.ZERO,
+                        (offset, timestamp, buffer, start, length, attempts) -> {
+                            if (seen.isEmpty()) {
+                                inside.run();
+                            }
+                            seen.add(offset);
+                        });
+            }
+        },
+        GET_MANY {
+            @Override
+            void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen) {
+                queue.getMany(0, RECORDS, Long.MAX_VALUE, (offset, timestamp, buffer, start, length, attempts) -> {
+                    if (seen.isEmpty()) {
+                        inside.run();
+                    }
+                    seen.add(offset);
+                });
+            }
+        },
+        READ_TO_SINK {
+            @Override
+            void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen) {
+                RecordReader reader = queue.reader(0, RECORDS);
+                reader.read(RECORDS, Long.MAX_VALUE, (offset, timestamp, data) -> {
+                    if (seen.isEmpty()) {
+                        inside.run();
+                    }
+                    seen.add(offset);
+                });
+            }
+        },
+        READ_TO_HANDLER {
+            @Override
+            void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen) {
+                RecordReader reader = queue.reader(0, RECORDS);
+                reader.read(RECORDS, Long.MAX_VALUE, (offset, timestamp, buffer, start, length, attempts) -> {
+                    if (seen.isEmpty()) {
+                        inside.run();
+                    }
+                    seen.add(offset);
+                });
+            }
+        },
+        PUSH_ARRAY {
+            @Override
+            void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen)
+                    throws InterruptedException {
+                seen.add(queue.pushBatch(new Calling(inside), Duration.ZERO));
+            }
+        },
+        PUSH_ONCE_ARRAY {
+            @Override
+            void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen)
+                    throws InterruptedException {
+                seen.add(queue.pushOnce("producer", 1, new Calling(inside), Duration.ZERO));
+            }
+        };
+
+        abstract void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen)
+                throws InterruptedException;
+
+        boolean isPush() {
+            return this == PUSH_ARRAY || this == PUSH_ONCE_ARRAY;
+        }
+    }
+
+    /** A batch over several segments that runs something whenever it is asked for its second array. */
+    private static final class Calling implements Records {
+        private final List<byte[]> payloads = List.of(Payload.of(0, 3000), Payload.of(1, 3000), Payload.of(2, 3000));
+        private final Runnable inside;
+
+        Calling(Runnable inside) {
+            this.inside = inside;
+        }
+
+        @Override
+        public int count() {
+            return payloads.size();
+        }
+
+        @Override
+        public byte[] array(int i) {
+            if (i == 1) {
+                inside.run();
+            }
+            return payloads.get(i);
+        }
+
+        @Override
+        public int from(int i) {
+            return 0;
+        }
+
+        @Override
+        public int length(int i) {
+            return payloads.get(i).length;
+        }
+    }
+
+    private static List<Long> range(long from, long to) {
+        return LongStream.range(from, to).boxed().toList();
+    }
+
+    @ParameterizedTest
+    @EnumSource(Caller.class)
+    void mayCloseTheQueue(Caller caller) throws Exception {
+        List<Long> seen = new ArrayList<>();
+        if (caller.isPush()) {
+            assertThrows(ClosedException.class, () -> caller.call(queue, queue.consumer(), queue::close, seen));
+        } else {
+            caller.call(queue, queue.consumer(), queue::close, seen);
+            assertEquals(0, seen.get(0));
+        }
+        assertThrows(ClosedException.class, queue::poll);
+        queue = openIn("queue");
+        assertEquals(RECORDS, queue.endOffset());
+        Payload.assertMessages(0, range(0, RECORDS).stream().map(i -> Payload.of(i, 300)).toList(),
+                Payload.drain(queue));
+    }
+
+    @ParameterizedTest
+    @EnumSource(Caller.class)
+    void mayUseEverythingElseOfTheQueue(Caller caller) throws Exception {
+        Consumer consumer = queue.consumer();
+        Consumer other = queue.consumer("other", StartAt.EARLIEST);
+        List<Long> seen = new ArrayList<>();
+        caller.call(queue, consumer, () -> {
+            assertNotNull(queue.stats());
+            assertEquals(2, queue.consumerStats().size());
+            assertNotNull(queue.get(5));
+            assertEquals(0, queue.firstOffset());
+            queue.pushBatch(List.of(new byte[9], new byte[10]));
+            queue.flush();
+            assertNotNull(other.poll());
+            other.ack(other.readOffset() - 1);
+            other.nack(other.poll().offset());
+            other.seek(StartAt.EARLIEST);
+            assertNotNull(consumer.peek());
+            consumer.poll();
+            consumer.ack(consumer.readOffset() - 1);
+            assertEquals(0, consumer.unacked());
+            consumer.nack(consumer.poll().offset());
+            consumer.seek(StartAt.LATEST);
+            assertEquals(0, consumer.lag());
+            try (MmapQueue again = openIn("queue"); MmapQueue elsewhere = openIn("elsewhere")) {
+                assertEquals(queue.endOffset(), again.endOffset());
+                assertEquals(0, elsewhere.push(new byte[1]) % RECORDS);
+            } finally {
+                Directories.delete(temp.resolve("elsewhere"));
+            }
+        }, seen);
+        assertFalse(seen.isEmpty());
+        assertTrue(consumer.committedOffset() >= RECORDS);
+        consumer.seek(StartAt.LATEST);
+        queue.push(new byte[3]);
+        assertEquals(3, consumer.pop().data().length);
+    }
+
+    /** What was popped before its consumer was closed or deleted still comes; the consumer's lock is free. */
+    @Test
+    void mayCloseAndDeleteTheirConsumer() throws Exception {
+        for (boolean deletes : new boolean[] {false, true}) {
+            Consumer consumer = queue.consumer("own", StartAt.EARLIEST);
+            List<Long> seen = new ArrayList<>();
+            Caller.POP_BATCH.call(queue, consumer, () -> {
+                if (deletes) {
+                    queue.deleteConsumer("own");
+                } else {
+                    consumer.close();
+                }
+            }, seen);
+            assertEquals(range(0, RECORDS), seen);
+            assertThrows(ClosedException.class, consumer::poll);
+            assertFalse(queue.owns("own"));
+            assertEquals(0, queue.consumer("own", StartAt.EARLIEST).peek().offset());
+        }
+        Waiting.Running<Message> popping = Waiting.start(() -> queue.consumer("own", StartAt.EARLIEST)
+                .popBatch(100, Long.MAX_VALUE, Waiting.LONG).get(0));
+        assertEquals(0, popping.result().offset());
+        queue.close();
+    }
+
+    @Test
+    void whatComesAfterASeekIsNotReleasedByAnEarlierPop() {
+        Consumer consumer = queue.consumer();
+        IllegalStateException failure = new IllegalStateException("handler");
+        assertSame(failure, assertThrows(IllegalStateException.class, () -> consumer.popBatch(3, Long.MAX_VALUE,
+                Duration.ZERO, (offset, timestamp, buffer, start, length, attempts) -> {
+                    consumer.seek(StartAt.EARLIEST);
+                    assertEquals(0, consumer.pop().offset());
+                    throw failure;
+                })));
+        assertEquals(1, consumer.pop().offset());
+        assertEquals(2, consumer.unacked());
+    }
+
+    @ParameterizedTest
+    @EnumSource(Caller.class)
+    void maySlowNobodyDown(Caller caller) throws Exception {
+        CountDownLatch inside = new CountDownLatch(1);
+        CountDownLatch goOn = new CountDownLatch(1);
+        Consumer consumer = queue.consumer();
+        Waiting.Running<List<Long>> slow = Waiting.start(() -> {
+            List<Long> seen = new ArrayList<>();
+            caller.call(queue, consumer, () -> {
+                inside.countDown();
+                await(goOn);
+            }, seen);
+            return seen;
+        });
+        await(inside);
+        // All of this while the callback waits.
+        queue.push(new byte[5]);
+        assertTrue(consumer.popBatch(100, Long.MAX_VALUE, Duration.ofMillis(50)).size() > 0);
+        assertTrue(consumer.popBatch(1, Long.MAX_VALUE, Duration.ofMillis(50)).isEmpty());
+        Waiting.Running<Message> waiting = Waiting.start(() -> consumer.pop(Waiting.LONG)).untilItWaits();
+        waiting.thread().interrupt();
+        assertThrows(InterruptedException.class, waiting::result);
+        assertNotNull(queue.get(3));
+        try (MmapQueue unrelated = openIn("unrelated"); MmapQueue same = openIn("queue")) {
+            assertEquals(0, unrelated.push(new byte[1]));
+            assertNotNull(same.stats());
+        }
+        // Nor may it keep the queue from being closed.
+        if (!caller.isPush()) {
+            queue.close();
+        }
+        goOn.countDown();
+        assertFalse(slow.result().isEmpty());
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            assertTrue(latch.await(60, TimeUnit.SECONDS), "the other thread hangs");
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** The handler opens a queue while another thread closes this one, or looks at its gauges. */
+    @Test
+    void mayOpenQueuesWhileOthersCloseOrAsk() throws Exception {
+        QueueListener.Figures[] figures = {null};
+        QueueListener listener = new QueueListener() {
+            @Override
+            public void opened(Path directory, Figures now) {
+                if (directory.endsWith("queue")) {
+                    figures[0] = now;
+                }
+            }
+
+            @Override
+            public void closed(Path directory) {
+                // not of interest
+            }
+        };
+        MmapQueue.addListener(listener);
+        try {
+            for (boolean closes : new boolean[] {false, true}) {
+                CountDownLatch inside = new CountDownLatch(1);
+                Waiting.Running<Optional<QueueStats>> other = Waiting.start(() -> {
+                    await(inside);
+                    if (closes) {
+                        queue.close();
+                    }
+                    figures[0].consumerStats();
+                    return figures[0].stats();
+                });
+                assertTrue(queue.consumer().poll((offset, timestamp, buffer, start, length, attempts) -> {
+                    inside.countDown();
+                    for (int i = 0; i < 20; i++) {
+                        openIn("other" + i % 3).close();
+                    }
+                }));
+                assertEquals(!closes, other.result().isPresent());
+            }
+        } finally {
+            MmapQueue.removeListener(listener);
+        }
+    }
+
+    /** Two handlers, each of which asks for the other one's consumer while both are called. */
+    @Test
+    void mayAskForEachOthersConsumers() throws Exception {
+        Consumer one = queue.consumer("one", StartAt.EARLIEST);
+        Consumer two = queue.consumer("two", StartAt.EARLIEST);
+        CountDownLatch both = new CountDownLatch(2);
+        List<Waiting.Running<Integer>> running = new ArrayList<>();
+        for (List<Consumer> pair : List.of(List.of(one, two), List.of(two, one))) {
+            running.add(Waiting.start(() -> pair.get(0).popBatch(1, 1, Duration.ZERO,
+                    (offset, timestamp, buffer, start, length, attempts) -> {
+                        both.countDown();
+                        await(both);
+                        assertEquals(RECORDS - 1, pair.get(1).size());
+                        pair.get(1).ack(0);
+                    })));
+        }
+        for (Waiting.Running<Integer> each : running) {
+            assertEquals(1, each.result());
+        }
+        assertEquals(1, one.committedOffset());
+        assertEquals(1, two.committedOffset());
+    }
+
+    /** Handler or sink: what throws has not consumed its record, nor those after it. */
+    @ParameterizedTest
+    @EnumSource(value = Caller.class, names = {"POP_BATCH", "GET_MANY", "READ_TO_SINK", "READ_TO_HANDLER"})
+    void consumeNothingWhenTheyThrow(Caller caller) throws Exception {
+        IllegalStateException failure = new IllegalStateException("callback");
+        Consumer consumer = queue.consumer();
+        assertSame(failure, assertThrows(IllegalStateException.class,
+                () -> caller.call(queue, consumer, () -> {
+                    throw failure;
+                }, new ArrayList<>())));
+        List<Long> seen = new ArrayList<>();
+        caller.call(queue, consumer, () -> { }, seen);
+        assertEquals(range(0, RECORDS), seen);
+    }
+
+    @Test
+    void aReaderGoesOnWithTheRecordWhoseSinkHasThrown() {
+        RecordReader reader = queue.reader(0, RECORDS);
+        List<Long> seen = new ArrayList<>();
+        for (int fails = 3; fails < RECORDS; fails += 7) {
+            int at = fails;
+            assertThrows(IllegalStateException.class, () -> reader.read(RECORDS, Long.MAX_VALUE,
+                    (offset, timestamp, data) -> {
+                        if (offset == at) {
+                            throw new IllegalStateException("sink");
+                        }
+                        seen.add(offset);
+                    }));
+            assertEquals(at, reader.offset());
+        }
+        while (reader.read(2, Long.MAX_VALUE, (offset, timestamp, data) -> seen.add(offset)) > 0) {
+            assertTrue(reader.offset() <= RECORDS);
+        }
+        assertEquals(range(0, RECORDS), seen);
+    }
+
+    /** Records.array fails in the middle of a batch that goes over several segments: nothing stored, nothing poisoned. */
+    @ParameterizedTest
+    @EnumSource(value = Caller.class, names = {"PUSH_ARRAY", "PUSH_ONCE_ARRAY"})
+    void storeNothingWhenPayloadsFail(Caller caller) throws Exception {
+        OutOfMemoryError failure = new OutOfMemoryError("injected");
+        assertSame(failure, assertThrows(OutOfMemoryError.class, () -> caller.call(queue, queue.consumer(), () -> {
+            throw failure;
+        }, new ArrayList<>())));
+        assertEquals(RECORDS, queue.endOffset());
+        List<Long> seen = new ArrayList<>();
+        caller.call(queue, queue.consumer(), () -> { }, seen);
+        assertEquals(List.of((long) RECORDS), seen);
+        assertEquals(RECORDS + 3, queue.endOffset());
+    }
+
+    @Test
+    void aFifoInAQueuesPlaceIsRefused() throws Exception {
+        queue.close();
+        Path meta = temp.resolve("queue").resolve("meta.dat");
+        java.nio.file.Files.delete(meta);
+        assertEquals(0, new ProcessBuilder("mkfifo", meta.toString()).start().waitFor());
+        MmapQueueException refused = assertThrows(MmapQueueException.class, () -> openIn("queue"));
+        assertTrue(refused.getMessage().contains("not a regular file"), refused.getMessage());
+        openIn("other").close();
+    }
+}

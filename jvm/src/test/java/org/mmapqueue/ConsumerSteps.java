@@ -1,0 +1,176 @@
+package org.mmapqueue;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.errors.UnackedLimitException;
+
+/** What is done with one open consumer of a {@link QueueModel}, next to what its model says. */
+final class ConsumerSteps {
+    private final Consumer handle;
+    private final ConsumerModel model;
+    private final List<byte[]> log;
+    private final int zero;
+    private final List<byte[]> dead;
+
+    /**
+     * For some steps of one consumer.
+     *
+     * @param log all that was pushed, by number
+     * @param zero the number that is offset 0
+     * @param dead what must be in the dead-letter queue; gets what goes there
+     */
+    ConsumerSteps(Consumer handle, ConsumerModel model, List<byte[]> log, int zero, List<byte[]> dead) {
+        this.handle = handle;
+        this.model = model;
+        this.log = log;
+        this.zero = zero;
+        this.dead = dead;
+    }
+
+    boolean isAtEnd() {
+        return model.find(log.size()) == ConsumerModel.NONE;
+    }
+
+    private void assertIs(int number, int attempts, Message message) {
+        assertEquals(number - zero, message.offset());
+        assertArrayEquals(log.get(number), message.data(), "record " + number);
+        assertEquals(attempts, message.attempts(), "attempts of record " + number);
+    }
+
+    private void bury() {
+        model.bury().forEach(number -> dead.add(log.get(number)));
+    }
+
+    void pop() {
+        int number = model.find(log.size());
+        if (number == ConsumerModel.NONE) {
+            assertNull(handle.poll());
+        } else if (model.isRefused(number)) {
+            assertThrows(UnackedLimitException.class, () -> handle.poll());
+        } else {
+            assertIs(number, model.attempts(number), handle.poll());
+            model.pop(number);
+        }
+        bury();
+    }
+
+    void popBatch(int records, int bytes) throws InterruptedException {
+        List<Message> batch = new ArrayList<>();
+        boolean refused = false;
+        try {
+            batch.addAll(handle.popBatch(records, bytes, Duration.ZERO));
+        } catch (UnackedLimitException e) {
+            refused = true;
+        }
+        int count = 0;
+        long sum = 0;
+        boolean expectRefusal = false;
+        while (count < records) {
+            int number = model.find(log.size());
+            if (number == ConsumerModel.NONE) {
+                break;
+            }
+            if (model.isRefused(number)) {
+                expectRefusal = count == 0;
+                break;
+            }
+            sum += log.get(number).length;
+            if (count > 0 && sum > bytes) {
+                break;
+            }
+            assertTrue(count < batch.size(), "record " + number + " was not popped");
+            assertIs(number, model.attempts(number), batch.get(count++));
+            model.pop(number);
+        }
+        assertEquals(count, batch.size());
+        assertEquals(expectRefusal, refused);
+        bury();
+    }
+
+    void peek() {
+        int number = model.find(log.size());
+        Message message = handle.peek();
+        if (number == ConsumerModel.NONE) {
+            assertNull(message);
+        } else {
+            assertIs(number, model.attempts(number), message);
+        }
+    }
+
+    // Between a little before the committed one and a little behind the one popped last.
+    private int pick(int choice) {
+        return model.committed() - 3 + choice % (model.next() - model.committed() + 6);
+    }
+
+    private boolean isPopped(int number) {
+        return number >= zero && model.wasPopped(number);
+    }
+
+    void ack(int which) {
+        int number = pick(which);
+        if (isPopped(number)) {
+            handle.ack((long) number - zero);
+            model.ack(number);
+        } else {
+            assertThrows(OutOfRangeException.class, () -> handle.ack((long) number - zero));
+        }
+    }
+
+    void ackAll() {
+        if (model.next() > model.committed()) {
+            handle.ack(model.next() - 1L - zero);
+            model.ack(model.next() - 1);
+        }
+    }
+
+    void ackSingle(List<Integer> which) {
+        // Most of them within what is popped: one that is not has all refused.
+        int popped = Math.max(1, model.next() - model.committed());
+        List<Integer> numbers = which.stream().map(each -> each % 11 == 0 ? pick(each)
+                : model.committed() + each % popped).toList();
+        long[] offsets = numbers.stream().mapToLong(number -> (long) number - zero).toArray();
+        if (numbers.stream().allMatch(number -> isPopped(number))) {
+            handle.ackSingle(offsets);
+            numbers.forEach(model::ackSingle);
+        } else {
+            assertThrows(OutOfRangeException.class, () -> handle.ackSingle(offsets));
+        }
+    }
+
+    void nack(int which) {
+        int number = pick(which);
+        if (isPopped(number) && !model.isAcked(number)) {
+            handle.nack((long) number - zero);
+            if (model.giveBack(number)) {
+                bury();
+            }
+        } else {
+            assertThrows(OutOfRangeException.class, () -> handle.nack((long) number - zero));
+        }
+    }
+
+    /** Gives back all that is under way. */
+    void seekCommitted() {
+        handle.seek(StartAt.COMMITTED);
+        model.giveBackAll();
+        bury();
+    }
+
+    /** Compares all that can be looked at without moving anything. */
+    void check() {
+        assertEquals(model.next() - zero, handle.readOffset());
+        assertEquals(model.committed() - zero, handle.committedOffset());
+        assertEquals(log.size() - model.committed(), handle.lag());
+        assertEquals(model.unacked(), handle.unacked());
+        assertEquals(model.size(log.size()), handle.size());
+    }
+}

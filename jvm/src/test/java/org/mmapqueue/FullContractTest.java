@@ -1,0 +1,138 @@
+package org.mmapqueue;
+
+import static java.util.concurrent.TimeUnit.MILLISECONDS;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.List;
+
+import org.junit.jupiter.api.Test;
+
+import org.mmapqueue.errors.EmptyException;
+import org.mmapqueue.errors.FullException;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.Waiting;
+
+@ForEverySetup
+class FullContractTest extends ContractTest {
+
+    /** A deadline before the clock's own range must not wrap into the far future. */
+    @Test
+    void aNegativeTimeoutDoesNotWait() throws Exception {
+        for (Duration timeout : List.of(Duration.ofNanos(Long.MIN_VALUE), Duration.ofSeconds(Long.MIN_VALUE),
+                Duration.ofNanos(-1))) {
+            Waiting.start(() -> assertThrows(EmptyException.class, () -> queue.pop(timeout))).result();
+        }
+        fill();
+        for (Duration timeout : List.of(Duration.ofNanos(Long.MIN_VALUE), Duration.ofNanos(-1))) {
+            Waiting.start(() -> assertThrows(FullException.class, () -> queue.push(setup.tenth(1), timeout))).result();
+        }
+    }
+
+    @Test
+    void aFullQueueRefusesAtOnceAndKeepsWhatItHas() {
+        List<byte[]> payloads = fill();
+        int least = setup.room() / setup.footprint(setup.segmentSize / 10);
+        assertTrue(payloads.size() >= least, payloads.size() + " records went in, expected at least " + least);
+        byte[] more = setup.tenth(-1);
+        assertThrows(FullException.class, () -> queue.push(more));
+        assertThrows(FullException.class, () -> queue.push(more, 0, more.length));
+        assertThrows(FullException.class, () -> queue.push(ByteBuffer.wrap(more)));
+        assertThrows(FullException.class, () -> queue.push(more, Duration.ZERO));
+        assertThrows(FullException.class, () -> queue.pushSync(more, Duration.ZERO));
+        assertThrows(FullException.class, () -> queue.pushBatch(List.of(more, more)));
+        assertThrows(FullException.class, () -> queue.pushBatch(List.of(more), Duration.ofMillis(-1)));
+        assertThrows(FullException.class, () -> queue.pushBatch(more, 0, new int[] {more.length}, 1, Duration.ZERO));
+        assertEquals(payloads.size(), queue.endOffset());
+        Payload.assertMessages(0, payloads, Payload.drain(queue));
+    }
+
+    @Test
+    void aRefusedByteBufferKeepsItsPosition() {
+        fill();
+        ByteBuffer heap = ByteBuffer.wrap(setup.tenth(1)).position(3);
+        ByteBuffer direct = ByteBuffer.allocateDirect(setup.segmentSize / 10).position(5);
+        assertThrows(FullException.class, () -> queue.push(heap));
+        assertThrows(FullException.class, () -> queue.push(direct));
+        assertThrows(FullException.class, () -> queue.push(heap, Duration.ZERO));
+        assertEquals(3, heap.position());
+        assertEquals(5, direct.position());
+    }
+
+    @Test
+    void poppingAloneGivesNoSpaceFree() {
+        fill();
+        Payload.drain(queue);
+        assertThrows(FullException.class, () -> queue.push(setup.tenth(1)));
+    }
+
+    @Test
+    void aPushWithATimeoutWaitsForItsTime() {
+        fill();
+        long start = System.nanoTime();
+        assertThrows(FullException.class, () -> queue.push(setup.tenth(1), Duration.ofMillis(60)));
+        assertTrue(System.nanoTime() - start >= MILLISECONDS.toNanos(60));
+    }
+
+    @Test
+    void aWaitingPushIsWokenByAnAck() throws Exception {
+        List<byte[]> payloads = fill();
+        Waiting.Running<Long> pushing = Waiting.start(() -> queue.push(setup.tenth(-1), Waiting.LONG)).untilItWaits();
+        Waiting.Running<Long> batching = Waiting
+                .start(() -> queue.pushBatch(List.of(setup.tenth(-2), setup.tenth(-3)), Waiting.LONG)).untilItWaits();
+        Payload.assertMessages(0, payloads, Payload.drain(queue));
+        assertFalse(pushing.isDone() || batching.isDone());
+        queue.ack(payloads.size() - 1);
+        long single = pushing.result();
+        long batch = batching.result();
+        assertEquals(payloads.size(), Math.min(single, batch));
+        List<byte[]> expected = single < batch ? List.of(setup.tenth(-1), setup.tenth(-2), setup.tenth(-3))
+                : List.of(setup.tenth(-2), setup.tenth(-3), setup.tenth(-1));
+        Payload.assertMessages(payloads.size(), expected, Payload.drain(queue));
+    }
+
+    @Test
+    void ackedSpaceIsUsedAgainAtOnce() throws InterruptedException {
+        List<byte[]> payloads = fill();
+        long end = payloads.size();
+        long read = 0;
+        for (int lap = 0; lap < 3; lap++) {
+            for (int i = 0; i < setup.capacity * 10; i++) {
+                Message message = queue.pop();
+                assertEquals(read, message.offset());
+                queue.ack(read++);
+                while (end - read < payloads.size() - 25) {
+                    assertEquals(end, queue.push(setup.tenth(end)));
+                    end++;
+                }
+            }
+        }
+        for (; read < end; read++) {
+            Payload.assertNextIs(read, setup.tenth(read), queue);
+        }
+    }
+
+    @Test
+    void whatIsTooLargeForTheRoomThereIsFitsWhenAllIsAcked() {
+        fill();
+        Payload.drain(queue);
+        assertThrows(FullException.class, () -> queue.push(new byte[setup.maxEvent]));
+        queue.ack(queue.endOffset() - 1);
+        long offset = queue.push(Payload.of(9, setup.maxEvent));
+        Payload.assertMessages(offset, List.of(Payload.of(9, setup.maxEvent)), Payload.drain(queue));
+    }
+
+    @Test
+    void aFullQueueIsFullAfterReopening() {
+        List<byte[]> payloads = fill();
+        reopen();
+        assertThrows(FullException.class, () -> queue.push(setup.tenth(1)));
+        Payload.assertMessages(0, payloads, Payload.drain(queue));
+        queue.ack(payloads.size() - 1);
+        assertEquals(payloads.size(), queue.push(setup.tenth(1)));
+    }
+}

@@ -1,0 +1,50 @@
+package org.mmapqueue;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.management.ManagementFactory;
+import java.nio.file.Path;
+
+import com.sun.management.ThreadMXBean;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.QuickDirectory;
+
+/** The ring may have 2³⁰ segments: what is not used takes no memory. */
+@Timeout(120)
+class LargeCapacityTest {
+    private static final int MOST_BYTES = 16 << 20;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+
+    private MmapQueue open() {
+        return MmapQueue.open(QueueConfig.builder(temp.resolve("queue")).segmentSize(4096)
+                .queueCapacitySegments(1 << 30).maxInMemSegments(6).flushPeriodMillis(600_000).build());
+    }
+
+    @Test
+    void theLargestRingIsOpenedInLittleMemory() {
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        long before = threads.getCurrentThreadAllocatedBytes();
+        try (MmapQueue queue = open()) {
+            for (int i = 0; i < 100; i++) {
+                queue.push(Payload.numbered(i, 300));
+            }
+        }
+        try (MmapQueue queue = open()) {
+            for (int i = 0; i < 100; i++) {
+                assertEquals(i, Payload.numberOf(queue.pop().data()));
+            }
+            queue.ack(99);
+            assertTrue(queue.gc() > 0);
+            queue.push(Payload.numbered(100, 300));
+            assertEquals(100, queue.pop().offset());
+        }
+        long bytes = threads.getCurrentThreadAllocatedBytes() - before;
+        assertTrue(bytes < MOST_BYTES, bytes + " bytes of the heap");
+    }
+}

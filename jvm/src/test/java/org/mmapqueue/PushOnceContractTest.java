@@ -1,0 +1,370 @@
+package org.mmapqueue;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.concurrent.CyclicBarrier;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedClass;
+import org.junit.jupiter.params.provider.EnumSource;
+
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.FullException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.TooLargeException;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.Waiting;
+
+@ParameterizedClass(name = "{0}")
+@EnumSource(value = Setup.class, mode = EnumSource.Mode.MATCH_ALL, names = "V2_.*")
+class PushOnceContractTest extends ContractTest {
+    private final List<byte[]> expected = new ArrayList<>();
+
+    private List<byte[]> batch(int count) {
+        List<byte[]> batch = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            batch.add(setup.tenth(expected.size() + i));
+        }
+        return batch;
+    }
+
+    private void pushes(String producer, long sequence, int count) throws InterruptedException {
+        pushes(producer, sequence, batch(count), false);
+    }
+
+    private void pushes(String producer, long sequence, List<byte[]> batch, boolean sync) throws InterruptedException {
+        assertEquals(expected.size(), queue.pushOnce(producer, sequence, Records.of(batch), Duration.ZERO, sync));
+        expected.addAll(batch);
+        assertEquals(OptionalLong.of(sequence), queue.lastSequence(producer));
+        assertEquals(expected.size(), queue.endOffset());
+    }
+
+    private void refuses(String producer, long sequence) throws InterruptedException {
+        OptionalLong last = queue.lastSequence(producer);
+        for (boolean sync : new boolean[] {false, true}) {
+            assertEquals(-1, queue.pushOnce(producer, sequence, Records.of(batch(2)), Duration.ZERO, sync));
+        }
+        assertEquals(expected.size(), queue.endOffset());
+        assertEquals(last, queue.lastSequence(producer));
+    }
+
+    private void assertOnlyExpected() {
+        Payload.assertMessages(0, expected, Payload.drain(queue));
+    }
+
+    @Test
+    void aBatchIsThereOnceHoweverOftenItIsPushed() throws InterruptedException {
+        assertEquals(OptionalLong.empty(), queue.lastSequence("p"));
+        queue.push(setup.tenth(0));
+        expected.add(setup.tenth(0));
+        pushes("p", 7, 3);
+        refuses("p", 7);
+        refuses("p", 7);
+        queue.push(setup.tenth(4));
+        expected.add(setup.tenth(4));
+        refuses("p", 7);
+        pushes("p", 8, 1);
+        assertOnlyExpected();
+    }
+
+    private void pushes(long sequence, BatchDigest digest) throws InterruptedException {
+        List<byte[]> batch = batch(2);
+        assertEquals(expected.size(), queue.pushOnce("p", sequence, digest, Records.of(batch), Duration.ZERO, false));
+        expected.addAll(batch);
+    }
+
+    @Test
+    void aDigestIsFoundAgainWithItsSequence() throws InterruptedException {
+        assertEquals(Optional.empty(), queue.digest("p", 0));
+        for (long sequence = 0; sequence < 10; sequence++) {
+            pushes(sequence, new BatchDigest(2, -sequence));
+            assertEquals(Optional.empty(), queue.digest("p", sequence + 1));
+            for (long before = Math.max(0, sequence - 1); before <= sequence; before++) {
+                assertEquals(Optional.of(new BatchDigest(2, -before)), queue.digest("p", before));
+            }
+        }
+        assertEquals(-1, queue.pushOnce("p", 9, new BatchDigest(7, 7), Records.of(batch(1)), Duration.ZERO, false));
+        reopen();
+        assertEquals(Optional.of(new BatchDigest(2, -9)), queue.digest("p", 9));
+        assertEquals(Optional.empty(), queue.digest("p", 0));
+        pushes("p", 10, 1);
+        assertEquals(Optional.empty(), queue.digest("p", 10));
+        assertEquals(Optional.of(new BatchDigest(2, -9)), queue.digest("p", 9));
+        assertEquals(Optional.empty(), queue.digest("q", 9));
+        assertOnlyExpected();
+    }
+
+    @Test
+    void sequencesMayHaveGapsAndALowerOneIsDone() throws InterruptedException {
+        pushes("p", 0, 1);
+        pushes("p", 5, 2);
+        refuses("p", 4);
+        refuses("p", 0);
+        pushes("p", Long.MAX_VALUE - 1, 1);
+        pushes("p", Long.MAX_VALUE, 1);
+        refuses("p", Long.MAX_VALUE);
+        assertOnlyExpected();
+    }
+
+    @Test
+    void producersDoNotKnowOfOneAnother() throws InterruptedException {
+        pushes("p", 3, 1);
+        pushes("q", 3, 2);
+        pushes("q", 4, 1);
+        refuses("p", 3);
+        pushes("p", 4, 1);
+        assertEquals(List.of("p", "q"), queue.producers());
+        assertOnlyExpected();
+    }
+
+    @Test
+    void aBatchWithoutRecordsCounts() throws InterruptedException {
+        pushes("p", 1, 0);
+        refuses("p", 1);
+        pushes("p", 2, 1);
+        pushes("p", 3, List.of(), true);
+        pushes("p", 4, 0);
+        queue.flush();
+        reopen();
+        refuses("p", 4);
+        pushes("p", 5, 1);
+        assertOnlyExpected();
+    }
+
+    @Test
+    void batchesOverSegmentsAndWithSync() throws InterruptedException {
+        long sequence = 0;
+        for (int round = 0; round < 6; round++) {
+            List<byte[]> batch = setup.payloads(round, 4 + 3 * round);
+            long first = queue.endOffset();
+            assertEquals(first, queue.pushOnce("p", sequence, Records.of(batch), Duration.ZERO, round % 2 == 0));
+            assertEquals(-1, queue.pushOnce("p", sequence++, batch, Duration.ZERO));
+            Payload.assertMessages(first, batch, Payload.drain(queue));
+            queue.ack(queue.endOffset() - 1);
+        }
+        assertEquals(OptionalLong.of(5), queue.lastSequence("p"));
+    }
+
+    @Test
+    void itIsKnownAfterACloseAndAfterAKill() throws InterruptedException {
+        for (int round = 0; round < 12; round++) {
+            pushes("p", 2 * round, 1 + round % 3);
+            if (round % 4 == 1) {
+                pushes("q-" + round, round, 1);
+            }
+            if (round % 3 == 0) {
+                queue.flush();
+            }
+            Path left = Directories.copy(directory, temp.resolve("left-" + round));
+            MmapQueue before = queue;
+            try (MmapQueue taken = setup.openAfterKill(left)) {
+                queue = taken;
+                refuses("p", 2 * round);
+                assertEquals(OptionalLong.of(2 * round), queue.lastSequence("p"));
+                assertOnlyExpected();
+                assertEquals(expected.size(), queue.pushOnce("p", 2 * round + 1, batch(1), Duration.ZERO));
+            } finally {
+                queue = before;
+            }
+            if (round % 5 == 4) {
+                reopen();
+                refuses("p", 2 * round);
+            }
+        }
+        assertEquals(List.of("p", "q-1", "q-5", "q-9"), queue.producers());
+        assertOnlyExpected();
+    }
+
+    @Test
+    void aTooLargeBatchIsRefusedAndDoesNotCount() throws InterruptedException {
+        pushes("p", 1, 1);
+        assertThrows(TooLargeException.class,
+                () -> queue.pushOnce("p", 2, List.of(new byte[setup.maxEvent + 1]), Duration.ZERO));
+        assertThrows(TooLargeException.class,
+                () -> queue.pushOnce("p", 2, batch(setup.capacity * 10 + 10), Duration.ZERO));
+        assertEquals(OptionalLong.of(1), queue.lastSequence("p"));
+        pushes("p", 2, 1);
+        assertOnlyExpected();
+    }
+
+    @Test
+    void whenTheQueueIsFullNothingCountsUntilThereIsRoom() throws Exception {
+        pushes("p", 1, 1);
+        fill();
+        long end = queue.endOffset();
+        assertThrows(FullException.class, () -> queue.pushOnce("p", 2, batch(15), Duration.ofMillis(1)));
+        assertEquals(OptionalLong.of(1), queue.lastSequence("p"));
+        assertEquals(-1, queue.pushOnce("p", 1, batch(15), Duration.ZERO)); // needs no room
+        Waiting.Running<Long> waiting = Waiting.start(() -> queue.pushOnce("p", 2, batch(15), Waiting.LONG));
+        Payload.drain(queue);
+        queue.ack(end - 1);
+        assertEquals(end, waiting.result());
+        assertEquals(-1, queue.pushOnce("p", 2, batch(15), Duration.ZERO));
+        assertEquals(end + 15, queue.endOffset());
+    }
+
+    @Test
+    void ofManyThreadsThatPushTheSameOneDoes() throws Exception {
+        int threads = 4;
+        int rounds = 50;
+        CyclicBarrier start = new CyclicBarrier(threads);
+        List<Waiting.Running<Integer>> running = new ArrayList<>();
+        for (int i = 0; i < threads; i++) {
+            running.add(Waiting.start(() -> {
+                int done = 0;
+                for (int sequence = 0; sequence < rounds; sequence++) {
+                    start.await();
+                    List<byte[]> pair = List.of(Payload.numbered(2L * sequence, 30),
+                            Payload.numbered(2L * sequence + 1, 30));
+                    done += queue.pushOnce("p", sequence, pair, Duration.ZERO) >= 0 ? 1 : 0;
+                }
+                return done;
+            }));
+        }
+        int done = 0;
+        for (Waiting.Running<Integer> each : running) {
+            done += each.result();
+        }
+        assertEquals(rounds, done);
+        for (int i = 0; i < 2 * rounds; i++) {
+            assertEquals(i, Payload.numberOf(queue.poll().data()));
+        }
+        assertNull(queue.poll());
+    }
+
+    @Test
+    void aForgottenProducerBeginsAnew() throws InterruptedException {
+        pushes("p", 9, 1);
+        pushes("q", 1, 1);
+        queue.forgetProducer("p");
+        assertEquals(OptionalLong.empty(), queue.lastSequence("p"));
+        assertEquals(List.of("q"), queue.producers());
+        assertTrue(Files.notExists(directory.resolve("producers/p.dat")));
+        pushes("p", 0, 1);
+        queue.forgetProducer("p");
+        reopen();
+        assertEquals(List.of("q"), queue.producers());
+        refuses("q", 1);
+        assertEquals("producer", assertThrows(ConfigException.class, () -> queue.forgetProducer("p")).key());
+        assertOnlyExpected();
+    }
+
+    @Test
+    void names() throws InterruptedException {
+        for (String name : List.of("", ".p", "-p", "a/b", "p q", "é", "x".repeat(101))) {
+            assertEquals("producer", assertThrows(ConfigException.class,
+                    () -> queue.pushOnce(name, 0, batch(1), Duration.ZERO)).key());
+            assertThrows(ConfigException.class, () -> queue.lastSequence(name));
+            assertThrows(ConfigException.class, () -> queue.forgetProducer(name));
+        }
+        for (String name : List.of("_", "x".repeat(100), "a.b-c_D", "default", "0")) {
+            pushes(name, 1, 1);
+        }
+        reopen();
+        for (String name : queue.producers()) {
+            refuses(name, 1);
+        }
+        assertEquals(5, queue.producers().size());
+    }
+
+    @Test
+    void aSequenceOrALengthBelow0IsRefused() {
+        assertThrows(IllegalArgumentException.class, () -> queue.pushOnce("p", -1, batch(1), Duration.ZERO));
+        assertThrows(IllegalArgumentException.class,
+                () -> queue.pushOnce("p", 1, Records.single(new byte[3], 1, -1), Duration.ZERO));
+        assertThrows(IllegalArgumentException.class,
+                () -> queue.pushBatch(Records.single(new byte[3], 1, -1), Duration.ZERO));
+        assertEquals(List.of(), queue.producers());
+        assertEquals(0, queue.endOffset());
+    }
+
+    @Test
+    void aProcessThatReadsAndAClosedQueueRefuse() throws InterruptedException {
+        pushes("p", 1, 1);
+        try (MmapQueue reader = MmapQueue.open(QueueConfig.builder(Directories.copy(directory, temp.resolve("read")))
+                .readOnly(true).build())) {
+            assertThrows(MmapQueueException.class, () -> reader.pushOnce("p", 2, batch(1), Duration.ZERO));
+            assertThrows(MmapQueueException.class, () -> reader.lastSequence("p"));
+        }
+        queue.close();
+        assertThrows(ClosedException.class, () -> queue.pushOnce("p", 2, batch(1), Duration.ZERO));
+        assertThrows(ClosedException.class, () -> queue.lastSequence("p"));
+    }
+
+    /** Each payload is made when it is asked for, in the one array that there is. */
+    @Test
+    void recordsThatAreNeverInMemoryAtOnce() throws InterruptedException {
+        int count = 15;
+        byte[] only = new byte[setup.segmentSize / 10];
+        Records records = new Records() {
+            @Override
+            public int count() {
+                return count;
+            }
+
+            @Override
+            public byte[] array(int i) {
+                System.arraycopy(setup.tenth(i), 0, only, 0, only.length);
+                return only;
+            }
+
+            @Override
+            public int from(int i) {
+                return 0;
+            }
+
+            @Override
+            public int length(int i) {
+                return only.length;
+            }
+        };
+        assertEquals(0, queue.pushBatch(records, Duration.ZERO));
+        assertEquals(count, queue.pushOnce("p", 1, records, Duration.ZERO));
+        expected.addAll(batch(count));
+        expected.addAll(expected.subList(0, count).stream().toList());
+        assertOnlyExpected();
+    }
+
+    @Test
+    void aLengthThatChangesAfterItWasAskedForChangesNothing() throws InterruptedException {
+        byte[] data = setup.tenth(1);
+        Records growing = new Records() {
+            private int asked;
+
+            @Override
+            public int count() {
+                return 1;
+            }
+
+            @Override
+            public byte[] array(int i) {
+                return data;
+            }
+
+            @Override
+            public int from(int i) {
+                return 0;
+            }
+
+            @Override
+            public int length(int i) {
+                return asked++ == 0 ? 10 : data.length;
+            }
+        };
+        assertEquals(0, queue.pushBatch(growing, Duration.ZERO));
+        Payload.assertMessages(0, List.of(Arrays.copyOf(data, 10)), Payload.drain(queue));
+    }
+}

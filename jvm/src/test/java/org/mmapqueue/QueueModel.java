@@ -1,0 +1,415 @@
+package org.mmapqueue;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.FullException;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.Payload;
+
+/** A queue with its consumers next to plain lists that must say the same after every step. */
+final class QueueModel implements AutoCloseable {
+    static final String DEFAULT = "default";
+    private static final int MAX_IN_MEM = 6;
+    private static final int LARGEST = 20_000;
+
+    private final Setup setup;
+    private final Limits limits;
+    private final Path deadLetters;
+    private Path directory;
+    private MmapQueue queue;
+    private int copies;
+
+    /** All that was ever pushed, by number. */
+    private final List<byte[]> log = new ArrayList<>();
+    private final TreeMap<String, ConsumerModel> consumers = new TreeMap<>();
+    private final Map<String, Consumer> handles = new HashMap<>();
+    private final List<byte[]> dead = new ArrayList<>();
+    /** The number that is offset 0: always 0 in version 2; in version 1 what was committed at the open. */
+    private int zero;
+    private int firstSeen;
+
+    /**
+     * What is configured beside the setup.
+     *
+     * @param maxAttempts 0 for without end
+     * @param retainBytes 0 for nothing
+     */
+    record Limits(int maxUnacked, int maxAttempts, long retainBytes) {
+        static final Limits NONE = new Limits(1_000_000, 0, 0);
+    }
+
+    QueueModel(Setup setup, Limits limits, Path temp) {
+        this.setup = setup;
+        this.limits = limits;
+        this.directory = temp.resolve("queue");
+        this.deadLetters = temp.resolve("dead");
+        if (limits.maxAttempts > 0) {
+            // With more room than is ever needed: what happens when it has none is another test's.
+            MmapQueue.open(QueueConfig.builder(deadLetters).segmentSize(4096).maxEventSize(LARGEST).build()).close();
+        }
+        this.queue = open(false);
+        if (!setup.isV1()) {
+            assertEquals(List.of(), queue.consumers());
+            queue.createConsumer(DEFAULT, StartAt.EARLIEST);
+        }
+        consumers.put(DEFAULT, new ConsumerModel(0, limits.maxUnacked, limits.maxAttempts));
+        consumers.get(DEFAULT).close();
+    }
+
+    private MmapQueue open(boolean afterKill) {
+        QueueConfig.Builder config = setup.config(directory).maxInMemSegments(MAX_IN_MEM)
+                .maxUnacked(limits.maxUnacked).retainBytes(limits.retainBytes);
+        if (limits.maxAttempts > 0) {
+            config.maxAttempts(limits.maxAttempts).deadLetterDir(deadLetters);
+        }
+        return MmapQueue.open((afterKill && setup.isV1() ? config.v1Recover("writing") : config).build());
+    }
+
+    MmapQueue queue() {
+        return queue;
+    }
+
+    private int end() {
+        return log.size();
+    }
+
+    // ---- writing
+
+    private byte[] payload(int length) {
+        return Payload.of(log.size(), Math.min(length, setup.maxEvent));
+    }
+
+    void push(int length) {
+        byte[] payload = payload(length);
+        long offset;
+        try {
+            offset = queue.push(payload);
+        } catch (FullException e) {
+            assertHolds(setup.footprint(payload.length));
+            return;
+        }
+        assertEquals(end() - zero, offset);
+        log.add(payload);
+    }
+
+    void pushBatch(List<Integer> lengths) throws InterruptedException {
+        List<byte[]> batch = new ArrayList<>();
+        int before = end();
+        int bytes = 0;
+        for (int length : lengths) {
+            batch.add(payload(length));
+            bytes += setup.footprint(batch.get(batch.size() - 1).length);
+            log.add(batch.get(batch.size() - 1));
+        }
+        if (bytes > setup.room()) {
+            log.subList(before, end()).clear();
+            return;
+        }
+        try {
+            assertEquals(before - zero, queue.pushBatch(batch, Duration.ZERO));
+        } catch (FullException e) {
+            log.subList(before, end()).clear();
+            assertHolds(bytes);
+        }
+    }
+
+    // Full may only be said when what is held, and what is pushed, comes near to the ring's size.
+    private void assertHolds(long bytes) {
+        for (byte[] held : log.subList(slowest(), end())) {
+            bytes += setup.footprint(held.length);
+        }
+        // A reopening after a kill may leave the rest of a segment unused.
+        long wasted = (long) (2 + copies) * setup.segmentSize;
+        assertTrue(bytes + wasted >= setup.room(), "full with " + bytes + " bytes of " + setup.room());
+    }
+
+    private int slowest() {
+        return consumers.values().stream().mapToInt(ConsumerModel::committed).min().orElseThrow();
+    }
+
+    void flush() {
+        queue.flush();
+        assertEquals(queue.stats().writingPosition(), queue.stats().watermarkPosition());
+    }
+
+    void gc() {
+        assertTrue(queue.gc() >= 0);
+    }
+
+    private String nameOf(int choice) {
+        return new ArrayList<>(consumers.keySet()).get(choice % consumers.size());
+    }
+
+    /** A consumer, which is opened when it is not. */
+    ConsumerSteps on(int choice) {
+        String name = nameOf(choice);
+        ConsumerModel model = consumers.get(name);
+        if (!model.isOpen()) {
+            // Where it would begin says nothing to one that is there.
+            handles.put(name, queue.consumer(name, StartAt.LATEST));
+            model.opened();
+        }
+        return stepsOf(name);
+    }
+
+    private ConsumerSteps stepsOf(String name) {
+        return new ConsumerSteps(handles.get(name), consumers.get(name), log, zero, dead);
+    }
+
+    void seek(int choice, StartAt.Kind kind, int which) {
+        ConsumerSteps steps = on(choice);
+        Consumer consumer = handles.get(nameOf(choice));
+        if (kind == StartAt.Kind.COMMITTED) {
+            steps.seekCommitted();
+        } else if (setup.isV1()) {
+            assertThrows(ConfigException.class, () -> consumer.seek(place(kind, which)));
+        } else if (isThere(kind, which)) {
+            int number = numberOf(kind, which);
+            consumer.seek(place(kind, which));
+            consumers.get(nameOf(choice)).moveTo(number);
+        } else {
+            assertThrows(OutOfRangeException.class, () -> consumer.seek(place(kind, which)));
+        }
+    }
+
+    // ---- places
+
+    private int first() {
+        return setup.isV1() ? 0 : (int) queue.firstOffset();
+    }
+
+    // Among all that is retained, and a little around it.
+    private int pick(int which) {
+        return first() - 2 + which % (end() - first() + 5);
+    }
+
+    private StartAt place(StartAt.Kind kind, int which) {
+        return switch (kind) {
+            case EARLIEST -> StartAt.EARLIEST;
+            case LATEST -> StartAt.LATEST;
+            case COMMITTED -> StartAt.COMMITTED;
+            case OFFSET -> StartAt.offset(setup.isV1() ? which : pick(which));
+            case TIMESTAMP -> StartAt.timestamp(timeOf(which));
+        };
+    }
+
+    private boolean isThere(StartAt.Kind kind, int which) {
+        return kind != StartAt.Kind.OFFSET || pick(which) >= first() && pick(which) <= end();
+    }
+
+    private int numberOf(StartAt.Kind kind, int which) {
+        return switch (kind) {
+            case EARLIEST -> first();
+            case LATEST -> end();
+            case OFFSET -> pick(which);
+            case TIMESTAMP -> firstSince(timeOf(which));
+            case COMMITTED -> throw new IllegalArgumentException("not a place of the log");
+        };
+    }
+
+    private long timeOf(int which) {
+        int number = pick(which);
+        return number < first() || number >= end() ? number : queue.get(number).timestampMicros() + which % 3 - 1;
+    }
+
+    private int firstSince(long micros) {
+        return first() == end() ? end() : queue.getMany(first(), Integer.MAX_VALUE).stream()
+                .filter(message -> message.timestampMicros() >= micros).mapToInt(message -> (int) message.offset())
+                .findFirst().orElse(end());
+    }
+
+    // ---- reading without a consumer
+
+    private void assertIs(int number, Message message) {
+        assertEquals(number, message.offset());
+        assertArrayEquals(log.get(number), message.data(), "record " + number);
+        assertEquals(0, message.attempts());
+    }
+
+    void get(int which, int count) {
+        if (setup.isV1()) {
+            assertThrows(ConfigException.class, () -> queue.get(which));
+            return;
+        }
+        int number = pick(which);
+        if (number < first() || number >= end()) {
+            OutOfRangeException refused = assertThrows(OutOfRangeException.class, () -> queue.getMany(number, count));
+            assertEquals(first(), refused.first());
+            assertEquals(end() - 1, refused.last());
+            return;
+        }
+        assertIs(number, queue.get(number));
+        List<Message> many = queue.getMany(number, count);
+        assertEquals(Math.min(count, end() - number), many.size());
+        for (int i = 0; i < many.size(); i++) {
+            assertIs(number + i, many.get(i));
+        }
+    }
+
+    void find(int which) {
+        if (!setup.timestamps) {
+            assertThrows(ConfigException.class, () -> queue.find(which));
+            return;
+        }
+        long micros = timeOf(which);
+        assertEquals(firstSince(micros), queue.find(micros).orElse(end()));
+    }
+
+    // ---- consumers come and go
+
+    void create(String name, StartAt.Kind kind, int which, boolean forOthers) {
+        if (setup.isV1() && !name.equals(DEFAULT)) {
+            assertThrows(ConfigException.class, () -> queue.createConsumer(name, StartAt.LATEST));
+        } else if (consumers.containsKey(name)) {
+            queue.createConsumer(name, StartAt.COMMITTED);
+        } else if (kind == StartAt.Kind.COMMITTED) {
+            assertThrows(ConfigException.class, () -> queue.createConsumer(name, StartAt.COMMITTED));
+        } else if (!isThere(kind, which)) {
+            assertThrows(OutOfRangeException.class, () -> queue.consumer(name, place(kind, which)));
+        } else {
+            ConsumerModel model = new ConsumerModel(numberOf(kind, which), limits.maxUnacked, limits.maxAttempts);
+            if (forOthers) {
+                queue.createConsumer(name, place(kind, which));
+                model.close();
+            } else {
+                handles.put(name, queue.consumer(name, place(kind, which)));
+            }
+            consumers.put(name, model);
+        }
+    }
+
+    void delete(int choice) {
+        String name = nameOf(choice);
+        if (setup.isV1()) {
+            assertThrows(ConfigException.class, () -> queue.deleteConsumer(name));
+            return;
+        }
+        queue.deleteConsumer(name);
+        if (consumers.size() > 1) {
+            consumers.remove(name);
+            return;
+        }
+        // The log is kept from where the last one stood, and who comes next begins there.
+        assertEquals(List.of(), queue.consumers());
+        assertEquals("", queue.stats().slowestConsumer());
+        checkFirst();
+        queue.createConsumer(name, StartAt.EARLIEST);
+        consumers.put(name, new ConsumerModel(first(), limits.maxUnacked, limits.maxAttempts));
+        consumers.get(name).close();
+    }
+
+    void closeConsumer(int choice) {
+        String name = nameOf(choice);
+        if (consumers.get(name).isOpen()) {
+            handles.get(name).close();
+            closed(consumers.get(name));
+        }
+    }
+
+    private void closed(ConsumerModel model) {
+        if (setup.isV1()) {
+            model.kill(); // version 1 has no place for what is under way
+        } else {
+            model.close();
+        }
+    }
+
+    // ---- the queue ends and comes back
+
+    void reopen() {
+        queue.close();
+        consumers.values().forEach(this::closed);
+        queue = open(false);
+        zero = setup.isV1() ? consumers.get(DEFAULT).committed() : 0;
+    }
+
+    /** Goes on with what a kill at this moment would leave. */
+    void abandon() {
+        Path copy = Directories.copy(directory, directory.resolveSibling("copy-" + copies++));
+        queue.close();
+        Directories.delete(directory);
+        directory = copy;
+        queue = open(true);
+        consumers.values().forEach(ConsumerModel::kill);
+        zero = setup.isV1() ? consumers.get(DEFAULT).committed() : 0;
+        if (setup.isV1()) {
+            // What was said for one open must not stick to the next.
+            reopen();
+        }
+    }
+
+    /** Compares all that can be looked at without moving anything. */
+    void check() {
+        assertEquals(end() - zero, queue.endOffset());
+        List<String> names = new ArrayList<>(consumers.keySet());
+        names.sort(Comparator.comparing((String name) -> !name.equals(DEFAULT)).thenComparing(name -> name));
+        assertEquals(names, queue.consumers());
+        List<ConsumerStats> stats = queue.consumerStats();
+        for (int i = 0; i < names.size(); i++) {
+            ConsumerModel model = consumers.get(names.get(i));
+            check(names.get(i), model, stats.get(i));
+            if (model.isOpen()) {
+                stepsOf(names.get(i)).check();
+            }
+        }
+        if (!setup.isV1()) {
+            checkFirst();
+        }
+    }
+
+    private void check(String name, ConsumerModel model, ConsumerStats stats) {
+        assertEquals(name, stats.name());
+        assertEquals(model.committed() - zero, stats.committedOffset());
+        assertEquals(model.next() - zero, stats.readOffset());
+        assertEquals(end() - model.committed(), stats.lagRecords());
+        assertEquals(stats.lagRecords() > 0, stats.lagBytes() > 0, stats.toString());
+        assertEquals(model.isOpen() ? model.unacked() : 0, stats.unacked());
+    }
+
+    // What is retained beyond what is not acked depends on segments: at least nothing comes back that was gone.
+    private void checkFirst() {
+        int first = first();
+        if (limits.retainBytes == 0) {
+            assertEquals(slowest(), first);
+        }
+        assertTrue(first >= firstSeen && first <= slowest(), "first " + first + ", before that " + firstSeen
+                + ", slowest consumer " + slowest());
+        firstSeen = first;
+    }
+
+    /** Pops all that is left. */
+    @Override
+    public void close() {
+        for (int choice = 0; choice < consumers.size(); choice++) {
+            ConsumerSteps steps = on(choice);
+            steps.ackAll();
+            while (!steps.isAtEnd()) {
+                steps.pop();
+                steps.ackAll();
+            }
+            steps.pop();
+        }
+        check();
+        assertTrue(queue.stats().peakMappedSegments() <= MAX_IN_MEM);
+        queue.close();
+        if (limits.maxAttempts > 0) {
+            try (MmapQueue letters = MmapQueue.open(QueueConfig.builder(deadLetters).build())) {
+                Payload.assertMessages(0, dead, Payload.drain(letters));
+            }
+        }
+    }
+}

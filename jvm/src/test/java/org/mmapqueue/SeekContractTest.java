@@ -1,0 +1,219 @@
+package org.mmapqueue;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
+
+import java.util.ArrayList;
+import java.util.List;
+
+import org.junit.jupiter.api.Test;
+
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.FullException;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.Waiting;
+
+@ForEverySetup
+class SeekContractTest extends ContractTest {
+    private List<byte[]> payloads;
+
+    private Consumer consumer() {
+        return queue.consumer();
+    }
+
+    private void push() {
+        payloads = new ArrayList<>();
+        for (int i = 0; i < 15; i++) {
+            payloads.add(setup.tenth(i));
+        }
+        Payload.pushAll(queue, payloads);
+    }
+
+    private void assertStandsAt(long offset) {
+        assertEquals(offset, consumer().readOffset());
+        assertEquals(offset, consumer().committedOffset());
+        assertEquals(0, consumer().unacked());
+        assertEquals(queue.endOffset() - offset, consumer().size());
+        Payload.assertMessages(offset, payloads.subList((int) offset, payloads.size()), Payload.drain(queue));
+    }
+
+    @Test
+    void version1KnowsOneOtherPlaceAlone() {
+        push();
+        queue.pop();
+        if (setup.isV1()) {
+            for (StartAt place : List.of(StartAt.EARLIEST, StartAt.LATEST, StartAt.offset(0), StartAt.timestamp(0))) {
+                ConfigException refused = assertThrows(ConfigException.class, () -> queue.seek(place));
+                assertEquals("seek", refused.key());
+            }
+            assertEquals(1, consumer().unacked());
+        }
+        queue.seek(StartAt.COMMITTED);
+        assertEquals(0, queue.pop().offset());
+    }
+
+    @Test
+    void committedGivesBackWhatIsOutAndKeepsWhatIsAcked() {
+        push();
+        for (int i = 0; i < 8; i++) {
+            queue.pop();
+        }
+        queue.ack(1);
+        consumer().ackSingle(4);
+        consumer().nack(6);
+        assertEquals(6, queue.pop().offset());
+        queue.seek(StartAt.COMMITTED);
+        assertEquals(2, consumer().committedOffset());
+        assertEquals(8, consumer().readOffset());
+        assertEquals(5, consumer().unacked());
+        for (long offset : new long[] {2, 3, 5, 6, 7}) {
+            Message message = queue.pop();
+            assertEquals(offset, message.offset());
+            assertEquals(offset == 6 ? 3 : 2, message.attempts());
+        }
+        assertEquals(8, queue.pop().offset());
+        queue.seek(StartAt.COMMITTED);
+        queue.ack(8); // what was popped before can be acked still
+        assertEquals(9, consumer().committedOffset());
+        assertEquals(9, queue.pop().offset());
+    }
+
+    @Test
+    void anyOffsetThatIsRetained() {
+        assumeFalse(setup.isV1());
+        payloads = setup.payloads(8, 60);
+        Payload.pushAll(queue, payloads);
+        Payload.drain(queue);
+        queue.createConsumer("keeper", StartAt.EARLIEST); // nothing is given free
+        for (int offset = 0; offset <= payloads.size(); offset++) {
+            queue.seek(StartAt.offset(offset));
+            assertStandsAt(offset);
+        }
+        for (long bad : new long[] {-1, payloads.size() + 1, Long.MAX_VALUE, Long.MIN_VALUE}) {
+            OutOfRangeException refused = assertThrows(OutOfRangeException.class,
+                    () -> queue.seek(StartAt.offset(bad)));
+            assertEquals(bad, refused.requested());
+            assertEquals(0, refused.first());
+            assertEquals(payloads.size() - 1, refused.last());
+        }
+        assertEquals(payloads.size(), consumer().committedOffset());
+    }
+
+    @Test
+    void earliestIsTheOldestThatSomeoneHasNotAcked() {
+        assumeFalse(setup.isV1());
+        push();
+        queue.createConsumer("slow", StartAt.offset(3));
+        Payload.drain(queue);
+        queue.ack(payloads.size() - 1);
+        queue.seek(StartAt.EARLIEST);
+        assertStandsAt(3);
+        OutOfRangeException gone = assertThrows(OutOfRangeException.class, () -> queue.seek(StartAt.offset(2)));
+        assertEquals(3, gone.first());
+    }
+
+    @Test
+    void latestSkipsAllThereIs() {
+        assumeFalse(setup.isV1());
+        push();
+        queue.pop();
+        queue.seek(StartAt.LATEST);
+        assertStandsAt(payloads.size());
+        assertNull(queue.poll());
+        assertEquals(0, consumer().lag());
+        long offset = queue.push(setup.tenth(1));
+        Payload.assertMessages(offset, List.of(setup.tenth(1)), Payload.drain(queue));
+    }
+
+    @Test
+    void whatWasPoppedBeforeIsForgotten() {
+        assumeFalse(setup.isV1());
+        push();
+        for (int i = 0; i < 6; i++) {
+            queue.pop();
+        }
+        consumer().nack(2);
+        consumer().ackSingle(4);
+        queue.seek(StartAt.offset(1));
+        assertThrows(OutOfRangeException.class, () -> queue.ack(1));
+        assertThrows(OutOfRangeException.class, () -> consumer().ackSingle(4));
+        assertThrows(OutOfRangeException.class, () -> consumer().nack(2));
+        for (int offset = 1; offset < 7; offset++) {
+            Message message = queue.pop();
+            assertEquals(offset, message.offset());
+            assertEquals(1, message.attempts());
+        }
+        queue.ack(0); // before the place: it counts as acked
+        assertEquals(1, consumer().committedOffset());
+    }
+
+    @Test
+    void aSeekForwardFreesAndOneBackHolds() {
+        assumeFalse(setup.isV1());
+        queue.createConsumer("other", StartAt.EARLIEST);
+        int count = fill().size();
+        queue.seek(StartAt.LATEST);
+        assertThrows(FullException.class, () -> queue.push(setup.tenth(1)));
+        queue.seek(StartAt.offset(count / 2));
+        queue.deleteConsumer("other");
+        int more = fill().size();
+        assertTrue(more > 0 && more < count, more + " of " + count);
+        assertThrows(OutOfRangeException.class, () -> queue.seek(StartAt.offset(count / 2 - 1)));
+        assertEquals(count - count / 2 + more, Payload.drain(queue).size());
+    }
+
+    @Test
+    void aWaitingPushIsWokenByASeek() throws Exception {
+        assumeFalse(setup.isV1());
+        int count = fill().size();
+        Waiting.Running<Long> pushing = Waiting.start(() -> queue.push(setup.tenth(1), Waiting.LONG)).untilItWaits();
+        queue.seek(StartAt.LATEST);
+        assertEquals(count, pushing.result());
+    }
+
+    @Test
+    void aWaitingPopIsWokenByASeek() throws Exception {
+        assumeFalse(setup.isV1());
+        queue.createConsumer("keeper", StartAt.EARLIEST);
+        push();
+        queue.seek(StartAt.LATEST);
+        Waiting.Running<Message> popping = Waiting.start(() -> queue.pop(Waiting.LONG)).untilItWaits();
+        queue.seek(StartAt.EARLIEST);
+        assertEquals(0, popping.result().offset());
+    }
+
+    @Test
+    void thePlaceSurvivesAReopening() {
+        assumeFalse(setup.isV1());
+        push();
+        Payload.drain(queue);
+        queue.seek(StartAt.offset(5));
+        reopen();
+        assertStandsAt(5);
+    }
+
+    @Test
+    void aTimeIsThePlaceOfTheFirstRecordThen() {
+        assumeFalse(setup.isV1());
+        push();
+        queue.createConsumer("keeper", StartAt.EARLIEST);
+        if (!setup.timestamps) {
+            ConfigException refused = assertThrows(ConfigException.class, () -> queue.seek(StartAt.timestamp(0)));
+            assertEquals("timestamps", refused.key());
+            return;
+        }
+        long middle = queue.get(payloads.size() / 2).timestampMicros();
+        long expected = queue.getMany(0, payloads.size()).stream()
+                .filter(message -> message.timestampMicros() >= middle).findFirst().orElseThrow().offset();
+        queue.seek(StartAt.timestamp(middle));
+        assertStandsAt(expected);
+        queue.seek(StartAt.timestamp(0));
+        assertStandsAt(0);
+        queue.seek(StartAt.timestamp(Long.MAX_VALUE));
+        assertStandsAt(payloads.size());
+    }
+}

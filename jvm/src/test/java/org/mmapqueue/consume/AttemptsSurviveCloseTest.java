@@ -1,0 +1,210 @@
+package org.mmapqueue.consume;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.QuickDirectory;
+
+/**
+ * A clean close keeps how often records were popped and which are acked out of order; a crash of the consumer's owner
+ * forgets it.
+ */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class AttemptsSurviveCloseTest {
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+    private Path directory;
+    private MmapQueue queue;
+
+    @BeforeEach
+    void setUp() {
+        directory = temp.resolve("queue");
+        open();
+        for (int i = 0; i < 10; i++) {
+            queue.push(Payload.numbered(i, 500));
+        }
+    }
+
+    private void open() {
+        queue = MmapQueue.open(QueueConfig.builder(directory).segmentSize(4096).queueCapacitySegments(16)
+                .maxInMemSegments(6).flushPeriodMillis(600_000).build());
+    }
+
+    @AfterEach
+    void close() {
+        queue.close();
+    }
+
+    private Path inFlight(String name) {
+        return directory.resolve("consumers").resolve(name + ".inflight");
+    }
+
+    /** Pops all; 0 is popped three times, 1 twice and given back; 3 and 6 are acked. */
+    private void work(Consumer consumer) {
+        Payload.drain(consumer);
+        consumer.nack(0);
+        consumer.pop();
+        consumer.nack(0);
+        consumer.nack(1);
+        consumer.pop();
+        consumer.pop();
+        consumer.nack(1);
+        consumer.ackSingle(new long[] {3, 6});
+    }
+
+    private static void assertPops(Consumer consumer, long[] offsets, int... attempts) {
+        List<Message> all = Payload.drain(consumer);
+        assertEquals(offsets.length, all.size());
+        for (int i = 0; i < offsets.length; i++) {
+            assertEquals(offsets[i], all.get(i).offset());
+            assertEquals(attempts[i], all.get(i).attempts(), "attempts of record " + offsets[i]);
+            assertEquals(offsets[i], Payload.numberOf(all.get(i).data()));
+        }
+    }
+
+    private static void assertRemembered(Consumer consumer) {
+        assertEquals(0, consumer.committedOffset());
+        assertEquals(0, consumer.unacked());
+        assertEquals(4, consumer.peek().attempts());
+        assertPops(consumer, new long[] {0, 1, 2, 4, 5, 7, 8, 9}, 4, 3, 2, 2, 2, 2, 2, 2);
+    }
+
+    @Test
+    void aCleanCloseRemembers() {
+        work(queue.consumer());
+        queue.close();
+        assertTrue(Files.exists(inFlight("default")));
+        open();
+        assertRemembered(queue.consumer());
+        assertFalse(Files.exists(inFlight("default")));
+        queue.ack(2);
+        assertEquals(4, queue.consumer().committedOffset());
+    }
+
+    @Test
+    void theCloseOfAConsumerRemembersToo() {
+        Consumer consumer = queue.consumer("one", StartAt.EARLIEST);
+        work(consumer);
+        consumer.close();
+        assertRemembered(queue.consumer("one", StartAt.EARLIEST));
+    }
+
+    @Test
+    void whatNobodyHasTakenUpBetweenIsKept() {
+        work(queue.consumer("one", StartAt.EARLIEST));
+        for (int i = 0; i < 3; i++) {
+            queue.close();
+            open();
+        }
+        assertRemembered(queue.consumer("one", StartAt.EARLIEST));
+    }
+
+    @Test
+    void whatWasNotPoppedAgainIsKeptOverSeveralCloses() {
+        work(queue.consumer());
+        queue.close();
+        open();
+        assertEquals(4, queue.pop().attempts());
+        queue.close();
+        open();
+        assertPops(queue.consumer(), new long[] {0, 1, 2, 4, 5, 7, 8, 9}, 5, 3, 2, 2, 2, 2, 2, 2);
+        queue.ack(9);
+        queue.close();
+        assertFalse(Files.exists(inFlight("default")), "nothing is in flight");
+    }
+
+    /** Two bytes hold 14 bits of attempts: the count stays at the most that they hold, and changes nothing else. */
+    @Test
+    void attemptsBeyondWhatIsCountedSurviveACloseAndCanBeNacked() {
+        Consumer consumer = queue.consumer();
+        for (int i = 0; i < 16_390; i++) {
+            assertEquals(0, consumer.pop().offset());
+            consumer.nack(0);
+        }
+        queue.close();
+        open();
+        Consumer again = queue.consumer();
+        assertEquals(16_384, again.pop().attempts());
+        assertEquals(1, again.unacked());
+        again.nack(0);
+        assertEquals(0, again.pop().offset());
+        again.nack(0);
+        assertEquals(0, again.peek().offset());
+    }
+
+    @Test
+    void aCrashForgets() {
+        work(queue.consumer());
+        queue.consumer().ackSingle(0);
+        Path copy = Directories.copy(directory, temp.resolve("copy"));
+        queue.close();
+        directory = copy;
+        open();
+        assertEquals(1, queue.consumer().committedOffset());
+        assertPops(queue.consumer(), new long[] {1, 2, 3, 4, 5, 6, 7, 8, 9}, 1, 1, 1, 1, 1, 1, 1, 1, 1);
+    }
+
+    /** What an earlier clean close has left must not come back after a crash. */
+    @Test
+    void aCrashForgetsWhatAnEarlierCloseHasKept() {
+        work(queue.consumer());
+        queue.close();
+        open();
+        queue.peek();
+        aCrashOfTheCopy();
+        assertPops(queue.consumer(), new long[] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
+    }
+
+    private void aCrashOfTheCopy() {
+        Path copy = Directories.copy(directory, temp.resolve("copy"));
+        queue.close();
+        directory = copy;
+        open();
+    }
+
+    @Test
+    void aConsumerThatIsClosedIsNotConcernedByACrash() {
+        Consumer consumer = queue.consumer("one", StartAt.EARLIEST);
+        work(consumer);
+        consumer.close();
+        aCrashOfTheCopy();
+        assertRemembered(queue.consumer("one", StartAt.EARLIEST));
+    }
+
+    @Test
+    void anotherConsumerOfTheNameKnowsNothingOfIt() {
+        Consumer consumer = queue.consumer("one", StartAt.EARLIEST);
+        work(consumer);
+        consumer.close();
+        queue.deleteConsumer("one");
+        assertFalse(Files.exists(inFlight("one")));
+        assertPops(queue.consumer("one", StartAt.EARLIEST), new long[] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9},
+                1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
+    }
+
+    @Test
+    void aSeekForgets() {
+        work(queue.consumer());
+        queue.close();
+        open();
+        queue.seek(StartAt.EARLIEST);
+        assertPops(queue.consumer(), new long[] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
+    }
+}

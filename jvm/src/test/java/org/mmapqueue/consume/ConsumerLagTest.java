@@ -1,0 +1,271 @@
+package org.mmapqueue.consume;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.util.List;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import org.mmapqueue.ConsumerStats;
+import org.mmapqueue.Message;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.core.QueueCore;
+import org.mmapqueue.errors.DroppedException;
+import org.mmapqueue.errors.FullException;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.support.Cores;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.FaultyStorage;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.QuickDirectory;
+
+/** The writer takes records from a consumer that is further behind than max_consumer_lag, and the consumer is told. */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class ConsumerLagTest {
+    private static final int LAG = 10_000;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+    private Path directory;
+    /** Without its threads: only a push drops records. */
+    private QueueCore core;
+
+    private void open(long lag) {
+        directory = directory == null ? temp.resolve("queue") : directory;
+        core = Cores.open(QueueConfig.builder(directory).segmentSize(4096).queueCapacitySegments(8)
+                .maxInMemSegments(8).maxEventSize(6000).flushPeriodMillis(600_000).maxConsumerLag(lag).build(),
+                DiskStorage.INSTANCE);
+    }
+
+    @AfterEach
+    void close() {
+        core.close();
+    }
+
+    private ConsumerCore consumer(String name) {
+        return core.consumer(name, StartAt.EARLIEST);
+    }
+
+    // Some go over segments, so that not every segment begins with a record.
+    private void push(int count) {
+        for (int i = 0; i < count; i++) {
+            long number = core.endOffset();
+            byte[] payload = Payload.numbered(number, number % 20 == 9 ? 6000 : 250);
+            core.writer().push(payload, 0, payload.length);
+        }
+    }
+
+    private void read(ConsumerCore consumer, long first, long end) {
+        for (long offset = first; offset < end; offset++) {
+            Message message = core.poll(consumer);
+            assertEquals(offset, message.offset());
+            assertEquals(offset, Payload.numberOf(message.data()));
+        }
+    }
+
+    private void assertReads(ConsumerCore consumer, long first, long end) {
+        read(consumer, first, end);
+        assertNull(core.poll(consumer));
+    }
+
+    /** It is told of a gap that begins with {@code first}; gives the record behind the gap. */
+    private long assertDropped(long first, ConsumerCore consumer) {
+        DroppedException told = assertThrows(DroppedException.class, () -> core.poll(consumer));
+        assertEquals(first, told.first());
+        assertTrue(told.last() >= first, told.getMessage());
+        assertTrue(told.getMessage().contains(consumer.name())
+                && told.getMessage().contains(first + ".." + told.last()), told.getMessage());
+        assertEquals(told.last() + 1, consumer.readOffset());
+        assertEquals(told.last() + 1, consumer.committedOffset());
+        assertEquals(0, consumer.unacked());
+        return told.last() + 1;
+    }
+
+    @Test
+    void itIsToldOnceAndGoesOnBehindTheGap() {
+        open(LAG);
+        ConsumerCore slow = consumer("default");
+        push(400);
+        long next = assertDropped(0, slow);
+        assertTrue(next < 400, "all is gone");
+        assertReads(slow, next, 400);
+        core.ack(slow, 399);
+        push(5);
+        assertReads(slow, 400, 405);
+    }
+
+    @Test
+    void theWriterIsNeverStoppedByIt() {
+        open(LAG);
+        core.createConsumer("gone", StartAt.EARLIEST);
+        ConsumerCore quick = consumer("default");
+        for (int i = 0; i < 600; i++) {
+            push(1);
+            assertEquals(i, core.poll(quick).offset());
+            core.ack(quick, i);
+        }
+        ConsumerCore gone = consumer("gone");
+        assertReads(gone, assertDropped(0, gone), 600);
+    }
+
+    @Test
+    void whoIsNotTooFarBehindKeepsEverything() {
+        open(3 * LAG); // less than the ring: the writer would need what it keeps
+        ConsumerCore slow = consumer("default");
+        push(20);
+        for (int i = 0; i < 600; i += 20) {
+            push(20);
+            assertTrue(core.consumerStats().get(0).lagBytes() < 3 * LAG);
+            read(slow, i, i + 20);
+            core.ack(slow, i + 19);
+        }
+        assertReads(slow, 600, 620);
+    }
+
+    @Test
+    void aGapBeginsWithWhatWasNotAcked() {
+        open(LAG);
+        ConsumerCore slow = consumer("default");
+        push(9);
+        read(slow, 0, 9);
+        core.ack(slow, 3);
+        core.ackSingle(slow, new long[] {6});
+        push(400);
+        DroppedException told = assertThrows(DroppedException.class, () -> core.ack(slow, 8));
+        assertEquals(4, told.first());
+        core.ack(slow, 8); // before the gap's end: dealt with
+        assertThrows(OutOfRangeException.class, () -> core.nack(slow, 8, 0));
+        assertEquals(told.last() + 1, slow.committedOffset());
+        assertReads(slow, told.last() + 1, 409);
+    }
+
+    @Test
+    void everyGapIsToldAndTwoBeforeACallAreOne() {
+        open(LAG);
+        ConsumerCore slow = consumer("default");
+        push(400);
+        long next = assertDropped(0, slow);
+        core.poll(slow);
+        core.ack(slow, next);
+        push(200);
+        push(200);
+        assertReads(slow, assertDropped(next + 1, slow), 800);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void itIsToldAfterTheNextOpenToo(boolean killed) {
+        open(LAG);
+        core.createConsumer("named", StartAt.EARLIEST);
+        push(5);
+        ConsumerCore first = consumer("default");
+        assertEquals(0, core.poll(first).offset());
+        core.ack(first, 0);
+        push(400);
+        Path copy = Directories.copy(directory, temp.resolve("copy"));
+        core.close();
+        directory = killed ? copy : directory;
+        open(LAG);
+        ConsumerCore named = consumer("named");
+        assertReads(named, assertDropped(0, named), 405);
+        ConsumerCore again = consumer("default");
+        assertReads(again, assertDropped(1, again), 405);
+    }
+
+    @Test
+    void eachIsToldOfItsOwn() {
+        open(LAG);
+        ConsumerCore one = consumer("one");
+        ConsumerCore two = consumer("two");
+        push(8);
+        read(one, 0, 8);
+        read(two, 0, 8);
+        core.ack(one, 1);
+        core.ack(two, 5);
+        push(400);
+        assertReads(one, assertDropped(2, one), 408);
+        assertReads(two, assertDropped(6, two), 408);
+    }
+
+    /** The writer drops more just when the consumer of another process takes note of what was dropped. */
+    @ParameterizedTest
+    @ValueSource(ints = {30, 60, 400})
+    void whatIsDroppedWhileItTakesNoteIsPartOfTheGap(int more) {
+        open(LAG);
+        core.createConsumer("away", StartAt.EARLIEST);
+        push(5);
+        FaultyStorage storage = new FaultyStorage();
+        QueueCore other = Cores.open(QueueConfig.builder(directory).readOnly(true).build(), storage);
+        try {
+            ConsumerCore away = other.consumer("away", StartAt.EARLIEST);
+            assertEquals(0, other.poll(away).offset());
+            push(400);
+            long[] droppedBefore = {core.consumerStats().get(0).committedOffset()};
+            boolean[] isDone = {false};
+            storage.failWhen((call, path) -> {
+                if (call == FaultyStorage.Call.MAP && !isDone[0]) {
+                    isDone[0] = true;
+                    push(more);
+                }
+                return false;
+            });
+            DroppedException told = assertThrows(DroppedException.class, () -> other.poll(away));
+            assertTrue(isDone[0]);
+            assertEquals(0, told.first());
+            assertTrue(told.last() >= droppedBefore[0], "nothing was dropped meanwhile");
+            for (long offset = told.last() + 1; offset < 405 + more; offset++) {
+                assertEquals(offset, other.poll(away).offset());
+            }
+            assertNull(other.poll(away));
+            other.ack(away, 404 + more);
+            assertEquals(405 + more, core.consumerStats().get(0).committedOffset());
+        } finally {
+            other.close();
+        }
+    }
+
+    @Test
+    void afterASeekNothingIsLeftToTell() {
+        open(LAG);
+        ConsumerCore slow = consumer("default");
+        push(400);
+        assertDropped(0, slow);
+        core.seek(slow, StartAt.LATEST);
+        assertNull(core.poll(slow));
+        push(3);
+        assertReads(slow, 400, 403);
+    }
+
+    @Test
+    void statisticsShowWhatIsLeftToIt() {
+        open(LAG);
+        core.createConsumer("away", StartAt.EARLIEST);
+        push(400);
+        ConsumerStats away = core.consumerStats().get(0);
+        assertTrue(away.committedOffset() > 0 && away.committedOffset() < 400, away.toString());
+        assertEquals(400 - away.committedOffset(), away.lagRecords());
+        assertEquals(away.committedOffset(), core.stats().firstOffset());
+        assertEquals(List.of("away"), core.consumerNames());
+        assertReads(consumer("away"), assertDropped(0, consumer("away")), 400);
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {0, 1 << 20})
+    void withoutALimitOrWithALargerOneThanTheRingItIsFull(long lag) {
+        open(lag);
+        assertThrows(FullException.class, () -> push(400));
+        ConsumerCore slow = consumer("default");
+        assertReads(slow, 0, core.endOffset());
+    }
+}

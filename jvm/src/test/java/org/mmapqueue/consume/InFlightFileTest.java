@@ -1,0 +1,189 @@
+package org.mmapqueue.consume;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.SplittableRandom;
+
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.QuickDirectory;
+
+class InFlightFileTest {
+    private static final long COMMITTED = 123_456;
+    private static final long READING = 133_336;
+    private static final MetaFields QUEUE = new MetaFields(2, 8, 4096, 1, 2, true, 1000, 0, 1);
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+    private Path path;
+    private InFlightFile file;
+
+    @BeforeEach
+    void setUp() {
+        path = temp.resolve("one.inflight");
+        file = new InFlightFile(DiskStorage.INSTANCE, temp, "one", QUEUE);
+    }
+
+    private static Window window(long first, int... attempts) {
+        Window window = new Window(1_000_000);
+        window.reset(first);
+        for (int each : attempts) {
+            window.add(each < 0 ? Window.ACKED : Window.OUT, Math.max(0, each));
+        }
+        return window;
+    }
+
+    private static void assertTimes(Remembered remembered, long first, int... expected) {
+        for (int i = 0; i < expected.length; i++) {
+            assertEquals(expected[i], remembered.times(first + i), "record " + i);
+        }
+        assertEquals(0, remembered.times(first + expected.length));
+    }
+
+    @Test
+    void whatWasWrittenIsTakenOnce() throws IOException {
+        Window window = window(50, 1, 1, -1, 3);
+        window.mark(50, Window.RETURNED);
+        window.mark(53, Window.DYING);
+        file.write(window, new Remembered(), COMMITTED, READING);
+        Remembered found = new Remembered();
+        file.take(COMMITTED, 50, found);
+        assertTimes(found, 50, 1, 1, Remembered.ACKED, 3);
+        assertFalse(Files.exists(path));
+        Remembered again = new Remembered();
+        file.take(COMMITTED, 50, again);
+        assertEquals(50, again.end(50));
+    }
+
+    @Test
+    void nothingInFlightMakesNoFile() throws IOException {
+        file.write(window(9), new Remembered(), COMMITTED, READING);
+        assertFalse(Files.exists(path));
+    }
+
+    @Test
+    void whatIsStillRememberedOfRecordsBehindTheWindowIsWrittenToo() throws IOException {
+        Remembered before = new Remembered();
+        before.add(50, 2, 4);
+        before.add(50, 1, Remembered.ACKED);
+        before.add(50, 1, 2);
+        before.endAt(READING);
+        assertEquals(4, before.times(50));
+        file.write(window(50, 5), before, COMMITTED, READING - 8);
+        Remembered found = new Remembered();
+        file.take(COMMITTED, 50, found);
+        assertTimes(found, 50, 5, 4, Remembered.ACKED, 2);
+    }
+
+    @Test
+    void whatIsRememberedIsWrittenAgainWithThePlaceBehindIt() throws IOException {
+        file.write(window(50, 1, 2, 3), new Remembered(), COMMITTED, READING);
+        Remembered found = new Remembered();
+        file.take(COMMITTED, 50, found);
+        file.write(window(50, 2), found, COMMITTED, COMMITTED + 16);
+        deleteBeyond(READING);
+        assertTrue(Files.exists(path));
+        deleteBeyond(READING - 8);
+        assertFalse(Files.exists(path));
+    }
+
+    private void deleteBeyond(long end) throws IOException {
+        InFlightFile.deleteBeyond(end, DiskStorage.INSTANCE, temp, QUEUE);
+    }
+
+    @Test
+    void whatTellsOfRecordsBehindTheEndIsDeleted() throws IOException {
+        InFlightFile other = new InFlightFile(DiskStorage.INSTANCE, temp, "other", QUEUE);
+        file.write(window(50, 1, 2), new Remembered(), COMMITTED, READING);
+        other.write(window(50, 1), new Remembered(), COMMITTED, READING - 16);
+        deleteBeyond(READING - 16);
+        assertFalse(Files.exists(path));
+        Remembered found = new Remembered();
+        other.take(COMMITTED, 50, found);
+        assertTimes(found, 50, 1);
+        InFlightFile.deleteBeyond(0, DiskStorage.INSTANCE, temp.resolve("missing"), QUEUE);
+    }
+
+    @Test
+    void aPlaceBeforeCommittedIsOfNoUse() throws IOException {
+        file.write(window(50, 1), new Remembered(), COMMITTED, COMMITTED - 8);
+        assertIsOfNoUse("reading before committed");
+    }
+
+    @Test
+    void aFileOfAnotherPositionOrQueueIsOfNoUse() throws IOException {
+        file.write(window(50, 1), new Remembered(), COMMITTED, READING);
+        Remembered found = new Remembered();
+        file.take(COMMITTED + 8, 50, found);
+        assertEquals(50, found.end(50));
+        assertFalse(Files.exists(path));
+        file.write(window(50, 1), new Remembered(), COMMITTED, READING);
+        MetaFields other = new MetaFields(2, 8, 4096, 1, 3, true, 1000, 0, 1);
+        new InFlightFile(DiskStorage.INSTANCE, temp, "one", other).take(COMMITTED, 50, found);
+        assertEquals(50, found.end(50));
+    }
+
+    /** At worst a record is popped once more, or with fewer attempts: never a wrong one counts as acked. */
+    @Test
+    void aDamagedFileIsOfNoUse() throws IOException {
+        file.write(window(50, 1, -1, 2, -1, 3), new Remembered(), COMMITTED, READING);
+        byte[] image = Files.readAllBytes(path);
+        for (int at = 0; at < image.length; at++) {
+            Files.write(path, image);
+            Directories.flip(path, at, 1 << at % 8);
+            assertIsOfNoUse("byte " + at);
+        }
+        for (int length = 0; length < image.length; length++) {
+            Files.write(path, image);
+            Directories.resize(path, length);
+            assertIsOfNoUse("length " + length);
+        }
+        Files.write(path, image);
+        Directories.resize(path, image.length + 8L);
+        assertIsOfNoUse("8 bytes more");
+    }
+
+    private void assertIsOfNoUse(String what) throws IOException {
+        Remembered found = new Remembered();
+        file.take(COMMITTED, 50, found);
+        assertEquals(50, found.end(50), what);
+        assertFalse(Files.exists(path), what);
+    }
+
+    @Test
+    void aDeletedFileIsGone() throws IOException {
+        file.delete();
+        file.write(window(50, 1), new Remembered(), COMMITTED, READING);
+        assertTrue(Files.exists(path));
+        file.delete();
+        assertFalse(Files.exists(path));
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3, 4})
+    void anyWindowComesBack(int seed) throws IOException {
+        SplittableRandom random = new SplittableRandom(seed);
+        int[] attempts = new int[1 + random.nextInt(5000)];
+        int times = 1;
+        for (int i = 0; i < attempts.length; i++) {
+            times = random.nextInt(4) > 0 ? times : random.nextInt(5) == 0 ? -1 : random.nextInt(10_000);
+            attempts[i] = i == 0 ? 1 : times;
+        }
+        file.write(window(1L << 33, attempts), new Remembered(), COMMITTED, READING);
+        Remembered found = new Remembered();
+        file.take(COMMITTED, 1L << 33, found);
+        assertTimes(found, 1L << 33, attempts);
+    }
+}

@@ -1,0 +1,169 @@
+package org.mmapqueue.consume;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import org.junit.jupiter.api.Test;
+import org.mmapqueue.config.Settings;
+
+/** When what was popped is popped again, to the millisecond. */
+class RedeliveryTest {
+    private static final long NEVER = Long.MAX_VALUE;
+
+    private final Window window = new Window(1000);
+    private long now = 5000;
+
+    private Redelivery redelivery(long visibilityMillis) {
+        return new Redelivery(window, new Bookmarks(), null, new Settings.Delivery(1000, visibilityMillis, 0, null),
+                () -> now);
+    }
+
+    /** The visibility timeout begins anew with each delivery, whatever has become of the one before. */
+    @Test
+    void aReleasedRecordGetsAWholeTimeoutWhenItIsPoppedAgain() {
+        Redelivery redelivery = redelivery(6400);
+        pop(redelivery);
+        pop(redelivery);
+        pop(redelivery);
+        now += 5000;
+        redelivery.unpop(1);
+        assertEquals(1, redelivery.due());
+        redelivery.popped(1);
+        assertEquals(1, window.attempts(1));
+        now += 1500; // the other two have expired
+        redelivery.expire();
+        assertEquals(Window.RETURNED, window.state(0));
+        assertEquals(Window.OUT, window.state(1));
+        assertEquals(Window.RETURNED, window.state(2));
+        now += 4899;
+        redelivery.expire();
+        assertEquals(Window.OUT, window.state(1));
+        now += 101;
+        redelivery.expire();
+        assertEquals(Window.RETURNED, window.state(1));
+    }
+
+    /** From the most that is counted on, every delivery of a record has the same number of attempts. */
+    @Test
+    void aTimeoutOfAnEarlierDeliveryDoesNotEndALaterOneOfAsManyAttempts() {
+        Redelivery redelivery = redelivery(6400);
+        window.add(Window.OUT, 16_383);
+        redelivery.lease(0);
+        now += 5000;
+        redelivery.giveBack(0, 0);
+        assertEquals(0, redelivery.due());
+        redelivery.popped(0);
+        now += 1500;
+        redelivery.expire();
+        assertEquals(Window.OUT, window.state(0));
+        now += 5000;
+        redelivery.expire();
+        assertEquals(Window.RETURNED, window.state(0));
+    }
+
+    private void pop(Redelivery redelivery) {
+        window.add(Window.OUT, 1);
+        redelivery.lease(window.next() - 1);
+    }
+
+    @Test
+    void aDelayEndsNotBeforeItsTime() {
+        Redelivery redelivery = redelivery(0);
+        pop(redelivery);
+        pop(redelivery);
+        assertEquals(NEVER, redelivery.quietMillis());
+        redelivery.giveBack(0, 100);
+        redelivery.giveBack(1, 30);
+        assertEquals(30, redelivery.quietMillis());
+        now += 29;
+        assertEquals(-1, redelivery.due());
+        assertEquals(1, redelivery.quietMillis());
+        now += 1;
+        assertEquals(1, redelivery.due());
+        assertEquals(0, redelivery.quietMillis());
+        redelivery.popped(1);
+        assertEquals(-1, redelivery.due());
+        now += 69;
+        assertEquals(-1, redelivery.due());
+        now += 1;
+        assertEquals(0, redelivery.due());
+    }
+
+    @Test
+    void withoutADelayItIsDueAtOnce() {
+        Redelivery redelivery = redelivery(0);
+        pop(redelivery);
+        redelivery.giveBack(0, 0);
+        assertEquals(0, redelivery.due());
+        assertEquals(0, redelivery.quietMillis());
+    }
+
+    /** The earlier delivery's lease ends while the later one lasts. */
+    @Test
+    void theEndOfAnEarlierLeaseTakesNoLaterDeliveryBack() {
+        Redelivery redelivery = redelivery(6400);
+        pop(redelivery);
+        now += 3000;
+        redelivery.giveBack(0, 0);
+        assertEquals(0, redelivery.due());
+        redelivery.popped(0);
+        assertEquals(2, window.attempts(0));
+        now += 3500; // the first lease has ended
+        redelivery.expire();
+        assertEquals(Window.OUT, window.state(0));
+        now += 3000; // the second one has
+        redelivery.expire();
+        assertEquals(Window.RETURNED, window.state(0));
+        assertEquals(2, window.attempts(0));
+    }
+
+    @Test
+    void afterAResetNothingOfBeforeIsLeft() {
+        Redelivery redelivery = redelivery(6400);
+        pop(redelivery);
+        pop(redelivery);
+        redelivery.giveBack(1, 100);
+        now += 3000;
+        redelivery.reset();
+        window.reset(0);
+        assertEquals(NEVER, redelivery.quietMillis());
+        pop(redelivery);
+        pop(redelivery);
+        redelivery.giveBack(1, 5000);
+        now += 3500; // the lease and the delay of before have ended
+        redelivery.expire();
+        assertEquals(Window.OUT, window.state(0));
+        assertEquals(-1, redelivery.due());
+        now += 1500;
+        assertEquals(1, redelivery.due());
+    }
+
+    /** Up to a 64th of the timeout later: records that were popped at about the same time are one run. */
+    @Test
+    void aTimeoutEndsNotBeforeItsTimeAndNotMuchLater() {
+        Redelivery redelivery = redelivery(6400);
+        pop(redelivery);
+        now += 100;
+        pop(redelivery);
+        now += 1;
+        pop(redelivery);
+        assertEquals(6399, redelivery.quietMillis());
+        now += 6398;
+        redelivery.expire();
+        assertFalse(redelivery.hasExpired());
+        assertEquals(Window.OUT, window.state(0));
+        now += 1;
+        assertTrue(redelivery.hasExpired());
+        redelivery.expire();
+        assertEquals(Window.RETURNED, window.state(0));
+        assertEquals(Window.RETURNED, window.state(1));
+        assertEquals(Window.OUT, window.state(2));
+        assertEquals(0, redelivery.due());
+        now += 100;
+        assertFalse(redelivery.hasExpired());
+        now += 1;
+        redelivery.expire();
+        assertEquals(Window.RETURNED, window.state(2));
+    }
+}

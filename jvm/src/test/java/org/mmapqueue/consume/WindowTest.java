@@ -1,0 +1,186 @@
+package org.mmapqueue.consume;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.SplittableRandom;
+import java.util.TreeMap;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+class WindowTest {
+    private record Popped(int state, int attempts) {
+    }
+
+    @Test
+    void whatWasPoppedIsInItUntilItIsAckedWithoutAGap() {
+        Window window = new Window(10);
+        window.reset(100);
+        for (int i = 0; i < 4; i++) {
+            window.add(Window.OUT, 1);
+        }
+        assertFalse(window.contains(99));
+        assertTrue(window.contains(100));
+        assertTrue(window.contains(103));
+        assertFalse(window.contains(104));
+        window.mark(101, Window.ACKED);
+        window.mark(102, Window.ACKED);
+        assertEquals(100, window.first());
+        assertEquals(2, window.unacked());
+        assertEquals(103, window.advance(101));
+        assertEquals(103, window.first());
+        assertEquals(104, window.next());
+        assertEquals(1, window.unacked());
+        assertEquals(Window.ACKED, window.state(5));
+        assertEquals(104, window.advance(104));
+        assertEquals(0, window.unacked());
+    }
+
+    @Test
+    void anEarlierAckMovesNothingBack() {
+        Window window = new Window(10);
+        window.reset(0);
+        window.add(Window.OUT, 1);
+        window.add(Window.OUT, 1);
+        assertEquals(2, window.advance(2));
+        assertEquals(2, window.advance(1));
+        window.add(Window.RETURNED, 1);
+        assertEquals(2, window.advance(1));
+        assertEquals(1, window.returned());
+    }
+
+    @Test
+    void itIsFullFromTheFirstThatIsNotAcked() {
+        Window window = new Window(3);
+        window.reset(7);
+        for (int i = 0; i < 3; i++) {
+            assertFalse(window.isFull());
+            window.add(Window.OUT, 1);
+        }
+        assertTrue(window.isFull());
+        window.mark(8, Window.ACKED);
+        window.mark(9, Window.ACKED);
+        assertTrue(window.isFull());
+        window.advance(8);
+        assertFalse(window.isFull());
+        assertEquals(3, window.most());
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 255, 10_000, 16_383})
+    void attemptsAndStatesDoNotTouchEachOther(int attempts) {
+        Window window = new Window(10);
+        window.reset(0);
+        for (int state : new int[] {Window.OUT, Window.RETURNED, Window.ACKED, Window.DYING}) {
+            window.add(state, attempts);
+        }
+        for (int state = 0; state < 4; state++) {
+            assertEquals(state, window.state(state));
+            assertEquals(attempts, window.attempts(state));
+            window.mark(state, 3 - state);
+            assertEquals(3 - state, window.state(state));
+            assertEquals(attempts, window.attempts(state));
+        }
+    }
+
+    @Test
+    void attemptsStayAtTheMostThatTwoBytesHold() {
+        Window window = new Window(10);
+        window.reset(0);
+        window.add(Window.RETURNED, 16_382);
+        window.poppedAgain(0);
+        assertEquals(16_383, window.attempts(0));
+        window.mark(0, Window.RETURNED);
+        window.poppedAgain(0);
+        assertEquals(16_383, window.attempts(0));
+        assertEquals(Window.OUT, window.state(0));
+        assertEquals(0, window.returned());
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {16_383, 16_384, 32_768, 49_152, Integer.MAX_VALUE})
+    void moreAttemptsThanTwoBytesHoldDoNotChangeTheState(int attempts) {
+        Window window = new Window(10);
+        window.reset(0);
+        window.add(Window.OUT, attempts);
+        assertEquals(Window.OUT, window.state(0));
+        assertEquals(16_383, window.attempts(0));
+        assertEquals(0, window.returned());
+    }
+
+    @Test
+    void aResetForgetsAll() {
+        Window window = new Window(100);
+        window.reset(0);
+        window.add(Window.ACKED, 1);
+        window.add(Window.RETURNED, 1);
+        window.reset(50);
+        assertEquals(50, window.first());
+        assertEquals(50, window.next());
+        assertEquals(0, window.unacked());
+        assertEquals(0, window.returned());
+        window.add(Window.OUT, 3);
+        assertEquals(Window.OUT, window.state(50));
+        assertEquals(1, window.unacked());
+    }
+
+    /** It grows and goes round many times; a map says the same. */
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3, 4, 5, 6})
+    void aMapSaysTheSame(int seed) {
+        SplittableRandom random = new SplittableRandom(seed);
+        Window window = new Window(Integer.MAX_VALUE);
+        TreeMap<Long, Popped> map = new TreeMap<>();
+        long next = random.nextLong(1L << 40);
+        window.reset(next);
+        for (int step = 0; step < 20_000; step++) {
+            long size = next - window.first();
+            long any = window.first() + (size == 0 ? 0 : random.nextLong(size));
+            switch (size == 0 ? 0 : random.nextInt(6)) {
+                case 0, 1 -> {
+                    int state = random.nextInt(4);
+                    window.add(state, 1 + step % 3);
+                    map.put(next++, new Popped(state, 1 + step % 3));
+                }
+                case 2, 3 -> {
+                    int state = random.nextInt(4);
+                    window.mark(any, state);
+                    map.put(any, new Popped(state, map.get(any).attempts));
+                }
+                case 4 -> {
+                    if (map.get(any).state == Window.RETURNED) {
+                        window.poppedAgain(any);
+                        map.put(any, new Popped(Window.OUT, map.get(any).attempts + 1));
+                    }
+                }
+                default -> {
+                    if (random.nextInt(4) == 0) {
+                        window.advance(any + 1);
+                        map.headMap(any, true).clear();
+                        while (!map.isEmpty() && map.firstEntry().getValue().state == Window.ACKED) {
+                            map.pollFirstEntry();
+                        }
+                    }
+                }
+            }
+            assertSame(map, window, next);
+        }
+    }
+
+    private static void assertSame(TreeMap<Long, Popped> map, Window window, long next) {
+        assertEquals(next, window.next());
+        // Acked ones at the beginning stay until the next advance.
+        assertEquals(map.isEmpty() ? next : map.firstKey(), window.first());
+        assertEquals(map.values().stream().filter(each -> each.state != Window.ACKED).count(), window.unacked());
+        assertEquals(map.values().stream().filter(each -> each.state == Window.RETURNED).count(), window.returned());
+        if (next % 16 == 0) {
+            map.forEach((offset, popped) -> {
+                assertEquals(popped.state, window.state(offset));
+                assertEquals(popped.attempts, window.attempts(offset));
+            });
+        }
+    }
+}

@@ -1,0 +1,83 @@
+package org.mmapqueue.core;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.util.EnumMap;
+import java.util.Map;
+
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.support.FaultyStorage;
+import org.mmapqueue.support.FaultyStorage.Call;
+import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.support.StorageQueue;
+
+/** How often a ring that goes round calls the disk: for each segment, and not for each record. */
+class FileCallsTest {
+    private static final int SEGMENT = 4096;
+    private static final byte[] RECORD = new byte[100];
+    private static final int RECORDS_A_SEGMENT = SEGMENT / 128;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path directory;
+
+    private final Map<Call, Integer> calls = new EnumMap<>(Call.class);
+
+    private int count(Call call) {
+        return calls.getOrDefault(call, 0);
+    }
+
+    private static void pushPopAndAck(StorageQueue queue) {
+        for (int i = 0; i < RECORDS_A_SEGMENT; i++) {
+            queue.push(RECORD);
+            queue.ack("default", queue.poll("default").offset());
+        }
+        queue.keepHouse();
+    }
+
+    // Where all is mapped a slot is mapped again only when it has been forced since.
+    @ParameterizedTest
+    @CsvSource({"16, 16, 0", "16, 16, 1", "16, 16, 8", "64, 10, 0", "64, 10, 1", "64, 10, 8", "64, 4, 0", "64, 4, 8"})
+    void aLapCallsTheDiskOnceForEachSegment(int capacity, int mapped, int flushEvery) {
+        FaultyStorage storage = new FaultyStorage();
+        storage.failWhen((call, path) -> {
+            calls.merge(call, 1, Integer::sum);
+            return false;
+        });
+        QueueConfig config = QueueConfig.builder(directory.resolve("queue")).segmentSize(SEGMENT)
+                .queueCapacitySegments(capacity).maxInMemSegments(mapped).flushCeilingNum(1_000_000).build();
+        try (StorageQueue queue = StorageQueue.open(config, storage)) {
+            for (int id = 0; id < 2 * capacity; id++) {
+                pushPopAndAck(queue);
+            }
+            queue.flush();
+            calls.clear();
+            long from = queue.stats().writingPosition() / SEGMENT;
+            int flushes = 0;
+            for (int id = 0; id < capacity; id++) {
+                pushPopAndAck(queue);
+                if (flushEvery > 0 && id % flushEvery == 0) {
+                    queue.flush();
+                    flushes++;
+                }
+            }
+            // Some are made ready ahead, and the ones of the end of the lap before were, too.
+            int segments = (int) (queue.stats().writingPosition() / SEGMENT - from) + 2;
+            assertTrue(count(Call.ZERO_FILL) >= segments - 4 && count(Call.ZERO_FILL) <= segments, calls::toString);
+            // The flusher's part when it is not called: the cursors, once for each half of the ring that is used again.
+            int forces = 2 * (flushes + 4);
+            assertTrue(count(Call.FORCE) >= Math.max(1, flushes) && count(Call.FORCE) <= forces, calls::toString);
+            boolean kept = capacity == mapped;
+            int mappings = kept ? Math.min(segments, forces) : segments + 2;
+            assertTrue(count(Call.MAP) <= mappings, calls::toString);
+            assertTrue(count(Call.OPEN) <= (kept ? 0 : 2 * segments), calls::toString);
+            assertEquals(0, count(Call.READ) + count(Call.WRITE) + count(Call.RENAME) + count(Call.DELETE),
+                    calls::toString);
+        }
+    }
+}

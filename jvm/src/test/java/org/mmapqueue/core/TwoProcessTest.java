@@ -1,0 +1,308 @@
+package org.mmapqueue.core;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+import org.mmapqueue.Consumer;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.errors.DroppedException;
+import org.mmapqueue.errors.FullException;
+import org.mmapqueue.errors.LockedException;
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.meta.ConsumerPage;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.MetaPageV2;
+import org.mmapqueue.support.ChildJvm;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.support.Waiting;
+
+/** Consumers of a writer and of another process, step by step. */
+@Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class TwoProcessTest {
+    private static final int SEGMENT = 4096;
+    private static final int CAPACITY = 8;
+    /** More than the ring holds. */
+    private static final int LAP = 200;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+
+    private Path directory() {
+        return temp.resolve("queue");
+    }
+
+    private QueueConfig.Builder config() {
+        return QueueConfig.builder(directory()).segmentSize(SEGMENT).queueCapacitySegments(CAPACITY)
+                .maxInMemSegments(8).flushPeriodMillis(50);
+    }
+
+    private static void push(MmapQueue queue, int count) throws InterruptedException {
+        for (int i = 0; i < count; i++) {
+            long next = queue.endOffset();
+            assertEquals(next, queue.push(Payload.numbered(next, (int) (next * 31 % 400)), Waiting.LONG));
+        }
+    }
+
+    private static void pushAndAck(MmapQueue queue, int count) throws InterruptedException {
+        for (int i = 0; i < count; i++) {
+            push(queue, 1);
+            queue.ack(queue.pop().offset());
+        }
+    }
+
+    /** Pops all, each of which must be the right one. */
+    private static void assertWhole(Consumer consumer, long first, long end) {
+        for (long next = first; next < end; next++) {
+            Message message = consumer.pop();
+            assertEquals(next, message.offset());
+            assertEquals(next, Payload.numberOf(message.data()));
+        }
+        assertEquals(end, consumer.readOffset());
+    }
+
+    private static String ask(ChildJvm child, String line) throws IOException {
+        child.say(line);
+        return child.line();
+    }
+
+    @Test
+    void whoClosesAConsumerGivesItToTheNextProcess() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build());
+                ChildJvm first = new ChildJvm(ConsumerChild.class, directory());
+                ChildJvm second = new ChildJvm(ConsumerChild.class, directory())) {
+            push(queue, 10);
+            assertEquals("0", ask(first, "own one"));
+            assertEquals("LockedException " + first.pid(), ask(second, "own one"));
+            assertEquals("LockedException " + first.pid(), ask(second, "delete one"));
+            assertEquals(first.pid(), assertThrows(LockedException.class,
+                    () -> queue.consumer("one", StartAt.EARLIEST)).pid());
+            assertEquals(first.pid(), assertThrows(LockedException.class, () -> queue.deleteConsumer("one")).pid());
+            assertEquals("0", ask(first, "pop 6"));
+            assertEquals("ok", ask(first, "ack 3"));
+            assertEquals("ok", ask(first, "release"));
+            assertEquals("4", ask(second, "own one"));
+            assertEquals("4", ask(second, "pop 6"));
+            assertEquals("LockedException " + second.pid(), ask(first, "own one"));
+            assertEquals("ok", ask(second, "release"));
+            assertEquals("ok", ask(first, "delete one"));
+            assertEquals(List.of(), queue.consumers());
+        }
+    }
+
+    @Test
+    void aDeletionByAnotherProcessGivesItsSpaceFree() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build());
+                ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
+            assertEquals("0", ask(child, "own slow"));
+            Waiting.Running<Boolean> pushing = Waiting.start(() -> {
+                pushAndAck(queue, LAP);
+                return true;
+            }).untilItWaits();
+            assertFalse(pushing.isDone());
+            assertEquals("ok", ask(child, "delete slow"));
+            assertTrue(pushing.result());
+            assertEquals(LAP, queue.endOffset());
+        }
+    }
+
+    /** A reader at the tail must map the new file of a slot, not the one that it has mapped before. */
+    @Test
+    void aReaderAtTheTailFollowsIntoFilesThatAreMadeAnew() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build());
+                ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
+            assertEquals("0", ask(child, "own tail"));
+            long freed = 0;
+            for (int round = 0; round < 60; round++) {
+                int count = 3 + round * 7 % 40;
+                long first = queue.endOffset();
+                pushAndAck(queue, count);
+                assertEquals(Long.toString(first), ask(child, "pop " + count));
+                assertEquals("ok", ask(child, "ack " + (first + count - 1)));
+                freed += queue.gc();
+            }
+            assertTrue(freed > 3 * CAPACITY * SEGMENT, freed + " bytes freed");
+            assertTrue(queue.stats().writingPosition() > 4 * CAPACITY * SEGMENT, "laps");
+        }
+    }
+
+    @Test
+    void aSeekBackOfAnotherProcessHoldsTheSpace() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build());
+                ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
+            queue.createConsumer("holder", StartAt.EARLIEST);
+            assertEquals("0", ask(child, "own mover"));
+            pushAndAck(queue, 60);
+            assertEquals("0", ask(child, "pop 60"));
+            assertEquals("ok", ask(child, "ack 59"));
+            assertEquals("5", ask(child, "seek 5"));
+            queue.deleteConsumer("holder");
+            assertThrows(FullException.class, () -> {
+                for (int i = 0; i < LAP; i++) {
+                    queue.push(Payload.numbered(queue.endOffset(), 300));
+                }
+            });
+            long end = queue.endOffset();
+            assertEquals("5", ask(child, "pop " + (end - 5)));
+            assertWhole(queue.consumer(), 60, end);
+        }
+    }
+
+    @Test
+    void aDroppedConsumerIsToldSoAndGoesOn() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().maxConsumerLag(3 * SEGMENT).build());
+                ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
+            assertEquals("0", ask(child, "own slow"));
+            pushAndAck(queue, 5);
+            assertEquals("0", ask(child, "pop 5"));
+            assertEquals("ok", ask(child, "ack 1"));
+            pushAndAck(queue, 2 * LAP);
+            long next = 2;
+            String told = ask(child, "pop 1");
+            for (int drops = 0; told.startsWith("DroppedException") || drops == 0; drops++) {
+                String[] words = told.split(" ");
+                assertEquals("DroppedException " + next, words[0] + " " + words[1]);
+                next = Long.parseLong(words[2]) + 1;
+                told = ask(child, "pop 1");
+            }
+            assertEquals(Long.toString(next), told);
+            assertTrue(next > LAP && next < queue.endOffset(), "goes on with " + next);
+            child.kill();
+            pushAndAck(queue, 2 * LAP);
+            Consumer taken = queue.consumer("slow", StartAt.EARLIEST);
+            DroppedException dropped = assertThrows(DroppedException.class, taken::pop);
+            assertEquals(next, dropped.first());
+            assertGoesOn(taken, dropped.last() + 1, queue.endOffset());
+        }
+    }
+
+    // The background thread may find it to be too slow once more, before it has popped anything.
+    private static void assertGoesOn(Consumer consumer, long first, long end) {
+        long next = first;
+        while (next < end) {
+            try {
+                assertEquals(next, Payload.numberOf(consumer.pop().data()));
+                consumer.ack(next);
+                next++;
+            } catch (DroppedException e) {
+                assertEquals(next, e.first());
+                next = e.last() + 1;
+            }
+        }
+        assertEquals(end, consumer.committedOffset());
+    }
+
+    /** A process was killed when the consumer's page was there, and nobody had been told. */
+    @Test
+    void aConsumerWhoseMakerDiedIsProtectedOnceItIsTakenUp() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build());
+                ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
+            queue.createConsumer("first", StartAt.EARLIEST);
+            queue.deleteConsumer("first");
+            pushAndAck(queue, 2 * LAP);
+            try (MetaPage meta = MetaPageV2.open(DiskStorage.INSTANCE, directory())) {
+                ConsumerPage.create(DiskStorage.INSTANCE, directory().resolve("consumers/orphan.dat"), meta.fields(), 1,
+                        meta.writing());
+            }
+            long first = queue.endOffset();
+            push(queue, 10);
+            assertEquals(Long.toString(first), ask(child, "own orphan"));
+            assertWhole(queue.consumer(), first, first + 10);
+            queue.ack(first + 9);
+            Waiting.Running<Boolean> pushing = Waiting.start(() -> {
+                pushAndAck(queue, LAP);
+                return true;
+            }).untilItWaits();
+            assertFalse(pushing.isDone());
+            for (long next = first; next < first + LAP + 10; next++) {
+                assertEquals(Long.toString(next), ask(child, "pop 1"));
+                assertEquals("ok", ask(child, "ack " + next));
+            }
+            assertTrue(pushing.result());
+        }
+    }
+
+    /** As above, but the space was reclaimed before anybody came. */
+    @Test
+    void aConsumerWhoseMakerDiedLongAgoGoesOnWithTheOldestRecord() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build());
+                ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
+            queue.createConsumer("first", StartAt.EARLIEST);
+            queue.deleteConsumer("first");
+            pushAndAck(queue, 2 * LAP);
+            try (MetaPage meta = MetaPageV2.open(DiskStorage.INSTANCE, directory())) {
+                ConsumerPage.create(DiskStorage.INSTANCE, directory().resolve("consumers/orphan.dat"), meta.fields(), 1,
+                        0);
+            }
+            pushAndAck(queue, 2 * LAP);
+            long acked = queue.endOffset();
+            push(queue, 10);
+            // What is acked and not reclaimed yet is the oldest: it stands further back than any other.
+            long from = Long.parseLong(ask(child, "own orphan"));
+            assertTrue(from > 2 * LAP && from <= acked, "from " + from);
+            assertEquals(Long.toString(from), ask(child, "pop " + (acked + 10 - from)));
+        }
+    }
+
+    /** A process was killed when a consumer's page said that it is deleted, and the file was still there. */
+    @Test
+    void aConsumerWhoseDeleterDiedHoldsNothingAndCanBeMadeAnew() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build());
+                ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
+            queue.createConsumer("half", StartAt.EARLIEST);
+            push(queue, 5);
+            Path page = directory().resolve("consumers/half.dat");
+            try (MetaPage meta = MetaPageV2.open(DiskStorage.INSTANCE, directory());
+                    ConsumerPage half = ConsumerPage.open(DiskStorage.INSTANCE, page, meta.fields())) {
+                half.delete();
+            }
+            assertWhole(queue.consumer(), 0, 5);
+            queue.ack(4);
+            pushAndAck(queue, 2 * LAP);
+            long first = queue.firstOffset();
+            assertTrue(first > LAP);
+            assertEquals(Long.toString(first), ask(child, "own half"));
+            assertEquals("ok", ask(child, "delete half"));
+            assertFalse(Files.exists(page));
+            pushAndAck(queue, LAP);
+        }
+    }
+
+    /** The same, when the file was gone, too. */
+    @Test
+    void aConsumerWhoseFileIsGoneIsNotTakenUp() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(config().build());
+                ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
+            queue.createConsumer("gone", StartAt.EARLIEST);
+            pushAndAck(queue, 20);
+            assertEquals("0", ask(child, "own other"));
+            Path page = directory().resolve("consumers/gone.dat");
+            try (MetaPage meta = MetaPageV2.open(DiskStorage.INSTANCE, directory());
+                    ConsumerPage gone = ConsumerPage.open(DiskStorage.INSTANCE, page, meta.fields())) {
+                gone.delete();
+            }
+            Files.delete(page);
+            assertEquals("ok", ask(child, "delete other"));
+            pushAndAck(queue, LAP);
+            long first = queue.firstOffset();
+            assertEquals(Long.toString(first), ask(child, "own gone"));
+            push(queue, 10);
+            assertEquals(List.of("default", "gone"), queue.consumers());
+            assertEquals(Long.toString(first), ask(child, "pop 10"));
+        }
+    }
+}

@@ -1,0 +1,226 @@
+package org.mmapqueue.core;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.lang.reflect.Field;
+import java.lang.reflect.Modifier;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.locks.LockSupport;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.concurrent.Signal;
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.FullException;
+import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.support.Waiting;
+
+/**
+ * Each call that lets another thread go on wakes it. A waiter looks again by itself after a slice of a few ms, which
+ * hides a missing wake-up; here a slice lasts longer than the test, so that a wake-up that is missing is a call that
+ * hangs.
+ */
+@Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class WakeUpTest {
+    private static final Duration HOUR = Duration.ofHours(1);
+    private static final long NEVER = Long.MAX_VALUE / 4;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+    private MmapQueue queue;
+
+    @BeforeEach
+    void open() throws ReflectiveOperationException {
+        queue = MmapQueue.open(QueueConfig.builder(temp.resolve("queue")).segmentSize(4096).queueCapacitySegments(4)
+                .maxInMemSegments(6).maxEventSize(2000).flushPeriodMillis(600_000).maxUnacked(3).build());
+        QueueCore core = (QueueCore) fieldOf(MmapQueue.class, QueueCore.class).get(queue);
+        int signals = 0;
+        for (Field each : QueueCore.class.getDeclaredFields()) {
+            if (each.getType() == Signal.class) {
+                each.setAccessible(true);
+                sleepUntilWoken((Signal) each.get(core));
+                signals++;
+            }
+        }
+        assertEquals(2, signals);
+    }
+
+    private static Field fieldOf(Class<?> owner, Class<?> type) {
+        for (Field each : owner.getDeclaredFields()) {
+            if (each.getType() == type) {
+                each.setAccessible(true);
+                return each;
+            }
+        }
+        throw new AssertionError(owner + " has no field of " + type);
+    }
+
+    private static void sleepUntilWoken(Signal signal) throws IllegalAccessException {
+        int slices = 0;
+        for (Field each : Signal.class.getDeclaredFields()) {
+            if (each.getType() == long.class && !Modifier.isStatic(each.getModifiers())) {
+                each.setAccessible(true);
+                each.setLong(signal, NEVER);
+                slices++;
+            }
+        }
+        assertEquals(2, slices);
+    }
+
+    @AfterEach
+    void close() {
+        queue.close();
+    }
+
+    private static <T> Waiting.Running<T> startAndSleep(Callable<T> call) {
+        Waiting.Running<T> running = Waiting.start(call);
+        Waiting.until("the call sleeps", () -> running.isDone()
+                || LockSupport.getBlocker(running.thread()) instanceof Signal);
+        assertTrue(!running.isDone(), "the call found what it was to wait for");
+        return running;
+    }
+
+    private Waiting.Running<Message> startPop() {
+        return startAndSleep(() -> queue.pop(HOUR));
+    }
+
+    private Waiting.Running<Long> startPush() {
+        return startAndSleep(() -> queue.push(new byte[1000], HOUR));
+    }
+
+    private void fill() {
+        assertThrows(FullException.class, () -> {
+            while (true) {
+                queue.push(new byte[1000]);
+            }
+        });
+    }
+
+    private void popSome() {
+        for (int i = 0; i < 3; i++) {
+            assertEquals(i, queue.pop().offset());
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"push", "batch", "sync", "once"})
+    void everyPushWakesAPop(String way) throws Exception {
+        for (int round = 0; round < 5; round++) {
+            Waiting.Running<Message> pop = startPop();
+            switch (way) {
+                case "push" -> queue.push(new byte[8]);
+                case "batch" -> queue.pushBatch(List.of(new byte[8]));
+                case "sync" -> queue.pushSync(new byte[8], HOUR);
+                default -> queue.pushOnce("producer", round, List.of(new byte[8]), HOUR);
+            }
+            assertEquals(round, pop.result().offset());
+            queue.ack(round);
+        }
+    }
+
+    @Test
+    void aPushWakesAllThatPop() throws Exception {
+        queue.createConsumer("other", StartAt.EARLIEST);
+        Waiting.Running<Message> pop = startPop();
+        Waiting.Running<Message> other = startAndSleep(() -> queue.consumer("other", StartAt.EARLIEST).pop(HOUR));
+        queue.push(new byte[8]);
+        assertEquals(0, pop.result().offset());
+        assertEquals(0, other.result().offset());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"nack", "unpop", "seek"})
+    void whatIsToBePoppedAgainWakesAPop(String way) throws Exception {
+        queue.push(new byte[8]);
+        assertEquals(0, queue.pop().offset());
+        Waiting.Running<Message> pop = startPop();
+        switch (way) {
+            case "nack" -> queue.nack(0, Duration.ZERO);
+            case "unpop" -> queue.consumer().unpop(new long[] {0});
+            default -> queue.seek(StartAt.EARLIEST);
+        }
+        assertEquals(0, pop.result().offset());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"ack", "ackSingle"})
+    void roomAmongTheUnackedWakesAPop(String way) throws Exception {
+        for (int i = 0; i < 5; i++) {
+            queue.push(new byte[8]);
+        }
+        popSome();
+        Waiting.Running<Message> pop = startPop();
+        if (way.equals("ack")) {
+            queue.ack(0);
+        } else {
+            queue.consumer().ackSingle(0);
+        }
+        assertEquals(3, pop.result().offset());
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"ack", "ackSingle", "seek", "delete"})
+    void roomInTheRingWakesAPush(String way) throws Exception {
+        if (way.equals("delete")) {
+            queue.createConsumer("gone", StartAt.EARLIEST);
+            queue.createConsumer("quick", StartAt.EARLIEST);
+        }
+        fill();
+        long end = queue.endOffset();
+        if (way.equals("delete")) {
+            queue.consumer("quick", StartAt.EARLIEST).seek(StartAt.LATEST);
+        }
+        Waiting.Running<Long> push = startPush();
+        switch (way) {
+            case "ack" -> {
+                popSome();
+                queue.ack(2);
+                popRest();
+            }
+            case "ackSingle" -> {
+                popSome();
+                for (long offset = 0; offset < 3; offset++) {
+                    queue.consumer().ackSingle(offset);
+                }
+                popRest();
+            }
+            case "seek" -> queue.seek(StartAt.LATEST);
+            default -> queue.deleteConsumer("gone");
+        }
+        assertEquals(end, push.result());
+    }
+
+    // As far as the first segment's end: then its slot is free.
+    private void popRest() {
+        for (long offset = 3; offset < 5; offset++) {
+            assertEquals(offset, queue.pop().offset());
+            queue.ack(offset);
+        }
+    }
+
+    @Test
+    void closingWakesAll() throws Exception {
+        fill();
+        popSome();
+        Waiting.Running<Message> pop = startPop();
+        Waiting.Running<Long> push = startPush();
+        queue.close();
+        assertThrows(ClosedException.class, pop::result);
+        assertThrows(ClosedException.class, push::result);
+    }
+}

@@ -1,0 +1,169 @@
+package org.mmapqueue.damage;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Random;
+import java.util.function.Consumer;
+import org.mmapqueue.support.Directories;
+
+/**
+ * Ways to damage a directory, each with a name that tells it from all others.
+ *
+ * @param kind for the table
+ * @param name what it does where
+ * @param change does it
+ */
+record Damage(String kind, String name, Consumer<Path> change) {
+    private static final int HEADER = 64;
+    private static final int META_USED = 976;
+    private static final int PAGE_USED = 272;
+
+    /** What a sweep is to try: all of it, or a sample. */
+    record Course(int bitsOfHeaders, int bytesOfPayload, int lengths, int most) {
+        /** Each bit of what is small, and lengths in steps of a record's smallest size. */
+        static final Course FULL = new Course(8, 600, 512, Integer.MAX_VALUE);
+        /** A few hundred of them, by chance. */
+        static final Course SHORT = new Course(1, 8, 6, 400);
+    }
+
+    /**
+     * All ways for one directory.
+     *
+     * @param other another queue's directory
+     * @param older the same queue's at an earlier time, or null
+     */
+    static List<Damage> all(Path whole, Path other, Path older, Course course, Random random) {
+        List<Damage> all = new ArrayList<>();
+        List<Path> files = files(whole);
+        for (Path file : files) {
+            bits(all, whole, file, course, random);
+            lengths(all, whole, file, course);
+            contents(all, whole, file, random);
+            others(all, file, other, "another queue's");
+            if (older != null) {
+                others(all, file, older, "an older");
+            }
+        }
+        swaps(all, files);
+        return all;
+    }
+
+    private static List<Path> files(Path whole) {
+        List<Path> files = new ArrayList<>();
+        Directories.fingerprint(whole).keySet().forEach(each -> files.add(Path.of(each)));
+        return files;
+    }
+
+    // ---- bits
+
+    private static void bits(List<Damage> all, Path whole, Path file, Course course, Random random) {
+        int length = Directories.read(whole.resolve(file)).length;
+        String name = file.getFileName().toString();
+        if (!name.endsWith("_segment.dat")) {
+            int used = name.equals("meta.dat") ? META_USED : name.endsWith(".dat") ? PAGE_USED : length;
+            flips(all, name.equals("meta.dat") ? "bit of meta.dat" : "bit of a consumer's file", file, 0, used,
+                    course.bitsOfHeaders);
+            return;
+        }
+        flips(all, "bit of a segment's header", file, 0, HEADER, course.bitsOfHeaders);
+        for (int at : RecordPlaces.of(whole.resolve(file))) {
+            flips(all, "bit of a record's header", file, at, Math.min(length, at + 16), course.bitsOfHeaders);
+        }
+        for (int i = 0; i < course.bytesOfPayload; i++) {
+            int at = HEADER + random.nextInt(length - HEADER);
+            flips(all, "bit of a payload", file, at, at + 1, 1);
+        }
+    }
+
+    private static void flips(List<Damage> all, String kind, Path file, int from, int to, int bits) {
+        for (int at = from; at < to; at++) {
+            for (int bit = 0; bit < bits; bit++) {
+                int place = at;
+                int mask = 1 << (bits == 8 ? bit : (at + bit) % 8);
+                all.add(new Damage(kind, file + ", byte " + at + ", mask " + mask,
+                        path -> Directories.flip(path.resolve(file), place, mask)));
+            }
+        }
+    }
+
+    // ---- files
+
+    private static void lengths(List<Damage> all, Path whole, Path file, Course course) {
+        int length = Directories.read(whole.resolve(file)).length;
+        int step = Math.max(1, length / course.lengths);
+        for (int to = 0; to < length; to += step) {
+            int cut = to;
+            all.add(new Damage("file cut", file + " cut to " + to,
+                    path -> Directories.resize(path.resolve(file), cut)));
+        }
+        all.add(new Damage("file cut", file + " 8 bytes longer",
+                path -> Directories.resize(path.resolve(file), length + 8)));
+        all.add(new Damage("file missing", file + " missing", path -> remove(path.resolve(file))));
+    }
+
+    private static void contents(List<Damage> all, Path whole, Path file, Random random) {
+        int length = Directories.read(whole.resolve(file)).length;
+        byte[] noise = new byte[length];
+        random.nextBytes(noise);
+        byte[] ones = new byte[length];
+        Arrays.fill(ones, (byte) -1);
+        put(all, file, "zeros", 0, new byte[length]);
+        put(all, file, "noise", 0, noise);
+        put(all, file, "ones", 0, ones);
+        for (int at = 0; at + 512 <= length; at += 512) {
+            put(all, file, "a sector of zeros", at, new byte[512]);
+            byte[] sector = new byte[512];
+            random.nextBytes(sector);
+            put(all, file, "a sector of noise", at, sector);
+        }
+    }
+
+    private static void put(List<Damage> all, Path file, String what, int at, byte[] bytes) {
+        all.add(new Damage("zeros or noise", file + ", byte " + at + ": " + what,
+                path -> Directories.overwrite(path.resolve(file), at, bytes)));
+    }
+
+    private static void others(List<Damage> all, Path file, Path from, String whose) {
+        Path source = from.resolve(file);
+        if (Files.exists(source)) {
+            byte[] bytes = Directories.read(source);
+            all.add(new Damage(whose + " file", file + " is " + whose, path -> replace(path.resolve(file), bytes)));
+        }
+    }
+
+    private static void swaps(List<Damage> all, List<Path> files) {
+        for (Path one : files) {
+            for (Path two : files) {
+                if (one.compareTo(two) < 0) {
+                    all.add(new Damage("files swapped", one + " and " + two, path -> {
+                        byte[] bytes = Directories.read(path.resolve(one));
+                        replace(path.resolve(one), Directories.read(path.resolve(two)));
+                        replace(path.resolve(two), bytes);
+                    }));
+                }
+            }
+        }
+    }
+
+    private static void replace(Path file, byte[] bytes) {
+        remove(file);
+        try {
+            Files.write(file, bytes);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    private static void remove(Path file) {
+        try {
+            Files.delete(file);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}

@@ -1,0 +1,256 @@
+package org.mmapqueue.damage;
+
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.TreeMap;
+
+import org.mmapqueue.Consumer;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.DroppedException;
+import org.mmapqueue.errors.FullException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.tool.Progress;
+import org.mmapqueue.tool.Verifier;
+import org.mmapqueue.tool.VerifyReport;
+
+/**
+ * Damages queues in every way there is and looks what comes of it: the exact truth, or an error that names the place.
+ * What verify says is compared with what a queue does. Arguments: full or short, a seed, and what the kinds of damage
+ * that are tried begin with; none for all.
+ */
+final class DamageSweep {
+    /** What became of one damage. */
+    private enum Outcome {
+        /** Everything that was pushed, and nothing else. */
+        TRUTH,
+        /** All up to a place where an unclean end is cut. */
+        CUT,
+        /** Refused at the open. */
+        REFUSED,
+        /** All that was read was right; one place was not readable. */
+        ERROR
+    }
+
+    private final Path temp;
+    private final Damage.Course course;
+    private final long seed;
+    private final String kind;
+    private final Map<String, int[]> table = new TreeMap<>();
+    /** What must not be. */
+    final List<String> faults = new ArrayList<>();
+    int tried;
+
+    DamageSweep(Path temp, Damage.Course course, long seed, String kind) {
+        this.temp = temp;
+        this.course = course;
+        this.seed = seed;
+        this.kind = kind;
+    }
+
+    /** Runs it and prints the table; the status says whether anything was wrong. */
+    public static void main(String[] arguments) throws Exception {
+        Damage.Course course = arguments.length > 0 && arguments[0].equals("short") ? Damage.Course.SHORT
+                : Damage.Course.FULL;
+        long seed = arguments.length > 1 ? Long.parseLong(arguments[1]) : 1;
+        Path temp = QuickDirectory.create();
+        DamageSweep sweep = new DamageSweep(temp, course, seed, arguments.length > 2 ? arguments[2] : "");
+        try {
+            for (Shape shape : Shape.values()) {
+                sweep.run(shape);
+            }
+        } finally {
+            Directories.delete(temp);
+        }
+        sweep.print();
+        System.exit(sweep.faults.isEmpty() ? 0 : 1);
+    }
+
+    private void print() {
+        System.out.printf("%-28s %8s %8s %8s %8s%n", "damage (seed " + seed + ")", "truth", "cut", "refused", "error");
+        int[] sums = new int[Outcome.values().length];
+        table.forEach((kind, counts) -> {
+            row(kind, counts);
+            Arrays.setAll(sums, i -> sums[i] + counts[i]);
+        });
+        row("all", sums);
+        // One of each kind is enough to look into.
+        Map<String, List<String>> kinds = new TreeMap<>();
+        for (String fault : faults) {
+            kinds.computeIfAbsent(fault.replaceAll("[^:]*: |/[^ ]*|[0-9]+", ""), key -> new ArrayList<>()).add(fault);
+        }
+        kinds.values().forEach(each -> System.out.println(each.size() + " x such as " + each.get(0)));
+        System.out.println(tried + " damaged directories, " + faults.size() + " faults");
+    }
+
+    private static void row(String name, int[] counts) {
+        System.out.printf("%-28s %8d %8d %8d %8d%n", name, counts[0], counts[1], counts[2], counts[3]);
+    }
+
+    void run(Shape shape) {
+        Random random = new Random(seed * 31 + shape.ordinal());
+        Path older = temp.resolve(shape + "-older");
+        Shape.Made made = shape.make(temp.resolve(shape + "-whole"), temp.resolve(shape + "-aside"), older);
+        Shape.Made other = shape.make(temp.resolve(shape + "-other"), temp.resolve(shape + "-aside2"));
+        List<Damage> all = Damage.all(made.path(), other.path(), older, course, random);
+        all.removeIf(each -> !each.kind().startsWith(kind));
+        if (all.size() > course.most()) {
+            Collections.shuffle(all, random);
+            all = all.subList(0, course.most());
+        }
+        for (Damage damage : all) {
+            Path at = Directories.copy(made.path(), temp.resolve("damaged"));
+            damage.change().accept(at);
+            String name = shape + ": " + damage.name();
+            try {
+                Outcome outcome = check(made, at);
+                table.computeIfAbsent(damage.kind(), key -> new int[Outcome.values().length])[outcome.ordinal()]++;
+            } catch (AssertionError | RuntimeException | OutOfMemoryError e) {
+                faults.add(name + ": " + e + " at " + Arrays.stream(e.getStackTrace()).limit(4).toList());
+            }
+            tried++;
+            Directories.delete(at);
+        }
+    }
+
+    private static Outcome check(Shape.Made made, Path at) {
+        VerifyReport report = Verifier.verify(at, Progress.NONE);
+        Outcome outcome;
+        String said = "nothing";
+        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(at).flushPeriodMillis(600_000).build())) {
+            outcome = read(made, queue, at);
+            require(outcome != Outcome.CUT || !report.clean(), "a closed queue has lost its end without a word");
+        } catch (CorruptException e) {
+            named(e, at);
+            outcome = Outcome.REFUSED;
+            said = e.toString();
+        } catch (MmapQueueException e) {
+            // Not damage that can be named, but a directory that says something else than it did.
+            outcome = Outcome.REFUSED;
+            said = e.toString();
+            require(e.getMessage() != null && e.getMessage().contains(at.toString()), "an error without a place: " + e);
+        }
+        if (report.isWhole()) {
+            require(outcome == Outcome.TRUTH || outcome == Outcome.CUT, "verify says whole, and it is " + outcome + ": "
+                    + said + "; " + report.findings());
+        }
+        return outcome;
+    }
+
+    // Whatever is read must be what was pushed under that offset, without a gap.
+    private static Outcome read(Shape.Made made, MmapQueue queue, Path at) {
+        boolean error = false;
+        long end = queue.endOffset();
+        require(end >= 0 && end <= made.payloads().size(), "the end is " + end);
+        for (String name : queue.consumers()) {
+            try {
+                error |= drain(made, queue.consumer(name, StartAt.EARLIEST), end, at);
+            } catch (CorruptException e) {
+                named(e, at);
+                error = true;
+            }
+        }
+        for (long offset = 0; offset < end; offset++) {
+            try {
+                Message message = queue.get(offset);
+                require(message.offset() == offset && Arrays.equals(message.data(), made.payloads().get((int) offset)),
+                        "get(" + offset + ") is wrong");
+            } catch (OutOfRangeException e) {
+                require(e.first() > offset || e.last() < offset, "get(" + offset + "): " + e.getMessage());
+            } catch (CorruptException e) {
+                named(e, at);
+                error = true;
+            }
+        }
+        error |= push(made, queue, end, at);
+        return error ? Outcome.ERROR : end == made.payloads().size() ? Outcome.TRUTH : Outcome.CUT;
+    }
+
+    private static boolean drain(Shape.Made made, Consumer consumer, long end, Path at) {
+        long expected = consumer.readOffset();
+        require(expected >= 0 && expected <= end, consumer.name() + " begins at " + expected + " of " + end);
+        try {
+            for (int steps = 0; steps <= 2 * made.payloads().size(); steps++) {
+                Message message;
+                try {
+                    message = consumer.poll();
+                } catch (DroppedException e) {
+                    // A word that says so has no checksum: the consumer is told, and what comes next must be right.
+                    expected = consumer.readOffset();
+                    continue;
+                }
+                if (message == null) {
+                    require(consumer.readOffset() == end, consumer.name() + " ends at " + consumer.readOffset()
+                            + " of " + end);
+                    return false;
+                }
+                require(message.offset() >= expected, "offset " + message.offset() + ", expected " + expected);
+                require(Arrays.equals(message.data(), made.payloads().get((int) message.offset())),
+                        "offset " + message.offset() + " is wrong");
+                expected = message.offset() + 1;
+            }
+            throw new AssertionError(consumer.name() + " does not end");
+        } catch (CorruptException e) {
+            named(e, at);
+            return true;
+        }
+    }
+
+    // What is pushed comes out behind all else, and nothing behind it.
+    private static boolean push(Shape.Made made, MmapQueue queue, long end, Path at) {
+        byte[] pushed = Payload.of(-1, made.payloads().isEmpty() ? 100 : made.payloads().get(1).length);
+        try {
+            require(queue.push(pushed) == end, "a push gets another offset than " + end);
+            Message message = queue.get(end);
+            require(Arrays.equals(message.data(), pushed), "what was pushed is not what is read");
+            require(queue.endOffset() == end + 1, "the end is " + queue.endOffset() + " behind a push at " + end);
+            for (String name : queue.consumers()) {
+                Consumer consumer = queue.consumer(name, StartAt.EARLIEST);
+                if (consumer.readOffset() == end) {
+                    Message popped = pollPastDrop(consumer);
+                    require(popped != null && Arrays.equals(popped.data(), pushed),
+                            name + " does not pop what was pushed");
+                    require(consumer.poll() == null, name + " pops more than was pushed");
+                }
+            }
+            return false;
+        } catch (FullException e) {
+            return false; // a consumer that begins anew holds all of the ring
+        } catch (CorruptException e) {
+            named(e, at);
+            return true;
+        }
+    }
+
+    // A word that says what was dropped has no checksum: it may say so of a consumer that has read all there is.
+    private static Message pollPastDrop(Consumer consumer) {
+        try {
+            return consumer.poll();
+        } catch (DroppedException e) {
+            return consumer.poll();
+        }
+    }
+
+    private static void named(CorruptException e, Path at) {
+        require(e.file().startsWith(at.toString()), "an error of another file: " + e.getMessage());
+        require(e.position() >= 0 && e.position() <= Shape.SEGMENT * 2, "an error of another place: " + e.getMessage());
+    }
+
+    private static void require(boolean truth, String otherwise) {
+        if (!truth) {
+            throw new AssertionError(otherwise);
+        }
+    }
+}

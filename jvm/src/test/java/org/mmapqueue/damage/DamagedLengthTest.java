@@ -1,0 +1,269 @@
+package org.mmapqueue.damage;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.OptionalLong;
+import java.util.Set;
+import java.util.concurrent.Callable;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.QuickDirectory;
+
+/** A record whose length is damaged hides others: their numbers, and those of all behind, are the truth or an error. */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class DamagedLengthTest {
+    private static final int SEGMENT = 4096;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+    private final List<byte[]> payloads = new ArrayList<>();
+    private final List<Long> begins = new ArrayList<>();
+    private Path clean;
+    private Path killed;
+    private int copies;
+
+    private static QueueConfig config(Path directory) {
+        return QueueConfig.builder(directory).segmentSize(SEGMENT).queueCapacitySegments(20).maxInMemSegments(6)
+                .maxEventSize(9000).flushPeriodMillis(600_000).build();
+    }
+
+    /** Records of these lengths, again and again, in two whole segments and a part of a third one. */
+    private void fill(int... lengths) {
+        clean = temp.resolve("clean");
+        try (MmapQueue queue = MmapQueue.open(config(clean))) {
+            for (int i = 0; queue.stats().writingPosition() < 2 * SEGMENT + 1000; i++) {
+                begins.add(queue.stats().writingPosition());
+                byte[] payload = Payload.of(i, lengths[i % lengths.length]);
+                // Timestamps are whole milliseconds: four records for each.
+                for (long now = System.currentTimeMillis(); i % 4 == 0 && now == System.currentTimeMillis();) {
+                    Thread.onSpinWait();
+                }
+                assertEquals(i, queue.push(payload));
+                payloads.add(payload);
+            }
+            queue.flush();
+            killed = Directories.copy(clean, temp.resolve("killed"));
+        }
+    }
+
+    /** Where the record's header lies, in the file of its segment. */
+    private int headerOf(int number) {
+        int at = (int) (begins.get(number) % SEGMENT);
+        return at == 0 ? 64 : at;
+    }
+
+    private String fileOf(int number) {
+        return begins.get(number) / SEGMENT + "_segment.dat";
+    }
+
+    private int recordIn(long segment, int index) {
+        int number = 0;
+        while (begins.get(number) / SEGMENT < segment) {
+            number++;
+        }
+        return number + index;
+    }
+
+    private Path damaged(Path queue, int number, int at, int bits) {
+        Path copy = Directories.copy(queue, temp.resolve("damaged-" + copies++));
+        int place = headerOf(number) + at;
+        long segment = begins.get(number) / SEGMENT + place / SEGMENT;
+        Directories.flip(copy.resolve(segment + "_segment.dat"), place < SEGMENT ? place : place - SEGMENT + 64, bits);
+        return copy;
+    }
+
+    /** What this gives; null when it says that something is damaged, and where: in a record, never behind all. */
+    private static <T> T orCorrupt(Callable<T> call, Set<String> places) throws Exception {
+        try {
+            return call.call();
+        } catch (CorruptException e) {
+            places.add(Path.of(e.file()).getFileName() + " " + e.position());
+            return null;
+        }
+    }
+
+    /** Whatever can be asked is answered with the truth or refused; gives the places that were named. */
+    private Set<String> assertTruth(Path directory) throws Exception {
+        Set<String> places = new HashSet<>();
+        MmapQueue opened = orCorrupt(() -> MmapQueue.open(config(directory)), places);
+        if (opened == null) {
+            return places;
+        }
+        try (MmapQueue queue = opened) {
+            assertEquals(payloads.size(), queue.endOffset());
+            // From the end on, so that every index is begun where it has most to walk over.
+            for (int i = payloads.size() - 1; i >= 0; i--) {
+                int number = i;
+                Message message = orCorrupt(() -> queue.get(number), places);
+                if (message != null) {
+                    assertEquals(number, message.offset());
+                    assertArrayEquals(payloads.get(number), message.data(), "record " + number);
+                }
+            }
+            assertEquals(payloads.size(), queue.push(new byte[3]));
+            assertArrayEquals(new byte[3], queue.get(payloads.size()).data());
+        }
+        return places;
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0, false", "0, true", "2, false", "2, true"})
+    void whateverBitOfAHeaderIsDamagedNumbersAreRight(int segment, boolean isKilled) throws Exception {
+        fill(0, 16, 0, 0, 48, 0, 112, 0, 0, 16);
+        int victim = recordIn(segment, 3);
+        for (int bit = 0; bit < 64; bit++) {
+            Path directory = damaged(isKilled ? killed : clean, victim, bit / 8, 1 << bit % 8);
+            Set<String> places = assertTruth(directory);
+            assertTrue(places.contains(fileOf(victim) + " " + headerOf(victim)), "bit " + bit + ": " + places);
+        }
+    }
+
+    /** Record 1 then ends where record 2 does: 16 bytes each. */
+    @Test
+    void aRecordThatEndsWhereALaterOneDoesIsNamed() throws Exception {
+        fill(0);
+        Path directory = damaged(clean, 1, 0, 16);
+        try (MmapQueue queue = MmapQueue.open(config(directory))) {
+            for (int number = 2; number < 250; number++) {
+                int wanted = number;
+                CorruptException found = assertThrows(CorruptException.class, () -> queue.get(wanted));
+                assertEquals(directory.resolve("0_segment.dat").toString(), found.file());
+                assertEquals(64 + 16, found.position());
+                assertTrue(found.getMessage().contains("the record's checksum is 0x"), found.getMessage());
+            }
+            assertEquals(0, queue.get(0).data().length);
+            assertEquals(260, queue.get(260).offset());
+        }
+    }
+
+    /** A length that leads out of the segment, past all records behind it: of 252 in the segment. */
+    @ParameterizedTest
+    @ValueSource(ints = {200, 240})
+    void aRecordThatEndsInTheNextSegmentIsNamed(int number) throws Exception {
+        fill(0);
+        long time = timeOf(251);
+        assertTrue(time > timeOf(number));
+        Path directory = damaged(clean, number, 1, 16);
+        Set<String> places = assertTruth(directory);
+        assertTrue(places.contains("0_segment.dat " + headerOf(number)), places.toString());
+        try (MmapQueue queue = MmapQueue.open(config(directory))) {
+            assertEquals(headerOf(number), assertThrows(CorruptException.class, () -> queue.get(251)).position());
+            assertEquals(headerOf(number), assertThrows(CorruptException.class, () -> queue.find(time)).position());
+        }
+    }
+
+    private long timeOf(int number) {
+        return Directories.word(clean.resolve(fileOf(number)), headerOf(number) + 8);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void inTheLastSegmentTheQueueIsNotOpenedAndNothingIsChanged(boolean isKilled) {
+        fill(0);
+        int victim = recordIn(2, 4);
+        Path directory = damaged(isKilled ? killed : clean, victim, 0, 16);
+        Map<String, String> before = Directories.fingerprint(directory);
+        CorruptException found = assertThrows(CorruptException.class, () -> MmapQueue.open(config(directory)));
+        assertEquals(directory.resolve("2_segment.dat").toString(), found.file());
+        assertEquals(headerOf(victim), found.position());
+        assertEquals(before, Directories.fingerprint(directory));
+    }
+
+    /** Only its bytes: where it ends is beyond doubt, so its neighbours are there, and the queue goes on. */
+    @ParameterizedTest
+    @CsvSource({"0, false", "1, false", "2, false", "2, true"})
+    void aRecordWhosePayloadIsDamagedConcernsNobodyElse(int segment, boolean isKilled) throws Exception {
+        fill(40, 200, 1000, 8);
+        for (int index = 0; begins.get(recordIn(segment, index)) / SEGMENT == segment; index++) {
+            int victim = recordIn(segment, index);
+            Path directory = damaged(isKilled ? killed : clean, victim, 16 + 5, 64);
+            assertEquals(Set.of(fileOf(victim) + " " + headerOf(victim)), assertTruth(directory));
+            if (victim + 1 == payloads.size()) {
+                break;
+            }
+        }
+    }
+
+    /** Of a consumer's place, and of what it skips because that was acked one by one. */
+    @Test
+    void aConsumerDoesNotCountPastADamagedLength() throws Exception {
+        fill(0);
+        int victim = 40;
+        try (MmapQueue queue = MmapQueue.open(config(clean))) {
+            assertEquals(60, queue.popBatch(60, Long.MAX_VALUE, Duration.ZERO).size());
+            queue.ack(19);
+            queue.consumer().ackSingle(new long[] {victim, victim + 1, victim + 2});
+        }
+        Path directory = damaged(clean, victim, 0, 32);
+        try (MmapQueue queue = MmapQueue.open(config(directory))) {
+            for (int number = 20; number < victim; number++) {
+                assertEquals(number, queue.pop().offset());
+            }
+            assertEquals(headerOf(victim), assertThrows(CorruptException.class, queue::pop).position());
+            assertFalse(queue.consumer().readOffset() > victim);
+        }
+    }
+
+    /** A time that is damaged decides nothing. */
+    @Test
+    void aDamagedTimeFindsNothing() throws Exception {
+        fill(40);
+        int victim = 5;
+        for (int bit = 0; bit < 64; bit++) {
+            Path directory = damaged(clean, victim, 8 + bit / 8, 1 << bit % 8);
+            try (MmapQueue queue = MmapQueue.open(config(directory))) {
+                for (int number : new int[] {3, 4, 6, 7, 30, payloads.size() - 1}) {
+                    Set<String> places = new HashSet<>();
+                    long time = queue.get(number).timestampMicros();
+                    OptionalLong found = orCorrupt(() -> queue.find(time), places);
+                    if (found != null) {
+                        long first = found.getAsLong();
+                        assertEquals(time, queue.get(first).timestampMicros());
+                        assertTrue(first <= number);
+                        assertTrue(first == 0 || first - 1 == victim
+                                || queue.get(first - 1).timestampMicros() < time);
+                    } else {
+                        assertEquals(Set.of("0_segment.dat " + headerOf(victim)), places);
+                    }
+                }
+            }
+        }
+    }
+
+    /** A directory whose writer has left no word of its number, or another one than its records lead to. */
+    @Test
+    void withoutTheNumberAtWhichItWasClosedTheRecordsAreChecked() throws Exception {
+        fill(0);
+        Path meta = Path.of("meta.dat");
+        Path unknown = Directories.copy(clean, temp.resolve("unknown"));
+        Directories.flip(unknown.resolve(meta), 264, 1);
+        assertEquals(Set.of(), assertTruth(unknown));
+        int victim = recordIn(2, 4);
+        Path damaged = damaged(clean, victim, 0, 16);
+        Directories.flip(damaged.resolve(meta), 272, 1);
+        assertEquals(headerOf(victim),
+                assertThrows(CorruptException.class, () -> MmapQueue.open(config(damaged))).position());
+    }
+}

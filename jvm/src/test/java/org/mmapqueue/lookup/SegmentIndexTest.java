@@ -1,0 +1,102 @@
+package org.mmapqueue.lookup;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNotNull;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertSame;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.util.SplittableRandom;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** The sparse index of one segment, and the indexes that are kept. */
+class SegmentIndexTest {
+    /** Odd: places are counted from the base, not from 0. */
+    private static final long BASE = 5_000_000_003L;
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, 15, 16, 17, 1000, 16_384, 16_385, 40_000, 100_000})
+    void everyFloorIsAPlaceBeforeAndNotFarBefore(int records) {
+        SplittableRandom random = new SplittableRandom(records);
+        int[] offsets = new int[records + 1];
+        long[] timestamps = new long[records + 1];
+        offsets[0] = 64;
+        timestamps[0] = 1000;
+        SegmentIndex index = new SegmentIndex(7, BASE, 1000, 64);
+        for (int i = 1; i <= records; i++) {
+            offsets[i] = offsets[i - 1] + 8 * (1 + random.nextInt(10));
+            timestamps[i] = timestamps[i - 1] + Math.max(0, random.nextInt(4) - 2);
+            index.add(BASE + i, offsets[i], timestamps[i]);
+        }
+        int spacing = Math.max(16, Integer.highestOneBit(records / 1024 + 1) * 4);
+        for (int tries = 0; tries < 2000; tries++) {
+            int wanted = tries == 0 ? 0 : tries == 1 ? records : random.nextInt(records + 1);
+            int place = index.floorOfNumber(BASE + wanted);
+            int at = (int) (index.number(place) - BASE);
+            assertTrue(at <= wanted && at > wanted - spacing, "record " + wanted + " from " + at);
+            assertEquals(offsets[at], index.offset(place));
+            assertEquals(timestamps[at], index.timestamp(place));
+
+            place = index.floorOfOffset(offsets[wanted] + random.nextInt(2) * 4);
+            at = (int) (index.number(place) - BASE);
+            assertTrue(at <= wanted && at > wanted - spacing, "offset of " + wanted + " from " + at);
+
+            place = index.floorOfTime(timestamps[wanted]);
+            at = (int) (index.number(place) - BASE);
+            assertTrue(at == 0 || timestamps[at] < timestamps[wanted], "time of " + wanted + " from " + at);
+            int next = Math.min(records, at + spacing);
+            assertTrue(timestamps[next] >= timestamps[wanted] || next == records, "time of " + wanted + " from " + at);
+        }
+        assertEquals(BASE + records, index.number(index.last()));
+        assertEquals(0, index.floorOfOffset(0));
+        assertTrue(index.room() <= 1024);
+    }
+
+    @Test
+    void theMemoryIsBoundedAndTheLatestStay() {
+        SegmentIndexes indexes = new SegmentIndexes();
+        SegmentIndex first = new SegmentIndex(0, 0, 0, 64);
+        indexes.put(first);
+        for (int id = 1; id < 3000; id++) {
+            assertNull(indexes.get(id));
+            SegmentIndex index = new SegmentIndex(id, BASE, 0, 64);
+            indexes.put(index);
+            for (int i = 1; i < 20_000; i++) {
+                index.add(BASE + i, 64 + 8 * i, 0);
+            }
+            assertSame(index, indexes.get(id));
+            assertSame(first, indexes.get(0), "is asked for often");
+            assertTrue(indexes.size() <= 512, "size " + indexes.size());
+        }
+        assertTrue(indexes.size() > 400, "size " + indexes.size());
+        assertNotNull(indexes.get(2999));
+        assertNull(indexes.get(1));
+        indexes.remove(2999);
+        indexes.remove(1);
+        assertNull(indexes.get(2999));
+        indexes.clear();
+        assertNull(indexes.get(0));
+        assertEquals(0, indexes.size());
+    }
+
+    @Test
+    void manySmallIndexesAreKept() {
+        SegmentIndexes indexes = new SegmentIndexes();
+        for (int id = 0; id < 50_000; id++) {
+            indexes.put(new SegmentIndex(id, BASE, 0, 64));
+        }
+        assertTrue(indexes.size() > 10_000 && indexes.size() < 30_000, "size " + indexes.size());
+        for (int id = 0; id < 50_000; id++) {
+            indexes.remove(id);
+        }
+        assertEquals(0, indexes.size());
+        // Nothing of them counts any more.
+        for (int id = 0; id < 10_000; id++) {
+            indexes.put(new SegmentIndex(id, BASE, 0, 64));
+        }
+        assertEquals(10_000, indexes.size());
+    }
+}

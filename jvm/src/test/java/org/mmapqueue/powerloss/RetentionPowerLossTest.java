@@ -1,0 +1,218 @@
+package org.mmapqueue.powerloss;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.Arrays;
+import java.util.SplittableRandom;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.mmapqueue.Message;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.PowerLossStorage;
+import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.support.StorageQueue;
+
+/** After a loss of power, what counts as retained is whole; what consumers have noted of lost records is void. */
+@Timeout(60)
+class RetentionPowerLossTest {
+    private static final int SEGMENT = 4096;
+    private static final int CAPACITY = 8;
+    private static final long ALL = 1 << 20;
+    /** Four records of this fill a segment: its header has 64 bytes, a record's and its timestamp 16. */
+    private static final int QUARTER = (SEGMENT - 64) / 4 - 16;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+    private Path directory;
+    private PowerLossStorage storage;
+    private StorageQueue queue;
+
+    private void open(long retainBytes) {
+        if (directory == null) {
+            directory = temp.resolve("queue");
+            storage = new PowerLossStorage();
+        }
+        queue = StorageQueue.open(QueueConfig.builder(directory).segmentSize(SEGMENT)
+                .queueCapacitySegments(CAPACITY).maxInMemSegments(6).maxEventSize(SEGMENT)
+                .flushPeriodMillis(600_000).retainBytes(retainBytes).build(), storage);
+    }
+
+    @AfterEach
+    void close() {
+        queue.close();
+    }
+
+    private void push(int count) {
+        for (int i = 0; i < count; i++) {
+            long offset = queue.endOffset();
+            assertEquals(offset, queue.push(Payload.numbered(offset, QUARTER)));
+        }
+    }
+
+    private void popAndAck(long first, int count) {
+        for (long offset = first; offset < first + count; offset++) {
+            assertEquals(offset, queue.poll("default").offset());
+            queue.ack("default", offset);
+        }
+    }
+
+    private void pushAndAck(int count) {
+        for (int i = 0; i < count; i++) {
+            push(1);
+            popAndAck(queue.endOffset() - 1, 1);
+        }
+    }
+
+    /** The power fails; of what was not forced, these bytes of these files have reached the disk. */
+    private void lose(int from, int to, String... files) throws IOException {
+        Path left = storage.lose(directory, temp.resolve("left"), new SplittableRandom(1), 0);
+        for (String file : files) {
+            byte[] now = Directories.read(directory.resolve(file));
+            Path target = left.resolve(file);
+            byte[] then = Files.exists(target) ? Arrays.copyOf(Directories.read(target), now.length)
+                    : new byte[now.length];
+            System.arraycopy(now, from, then, from, Math.min(to, now.length) - from);
+            Files.write(target, then);
+        }
+        queue.close();
+        directory = left;
+        storage = new PowerLossStorage();
+        storage.adopt(left);
+    }
+
+    private void assertRetained(long least) {
+        long first = queue.firstOffset();
+        long end = queue.endOffset();
+        assertTrue(end - first >= least, "retained are " + first + " to " + end);
+        for (long offset = first; offset < end; offset++) {
+            assertArrayEquals(Payload.numbered(offset, QUARTER), queue.get(offset).data());
+        }
+        queue.createConsumer("late", StartAt.EARLIEST);
+        for (long offset = first; offset < end; offset++) {
+            assertEquals(offset, queue.poll("late").offset());
+        }
+        assertNull(queue.poll("late"));
+        push(2);
+        assertEquals(end, queue.poll("late").offset());
+    }
+
+    /** The acks reach the disk by themselves, and not all of what was acked does. */
+    @Test
+    void whatWasAckedAndNeverForced() throws IOException {
+        open(ALL);
+        pushAndAck(8);
+        queue.flush();
+        pushAndAck(12);
+        lose(0, SEGMENT, "meta.dat", "2_segment.dat", "4_segment.dat");
+        open(ALL);
+        assertEquals(20, queue.endOffset());
+        assertRetained(0);
+    }
+
+    /** The same, and the segment in which the consumer stands is torn in front of its place. */
+    @Test
+    void aTearInFrontOfTheSlowestConsumer() throws IOException {
+        open(ALL);
+        pushAndAck(8);
+        queue.flush();
+        pushAndAck(10);
+        push(1);
+        lose(0, SEGMENT, "meta.dat", "2_segment.dat");
+        Path torn = directory.resolve("4_segment.dat");
+        byte[] bytes = Directories.read(temp.resolve("queue").resolve("4_segment.dat"));
+        Arrays.fill(bytes, 512, 1024, (byte) 0); // in the payload of record 16
+        Files.write(torn, bytes);
+        Files.copy(temp.resolve("queue").resolve("3_segment.dat"), directory.resolve("3_segment.dat"),
+                StandardCopyOption.REPLACE_EXISTING);
+        open(ALL);
+        assertRetained(0);
+    }
+
+    /** The disk says of the ring what was so before a part of it was given to later segments. */
+    @Test
+    void whatWasOverwritten() throws IOException {
+        open(ALL);
+        pushAndAck(4);
+        queue.keepHouse(); // notices that the consumer has been taken up, and need not flush for that later
+        pushAndAck(24);
+        queue.flush();
+        pushAndAck(8);
+        assertEquals(9L * SEGMENT, queue.stats().writingPosition());
+        lose(SEGMENT / 2, SEGMENT, "0_segment.dat");
+        open(ALL);
+        assertEquals(28, queue.endOffset());
+        assertRetained(20);
+    }
+
+    /** A flush without retention leaves out what everybody has acked. */
+    @Test
+    void whatAWriterWithoutRetentionHasLeftOut() throws IOException {
+        open(0);
+        push(4);
+        queue.flush();
+        push(14);
+        popAndAck(0, 18);
+        queue.close();
+        lose(0, 0);
+        open(ALL);
+        assertEquals(18, queue.endOffset());
+        assertRetained(0);
+    }
+
+    @Test
+    void allOfItSurvivesAKillAndALossOfPowerBehindIt() throws IOException {
+        open(ALL);
+        pushAndAck(8);
+        queue.flush();
+        pushAndAck(11);
+        Path killed = Directories.copy(directory, temp.resolve("killed"));
+        PowerLossStorage after = storage.killed(directory, killed);
+        queue.close();
+        directory = killed;
+        storage = after;
+        open(ALL);
+        assertEquals(0, queue.firstOffset());
+        lose(0, 0);
+        open(ALL);
+        assertEquals(19, queue.endOffset());
+        assertRetained(19);
+    }
+
+    /** What a consumer noted of records that the power has taken does not go for those that get their numbers. */
+    @Test
+    void theNotesOfRecordsThatAreLostAreVoid() throws IOException {
+        open(0);
+        push(1);
+        queue.flush();
+        push(4);
+        for (int i = 0; i < 5; i++) {
+            queue.poll("default");
+        }
+        queue.ackSingle("default", 2);
+        queue.ackSingle("default", 3);
+        queue.closeConsumer("default");
+        lose(0, 0);
+        assertTrue(Files.exists(directory.resolve("consumers/default.inflight")));
+        open(0);
+        assertEquals(1, queue.endOffset());
+        push(4);
+        for (int i = 0; i < 5; i++) {
+            Message message = queue.poll("default");
+            assertEquals(i, message.offset());
+            assertEquals(1, message.attempts());
+        }
+    }
+}

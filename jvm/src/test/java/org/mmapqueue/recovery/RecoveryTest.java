@@ -1,0 +1,392 @@
+package org.mmapqueue.recovery;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.zip.CRC32C;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.QuickDirectory;
+
+/** What a killed process, or a machine that lost power, leaves behind, and where the log ends then. */
+@Timeout(120)
+class RecoveryTest {
+    private static final int SEGMENT = 4096;
+    private static final int META_WRITING = 512;
+    private static final int META_WATERMARK = 576;
+    private static final int META_COMMITTED = 640;
+    private static final int META_READING = 704;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+    private int copies;
+
+    private QueueConfig config(Path at) {
+        return QueueConfig.builder(at).segmentSize(SEGMENT).queueCapacitySegments(16).maxInMemSegments(5)
+                .maxEventSize(10_000).timestamps(false).flushPeriodMillis(600_000).build();
+    }
+
+    private MmapQueue open(Path at) {
+        return MmapQueue.open(config(at));
+    }
+
+    private Path kill(MmapQueue queue, Path at) {
+        Path left = Directories.copy(at, temp.resolve("left-" + copies++));
+        queue.close();
+        return left;
+    }
+
+    /** Records of these lengths, flushed after the first {@code flushed}; then killed. */
+    private Path left(int flushed, int... lengths) {
+        Path directory = temp.resolve("queue-" + copies);
+        MmapQueue queue = open(directory);
+        queue.createConsumer("default", StartAt.EARLIEST);
+        for (int i = 0; i < lengths.length; i++) {
+            if (i == flushed) {
+                queue.flush();
+            }
+            queue.push(Payload.of(i, lengths[i]));
+        }
+        return kill(queue, directory);
+    }
+
+    private static List<byte[]> payloads(int from, int... lengths) {
+        List<byte[]> payloads = new ArrayList<>();
+        for (int i = from; i < lengths.length; i++) {
+            payloads.add(Payload.of(i, lengths[i]));
+        }
+        return payloads;
+    }
+
+    private static int[] lengths(int count, int length) {
+        int[] lengths = new int[count];
+        Arrays.fill(lengths, length);
+        return lengths;
+    }
+
+    @Test
+    void theLogEndsAtATornRecordAndWhatIsBehindItNeverComesBack() throws InterruptedException {
+        // Records of 8 + 200 bytes behind a header of 64; the flush covers three.
+        Path left = left(3, lengths(12, 200));
+        Directories.overwrite(left.resolve("0_segment.dat"), 64 + 6 * 208 + 8 + 100, (byte) 0);
+        List<byte[]> expected = new ArrayList<>(payloads(0, lengths(6, 200)));
+        for (int crash = 0; crash < 4; crash++) {
+            MmapQueue queue = open(left);
+            assertEquals(6 + crash, queue.endOffset());
+            assertEquals(2 + crash, queue.stats().epoch());
+            byte[] next = Payload.of(1000 + crash, 150);
+            assertEquals(6 + crash, queue.push(next));
+            expected.add(next);
+            Payload.assertMessages(0, expected, Payload.drain(queue));
+            left = kill(queue, left);
+        }
+        try (MmapQueue queue = open(left)) {
+            Payload.assertMessages(0, expected, Payload.drain(queue));
+        }
+    }
+
+    @Test
+    void aTornRecordWithNothingPushedAfterwardsStaysTheEnd() {
+        Path left = left(3, lengths(12, 200));
+        Directories.overwrite(left.resolve("0_segment.dat"), 64 + 6 * 208 + 8 + 100, (byte) 0);
+        for (int crash = 0; crash < 4; crash++) {
+            MmapQueue queue = open(left);
+            Payload.assertMessages(0, payloads(0, lengths(6, 200)), Payload.drain(queue));
+            left = kill(queue, left);
+        }
+    }
+
+    @Test
+    void segmentsBehindATornRecordNeverComeBack() {
+        // Whole segments follow the one with the torn record, each beginning with a whole record.
+        Path left = left(3, lengths(40, 496));
+        Directories.overwrite(left.resolve("0_segment.dat"), 64 + 6 * 504 + 8 + 100, (byte) 0);
+        List<byte[]> expected = new ArrayList<>(payloads(0, lengths(6, 496)));
+        // Each crash closes a segment, so the new log passes over all of the stranded ones.
+        for (int crash = 0; crash < 8; crash++) {
+            MmapQueue queue = open(left);
+            Payload.assertMessages(0, expected, Payload.drain(queue));
+            expected.add(Payload.of(1000 + crash, 300));
+            assertEquals(expected.size() - 1, queue.push(Payload.of(1000 + crash, 300)));
+            left = kill(queue, left);
+        }
+        try (MmapQueue queue = open(left)) {
+            Payload.assertMessages(0, expected, Payload.drain(queue));
+        }
+    }
+
+    @Test
+    void aTornRecordOverSegmentsEndsTheLog() {
+        Path left = left(2, 200, 200, 9000, 200, 200);
+        Directories.flip(left.resolve("1_segment.dat"), 2000, 4);
+        MmapQueue queue = open(left);
+        Payload.assertMessages(0, payloads(0, 200, 200), Payload.drain(queue));
+        assertEquals(2, queue.push(Payload.of(70, 9000)));
+        assertEquals(3, queue.push(Payload.of(71, 10)));
+        left = kill(queue, left);
+        try (MmapQueue again = open(left)) {
+            Payload.assertMessages(0, List.of(Payload.of(0, 200), Payload.of(1, 200), Payload.of(70, 9000),
+                    Payload.of(71, 10)), Payload.drain(again));
+        }
+    }
+
+    @Test
+    void aTornBatchIsGoneWhole() {
+        Path directory = temp.resolve("queue");
+        MmapQueue queue = open(directory);
+        queue.push(Payload.of(0, 100));
+        queue.pushBatch(payloads(0, lengths(5, 300)));
+        Path left = kill(queue, directory);
+        // The last record of the batch.
+        Directories.flip(left.resolve("0_segment.dat"), 64 + 112 + 4 * 308 + 50, 1);
+        try (MmapQueue again = open(left)) {
+            Payload.assertMessages(0, List.of(Payload.of(0, 100)), Payload.drain(again));
+            assertEquals(1, again.pushBatch(payloads(0, lengths(3, 300))));
+            Payload.assertMessages(1, payloads(0, lengths(3, 300)), Payload.drain(again));
+        }
+    }
+
+    @Test
+    void aBatchWhoseFirstHeaderIsMissingIsNotThere() {
+        // As a kill leaves it between the stores of the batch and of its first header.
+        Path directory = temp.resolve("queue");
+        MmapQueue queue = open(directory);
+        queue.push(Payload.of(0, 100));
+        queue.pushBatch(payloads(0, lengths(25, 300)));
+        Path left = kill(queue, directory);
+        Directories.putWord(left.resolve("0_segment.dat"), 64 + 112 - 4, Directories.word(
+                left.resolve("0_segment.dat"), 64 + 112 - 4) & 0xFFFF_FFFFL);
+        Directories.putWord(left.resolve("0_segment.dat"), 64 + 8 + 104, 0);
+        Directories.putWord(left.resolve("meta.dat"), META_WRITING, 64 + 8 + 104);
+        try (MmapQueue again = open(left)) {
+            Payload.assertMessages(0, List.of(Payload.of(0, 100)), Payload.drain(again));
+            assertEquals(1, again.push(Payload.of(5, 5)));
+            Payload.assertMessages(1, List.of(Payload.of(5, 5)), Payload.drain(again));
+        }
+    }
+
+    /** A kill between the store of a record's header and that of the writing position. */
+    @Test
+    void aRecordThatIsPublishedButNotInTheWritingPositionIsKept() {
+        Path left = left(1, lengths(4, 200));
+        Directories.putWord(left.resolve("meta.dat"), META_WRITING, 64 + 3 * 208);
+        try (MmapQueue queue = open(left)) {
+            Payload.assertMessages(0, payloads(0, lengths(4, 200)), Payload.drain(queue));
+        }
+    }
+
+    /** The same, and a consumer in another thread has popped and acked the record by then. */
+    @Test
+    void aKillBetweenPublishAndTheWritingPosition() {
+        Path left = left(1, lengths(4, 200));
+        long end = Directories.word(left.resolve("meta.dat"), META_WRITING);
+        Directories.putWord(left.resolve("meta.dat"), META_WRITING, 64 + 3 * 208);
+        Directories.putWord(left.resolve("meta.dat"), META_READING, end);
+        Path read = Directories.copy(left, temp.resolve("read"));
+        try (MmapQueue queue = open(read)) {
+            Payload.assertMessages(0, payloads(0, lengths(4, 200)), Payload.drain(queue));
+        }
+        Directories.putWord(left.resolve("meta.dat"), META_COMMITTED, end);
+        try (MmapQueue queue = open(left)) {
+            assertNull(queue.poll());
+            assertEquals(4, queue.endOffset());
+            assertEquals(4, queue.push(Payload.of(9, 9)));
+        }
+    }
+
+    @Test
+    void acksOfRecordsThatDidNotSurviveAreForgotten() {
+        for (int survivors : new int[] {3, 6}) {
+            Path directory = temp.resolve("queue-" + survivors);
+            MmapQueue queue = open(directory);
+            for (int i = 0; i < 40; i++) {
+                if (i == 3) {
+                    queue.flush();
+                }
+                queue.push(Payload.of(i, 200));
+            }
+            Payload.drain(queue);
+            queue.ack(8);
+            Path left = kill(queue, directory);
+            Directories.flip(left.resolve("0_segment.dat"), 64 + survivors * 208 + 50, 1);
+            try (MmapQueue again = open(left)) {
+                // Either the acked ones count, and nothing is left, or the log goes on behind the last whole one.
+                long end = again.endOffset();
+                assertTrue(end == survivors || end == 40, "end " + end);
+                assertEquals(end - Payload.drain(again).size(), again.consumer().committedOffset());
+                assertEquals(end, again.push(Payload.of(7, 7)));
+                Payload.assertMessages(end, List.of(Payload.of(7, 7)), Payload.drain(again));
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {3, 6})
+    void aCursorBehindTheEndIsPutBackToIt(int survivors) {
+        Path left = left(3, lengths(12, 200));
+        Directories.putWord(left.resolve("meta.dat"), META_READING, 64 + 9 * 208);
+        Directories.putWord(left.resolve("meta.dat"), META_COMMITTED, 64 + 9 * 208);
+        // Neither the record in question nor the walk from the cursor can be had.
+        Directories.overwrite(left.resolve("0_segment.dat"), 64 + survivors * 208, new byte[8]);
+        try (MmapQueue queue = open(left)) {
+            assertEquals(survivors, queue.endOffset());
+            assertEquals(survivors, queue.consumer().committedOffset());
+            assertEquals(0, queue.consumer().lag());
+            assertEquals(survivors, queue.push(Payload.of(1, 1)));
+            Payload.assertMessages(survivors, List.of(Payload.of(1, 1)), Payload.drain(queue));
+        }
+    }
+
+    @Test
+    void aSegmentOfALowerEpochIsNotPartOfTheLog() {
+        // Epoch 1 wrote segments 0 to 2 and more; a recovery cut it in segment 0; epoch 2 wrote segment 1 and was
+        // killed: segment 2 of epoch 1 is there, whole, with the right id. Each segment takes eight records to its last
+        // byte, so that each begins with a whole one.
+        Path left = left(3, lengths(30, 496));
+        byte[] stranded = Directories.read(left.resolve("2_segment.dat"));
+        Directories.overwrite(left.resolve("0_segment.dat"), 64 + 6 * 504 + 8 + 100, (byte) 0);
+        MmapQueue queue = open(left);
+        List<byte[]> expected = new ArrayList<>(payloads(0, lengths(6, 496)));
+        for (int i = 0; i < 8; i++) {
+            expected.add(Payload.of(100 + i, 496));
+        }
+        queue.pushBatch(expected.subList(6, 14));
+        assertEquals(2 * SEGMENT, queue.stats().writingPosition());
+        left = kill(queue, left);
+        // What the housekeeper has prepared would hide it: the slot as it was in epoch 1.
+        Directories.overwrite(left.resolve("2_segment.dat"), 0, stranded);
+        try (MmapQueue again = open(left)) {
+            Payload.assertMessages(0, expected, Payload.drain(again));
+            assertEquals(14, again.push(Payload.of(7, 3000)));
+            Payload.assertMessages(14, List.of(Payload.of(7, 3000)), Payload.drain(again));
+        }
+    }
+
+    @Test
+    void everyCleanCloseKeepsTheEpochAndEveryKillRaisesIt() {
+        Path directory = temp.resolve("queue");
+        for (int i = 0; i < 3; i++) {
+            try (MmapQueue queue = open(directory)) {
+                assertEquals(1, queue.stats().epoch());
+                queue.push(Payload.of(i, 100));
+            }
+        }
+        Path left = directory;
+        for (int i = 0; i < 3; i++) {
+            MmapQueue queue = open(left);
+            assertEquals(1 + i, queue.stats().epoch());
+            queue.push(Payload.of(3 + i, 100));
+            left = kill(queue, left);
+        }
+        try (MmapQueue queue = open(left)) {
+            Payload.assertMessages(0, payloads(0, lengths(6, 100)), Payload.drain(queue));
+        }
+    }
+
+    /** The clock may be set back while the queue is closed: the log's own newest time holds. */
+    @Test
+    void timestampsDoNotDecreaseOverAnOpen() {
+        Path directory = temp.resolve("stamped");
+        QueueConfig config = QueueConfig.builder(directory).segmentSize(SEGMENT).queueCapacitySegments(16).build();
+        try (MmapQueue queue = MmapQueue.open(config)) {
+            queue.push(new byte[10]);
+        }
+        long future = System.currentTimeMillis() * 1000 + 3_600_000_000L;
+        Path segment = directory.resolve("0_segment.dat");
+        Directories.putWord(segment, 48, future);
+        CRC32C crc = new CRC32C();
+        crc.update(Directories.read(segment), 0, 60);
+        Directories.putWord(segment, 56, crc.getValue() << 32 | Directories.word(segment, 56) & 0xFFFF_FFFFL);
+        try (MmapQueue queue = MmapQueue.open(config)) {
+            queue.push(new byte[10]);
+            queue.pop();
+            assertEquals(future, queue.pop().timestampMicros());
+        }
+    }
+
+    @Test
+    void theFirstRecordOfAQueueMayBeTheTornOne() {
+        Path left = left(-1, 500, 500);
+        Directories.flip(left.resolve("0_segment.dat"), 100, 1);
+        try (MmapQueue queue = open(left)) {
+            assertEquals(0, queue.endOffset());
+            assertNull(queue.poll());
+            assertEquals(0, queue.push(Payload.of(3, 30)));
+            Payload.assertMessages(0, List.of(Payload.of(3, 30)), Payload.drain(queue));
+        }
+    }
+
+    @Test
+    void aNewQueueThatWasKilledBeforeTheFirstPush() {
+        Path left = left(-1);
+        for (int i = 0; i < 3; i++) {
+            MmapQueue queue = open(left);
+            assertEquals(0, queue.endOffset());
+            assertNull(queue.poll());
+            left = kill(queue, left);
+        }
+        try (MmapQueue queue = open(left)) {
+            assertEquals(0, queue.push(new byte[1]));
+        }
+    }
+
+    @Test
+    void aLogThatEndsExactlyAtASegmentsEnd() throws InterruptedException {
+        // 4032 bytes for records: eight of 504.
+        Path left = left(2, lengths(8, 496));
+        MmapQueue queue = open(left);
+        assertEquals(8, queue.endOffset());
+        assertEquals(8, queue.push(Payload.of(8, 496)));
+        left = kill(queue, left);
+        try (MmapQueue again = open(left)) {
+            Payload.assertMessages(0, payloads(0, lengths(9, 496)),
+                    again.popBatch(100, Long.MAX_VALUE, Duration.ZERO));
+        }
+    }
+
+    @Test
+    void namedConsumersAreWhereTheyWere() {
+        Path directory = temp.resolve("queue");
+        MmapQueue queue = open(directory);
+        queue.createConsumer("default", StartAt.EARLIEST);
+        Consumer named = queue.consumer("named", StartAt.EARLIEST);
+        Payload.pushAll(queue, payloads(0, lengths(30, 200)));
+        Payload.drain(named);
+        named.ack(19);
+        Payload.drain(queue);
+        queue.ack(4);
+        Path left = kill(queue, directory);
+        try (MmapQueue again = open(left)) {
+            assertEquals(20, again.consumer("named", StartAt.LATEST).readOffset());
+            assertEquals(10, Payload.drain(again.consumer("named", StartAt.LATEST)).size());
+            assertEquals(5, again.consumer().readOffset());
+            assertEquals(25, Payload.drain(again).size());
+        }
+    }
+
+    @Test
+    void theWatermarkIsTakenForTrueOnlyWhenItIsBelowTheEnd() {
+        Path left = left(5, lengths(12, 200));
+        assertEquals(64 + 5 * 208, Directories.word(left.resolve("meta.dat"), META_WATERMARK));
+        try (MmapQueue queue = open(left)) {
+            assertEquals(queue.stats().writingPosition(), queue.stats().watermarkPosition());
+            assertEquals(12, Payload.drain(queue).size());
+        }
+    }
+}

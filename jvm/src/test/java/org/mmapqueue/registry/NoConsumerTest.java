@@ -1,0 +1,216 @@
+package org.mmapqueue.registry;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+import org.mmapqueue.Consumer;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.FullException;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.support.Waiting;
+import org.mmapqueue.tool.Finding;
+import org.mmapqueue.tool.Progress;
+import org.mmapqueue.tool.Repairer;
+import org.mmapqueue.tool.Verifier;
+import org.mmapqueue.tool.VerifyReport;
+
+/** Queues without a consumer: what says so, on the disk and to users. */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class NoConsumerTest {
+    private static final int DEFAULT_DELETED = 904;
+    private static final int HELD_FROM = 912;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+    private Path directory;
+
+    @BeforeEach
+    void setUp() {
+        directory = temp.resolve("queue");
+    }
+
+    private MmapQueue open() {
+        return MmapQueue.open(QueueConfig.builder(directory).segmentSize(4096).queueCapacitySegments(8)
+                .maxInMemSegments(8).maxEventSize(3000).flushPeriodMillis(600_000).build());
+    }
+
+    private static void push(MmapQueue queue, int count) {
+        for (int i = 0; i < count; i++) {
+            queue.push(Payload.numbered(queue.endOffset(), 300));
+        }
+    }
+
+    /** A closed queue whose last consumer had acked records 0 to 99 of 120. */
+    private void makeDeserted() {
+        try (MmapQueue queue = open()) {
+            Consumer only = queue.consumer("only", StartAt.EARLIEST);
+            for (int i = 0; i < 6; i++) {
+                push(queue, 20);
+                Payload.drain(only);
+                only.ack(Math.min(99, queue.endOffset() - 1));
+            }
+            queue.deleteConsumer("only");
+        }
+    }
+
+    private long word(int at) throws IOException {
+        return ByteBuffer.wrap(Files.readAllBytes(directory.resolve("meta.dat"))).order(ByteOrder.LITTLE_ENDIAN)
+                .getLong(at);
+    }
+
+    private void word(int at, long value) {
+        Directories.overwrite(directory.resolve("meta.dat"), at,
+                ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(value).array());
+    }
+
+    private VerifyReport verify() {
+        return Verifier.verify(directory, Progress.NONE);
+    }
+
+    private List<Finding> corrupt() {
+        return verify().findings().stream().filter(each -> each.kind() == Finding.Kind.CORRUPT).toList();
+    }
+
+    @Test
+    void fullAndStatisticsNameTheSlowestConsumer() {
+        try (MmapQueue queue = open()) {
+            assertEquals("", queue.stats().slowestConsumer());
+            Consumer fast = queue.consumer("fast", StartAt.EARLIEST);
+            queue.createConsumer("slow", StartAt.EARLIEST);
+            FullException full = assertThrows(FullException.class, () -> {
+                while (true) {
+                    push(queue, 1);
+                    Payload.drain(fast);
+                    fast.ack(queue.endOffset() - 1);
+                }
+            });
+            assertEquals("slow", queue.stats().slowestConsumer());
+            assertTrue(full.getMessage().endsWith("are not acked; the slowest consumer is slow, "
+                    + queue.stats().writingPosition() + " bytes behind"), full.getMessage());
+            queue.deleteConsumer("slow");
+            assertEquals("fast", queue.stats().slowestConsumer());
+        }
+    }
+
+    @Test
+    void fullSaysThatThereIsNone() {
+        try (MmapQueue queue = open()) {
+            FullException full = assertThrows(FullException.class, () -> push(queue, 1000));
+            assertTrue(full.getMessage().endsWith("; it has no consumer, so nobody has read them"),
+                    full.getMessage());
+        }
+    }
+
+    @Test
+    void aFirstConsumerThatBeginsAtTheEndMakesRoom() throws Exception {
+        try (MmapQueue queue = open()) {
+            assertThrows(FullException.class, () -> push(queue, 1000));
+            long end = queue.endOffset();
+            Waiting.Running<Long> pushing = Waiting.start(() -> queue.push(new byte[300], Waiting.LONG)).untilItWaits();
+            Consumer late = queue.consumer("late", StartAt.LATEST);
+            assertEquals(end, pushing.result());
+            assertEquals(end, late.pop().offset());
+        }
+    }
+
+    @Test
+    void verifyFindsItWhole() {
+        try (MmapQueue queue = open()) {
+            push(queue, 50);
+        }
+        assertTrue(verify().isWhole(), verify().findings().toString());
+        assertEquals(List.of(), verify().consumers());
+        directory = temp.resolve("deserted");
+        makeDeserted();
+        assertTrue(verify().isWhole(), verify().findings().toString());
+        assertEquals(List.of(), verify().consumers());
+    }
+
+    @Test
+    void repairKeepsFromWhereOnItIsHeld() throws IOException {
+        makeDeserted();
+        long held = word(HELD_FROM);
+        Directories.flip(directory.resolve("meta.dat"), 90, 1);
+        Path target = temp.resolve("repaired");
+        Repairer.repair(directory, target, Progress.NONE);
+        directory = target;
+        assertTrue(verify().isWhole(), verify().findings().toString());
+        assertEquals(held, word(HELD_FROM));
+        try (MmapQueue queue = open()) {
+            assertEquals(List.of(), queue.consumers());
+            assertEquals(100, queue.pop().offset());
+        }
+    }
+
+    /** Without a meta page only the lock file tells whether the default consumer may exist. */
+    @Test
+    void repairMakesADefaultConsumerOnlyIfThereMayHaveBeenOne() throws IOException {
+        try (MmapQueue queue = open()) {
+            push(queue, 30);
+        }
+        Files.delete(directory.resolve("meta.dat"));
+        Repairer.repair(directory, temp.resolve("without"), Progress.NONE);
+        Files.createDirectories(directory.resolve("consumers"));
+        Files.createFile(directory.resolve("consumers/default.lock"));
+        Repairer.repair(directory, temp.resolve("with"), Progress.NONE);
+        for (String each : List.of("without", "with")) {
+            Path repaired = temp.resolve(each);
+            try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(repaired).build())) {
+                assertEquals(each.equals("with") ? List.of("default") : List.of(), queue.consumers());
+                assertEquals(30, Payload.drain(queue).size());
+            }
+        }
+    }
+
+    @Test
+    void aPositionThatCanNotBeRightIsDamage() throws IOException {
+        makeDeserted();
+        long held = word(HELD_FROM);
+        for (long wrong : new long[] {-8, held + 8, held + (1 << 20)}) {
+            word(HELD_FROM, wrong);
+            List<Finding> found = corrupt();
+            assertTrue(found.stream().anyMatch(each -> each.position() == HELD_FROM), wrong + ": " + found);
+            if (wrong != held + 8) { // else it is found by who reads there
+                assertEquals(HELD_FROM, assertThrows(CorruptException.class, this::open).position());
+            }
+            Path target = temp.resolve("repaired" + wrong);
+            Repairer.repair(directory, target, Progress.NONE);
+            assertTrue(Verifier.verify(target, Progress.NONE).isWhole());
+        }
+    }
+
+    /** Queues used to begin with a default consumer that nobody had asked for. They are read as they are. */
+    @Test
+    void aQueueThatWasMadeWithADefaultConsumerKeepsIt() {
+        open().close();
+        word(DEFAULT_DELETED, 0);
+        try (MmapQueue queue = open()) {
+            assertEquals(List.of("default"), queue.consumers());
+            Consumer other = queue.consumer("other", StartAt.EARLIEST);
+            push(queue, 20);
+            Payload.drain(other);
+            other.ack(19);
+            assertEquals(0, queue.firstOffset());
+            queue.deleteConsumer("default");
+            assertEquals(20, queue.firstOffset());
+        }
+    }
+}

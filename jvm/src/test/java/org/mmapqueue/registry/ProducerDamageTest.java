@@ -1,0 +1,169 @@
+package org.mmapqueue.registry;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Arrays;
+import java.util.List;
+import java.util.OptionalLong;
+
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+import org.mmapqueue.BatchDigest;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.Records;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.QuickDirectory;
+
+/** A producer's page that is damaged gives an error that names it, or what was there. */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class ProducerDamageTest {
+    private static final int PAGE = 4096;
+    private static final int LAST = 5;
+    private static final int SLOTS = 4;
+    private static final int NOTE_LENGTH_END = 24;
+    private static final int NOTE_END = 40;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+    private Path clean;
+    private int copies;
+
+    private static QueueConfig config(Path at) {
+        return QueueConfig.builder(at).segmentSize(4096).queueCapacitySegments(16).maxEventSize(2000)
+                .flushPeriodMillis(600_000).build();
+    }
+
+    @BeforeEach
+    void make() throws InterruptedException {
+        clean = temp.resolve("clean");
+        try (MmapQueue queue = MmapQueue.open(config(clean))) {
+            for (int sequence = 0; sequence <= LAST; sequence++) {
+                if (sequence % 2 == 0) {
+                    queue.pushOnce("p", sequence, List.of(new byte[10]), Duration.ZERO);
+                } else {
+                    queue.pushOnce("p", sequence, new BatchDigest(1, ~sequence), Records.of(List.of(new byte[10])),
+                            Duration.ZERO, false);
+                }
+            }
+        }
+    }
+
+    private Path copy() {
+        return Directories.copy(clean, temp.resolve("copy-" + copies++));
+    }
+
+    private static Path page(Path queue) {
+        return queue.resolve("producers/p.dat");
+    }
+
+    private static void assertWhole(Path at) throws InterruptedException {
+        try (MmapQueue queue = MmapQueue.open(config(at))) {
+            assertEquals(OptionalLong.of(LAST), queue.lastSequence("p"));
+            assertEquals(-1, queue.pushOnce("p", LAST, List.of(new byte[1]), Duration.ZERO));
+            assertEquals(LAST + 1, queue.pushOnce("p", LAST + 1, List.of(new byte[1]), Duration.ZERO));
+        }
+    }
+
+    private CorruptException assertRefused(Path at) {
+        CorruptException refused = assertThrows(CorruptException.class, () -> MmapQueue.open(config(at)));
+        assertEquals(page(at).toString(), refused.file());
+        return refused;
+    }
+
+    @Test
+    void everyByte() throws Exception {
+        byte[] page = Files.readAllBytes(page(clean));
+        int refused = 0;
+        int withNote = 0;
+        for (int at = 0; at < PAGE; at++) {
+            Path damaged = copy();
+            Directories.flip(page(damaged), at, 1 << at % 8);
+            int inSlot = at % 512;
+            boolean inSlots = at >= 512 && at < 512 * (1 + SLOTS);
+            boolean hasNote = inSlots && page[at - inSlot] % 2 != 0; // its sequence is odd
+            boolean header = at < 36;
+            boolean slot = inSlots && inSlot < (hasNote ? NOTE_END : NOTE_LENGTH_END);
+            if (header || slot) {
+                CorruptException error = assertRefused(damaged);
+                assertEquals(header ? 0 : at - inSlot, error.position());
+                refused++;
+                withNote += hasNote ? 1 : 0;
+            } else {
+                assertWhole(damaged);
+            }
+            Directories.delete(damaged);
+        }
+        assertEquals(36 + SLOTS * NOTE_LENGTH_END + withNote / NOTE_END * (NOTE_END - NOTE_LENGTH_END), refused);
+        assertTrue(withNote >= 2 * NOTE_END && withNote < SLOTS * NOTE_END, "slots of both kinds");
+    }
+
+    @Test
+    void anotherLength() throws IOException {
+        for (int length : new int[] {0, 512, PAGE - 1, PAGE + 1}) {
+            Path damaged = copy();
+            Files.write(page(damaged), Arrays.copyOf(Files.readAllBytes(page(damaged)), length));
+            CorruptException refused = assertRefused(damaged);
+            assertTrue(refused.getMessage().contains(length + " bytes"), refused.getMessage());
+        }
+    }
+
+    @Test
+    void thePageOfAnotherQueueAndOfAConsumer() throws Exception {
+        Path other = temp.resolve("other");
+        try (MmapQueue queue = MmapQueue.open(config(other))) {
+            queue.pushOnce("p", 9, List.of(new byte[10]), Duration.ZERO);
+            queue.createConsumer("c", StartAt.EARLIEST);
+        }
+        Path damaged = copy();
+        Files.delete(page(damaged));
+        Files.copy(page(other), page(damaged));
+        assertEquals(8, assertRefused(damaged).position());
+        Files.delete(page(damaged));
+        Files.copy(other.resolve("consumers/c.dat"), page(damaged));
+        assertEquals(0, assertRefused(damaged).position());
+        // What the error's reader can do: forget the producer.
+        Files.delete(page(damaged));
+        try (MmapQueue queue = MmapQueue.open(config(damaged))) {
+            assertEquals(List.of(), queue.producers());
+            assertEquals(LAST + 1, queue.endOffset());
+        }
+    }
+
+    @Test
+    void aPageThatWasNotRenamedYetIsNoProducer() throws Exception {
+        Path left = copy();
+        Files.write(left.resolve("producers/q.dat.new"), new byte[100]);
+        assertWhole(left);
+        try (MmapQueue queue = MmapQueue.open(config(left))) {
+            assertEquals(List.of("p"), queue.producers());
+            assertEquals(LAST + 2, queue.pushOnce("q", 1, List.of(new byte[1]), Duration.ZERO));
+        }
+    }
+
+    @Test
+    void aLinkIsRefused() throws IOException {
+        Path damaged = copy();
+        Path elsewhere = temp.resolve("elsewhere");
+        Files.move(damaged.resolve("producers"), elsewhere);
+        Files.createSymbolicLink(damaged.resolve("producers"), elsewhere);
+        MmapQueueException refused = assertThrows(MmapQueueException.class, () -> MmapQueue.open(config(damaged)));
+        assertTrue(refused.getMessage().contains("symbolic link"), refused.getMessage());
+        Files.delete(damaged.resolve("producers"));
+        Files.createDirectory(damaged.resolve("producers"));
+        Files.createSymbolicLink(page(damaged), elsewhere.resolve("p.dat"));
+        assertThrows(MmapQueueException.class, () -> MmapQueue.open(config(damaged)));
+    }
+}

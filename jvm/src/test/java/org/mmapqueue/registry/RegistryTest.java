@@ -1,0 +1,233 @@
+package org.mmapqueue.registry;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+import org.mmapqueue.Message;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.consume.ConsumerCore;
+import org.mmapqueue.core.QueueCore;
+import org.mmapqueue.errors.FullException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.meta.ConsumerCursors;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.meta.MetaPageV2;
+import org.mmapqueue.recovery.QueueDirectory;
+import org.mmapqueue.support.Cores;
+import org.mmapqueue.support.FaultyStorage;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.QuickDirectory;
+
+/** How a consumer that another process makes or moves meets the writer, at the moments that matter. */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class RegistryTest {
+    private static final int SEGMENT = 4096;
+    private static final int CAPACITY = 8;
+    private static final int RECORD = 500;
+    /** Two laps and a half. */
+    private static final int LAPS = 150;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+
+    private final FaultyStorage storage = new FaultyStorage();
+    private QueueCore queue;
+    private ConsumerCore consumer;
+    private MetaPage meta;
+    private Registry other;
+    private long next;
+
+    private QueueConfig.Builder config() {
+        return QueueConfig.builder(temp.resolve("queue")).segmentSize(SEGMENT).queueCapacitySegments(CAPACITY)
+                .maxInMemSegments(8).flushPeriodMillis(600_000);
+    }
+
+    @BeforeEach
+    void open() throws IOException {
+        queue = Cores.open(config().build(), storage);
+        consumer = queue.consumer(Registry.DEFAULT, StartAt.EARLIEST);
+        meta = MetaPageV2.open(DiskStorage.INSTANCE, temp.resolve("queue"));
+        other = new Registry(DiskStorage.INSTANCE, temp.resolve("queue"), meta);
+    }
+
+    @AfterEach
+    void close() throws IOException {
+        other.close();
+        meta.close();
+        queue.close();
+    }
+
+    private void pushAndAck() {
+        byte[] record = Payload.numbered(next, RECORD);
+        assertEquals(next, queue.writer().push(record, 0, record.length));
+        assertEquals(next, consumer.poll().offset());
+        queue.ack(consumer, next++);
+    }
+
+    private void pushAndAck(int count) {
+        for (int i = 0; i < count; i++) {
+            pushAndAck();
+        }
+    }
+
+    /** The writer flushes the acks, before it uses the first segment again. */
+    @Test
+    void aConsumerThatIsMadeWhileTheWriterFlushesKeepsItsPlace() throws IOException {
+        assertKeptWhenMadeAt(FaultyStorage.Call.FORCE, MetaPage.FILE_NAME);
+    }
+
+    /** The writer has read which consumers there are, and opens the page of one of them. */
+    @Test
+    void aConsumerThatIsMadeWhileTheWriterLooksAtTheOthersKeepsItsPlace() throws IOException {
+        assertKeptWhenMadeAt(FaultyStorage.Call.OPEN, "another.dat");
+    }
+
+    private void assertKeptWhenMadeAt(FaultyStorage.Call moment, String file) throws IOException {
+        pushAndAck(LAPS / 4);
+        other.create("another", meta::writing);
+        boolean[] made = {false};
+        storage.failWhen((call, path) -> {
+            if (!made[0] && call == moment && path.endsWith(file)) {
+                made[0] = true;
+                try {
+                    assertEquals(0, other.create("late", () -> 0).committed());
+                } catch (IOException e) {
+                    throw new AssertionError(e);
+                }
+            }
+            return false;
+        });
+        assertThrows(FullException.class, () -> pushAndAck(LAPS));
+        assertTrue(made[0]);
+        assertEquals(0, meta.reclaimed());
+        assertEquals(0, meta.reclaiming());
+        readWithLate();
+        other.delete("another");
+        pushAndAck();
+        assertTrue(meta.reclaimed() > 0);
+    }
+
+    private void readWithLate() {
+        QueueCore reader = Cores.open(config().readOnly(true).build(), DiskStorage.INSTANCE);
+        try {
+            ConsumerCore late = reader.consumer("late", StartAt.LATEST);
+            for (long offset = 0; offset < next; offset++) {
+                Message message = late.poll();
+                assertEquals(offset, message.offset());
+                assertEquals(offset, Payload.numberOf(message.data()));
+                reader.ack(late, offset);
+            }
+        } finally {
+            reader.close();
+        }
+    }
+
+    @Test
+    void aPlaceThatWasReclaimedMeanwhileIsLookedForAgain() throws IOException {
+        int[] asked = {0};
+        ConsumerCursors made = other.create("late", () -> {
+            if (asked[0]++ == 0) {
+                pushAndAck(LAPS);
+                return 0;
+            }
+            return meta.reclaimed();
+        });
+        assertEquals(2, asked[0]);
+        assertTrue(made.committed() >= CAPACITY * SEGMENT);
+        assertEquals(meta.reclaimed(), made.committed());
+        assertEquals(made.committed(), made.reading());
+        long held = meta.reclaimed();
+        assertThrows(FullException.class, () -> pushAndAck(LAPS));
+        assertEquals(held, meta.reclaimed());
+    }
+
+    @Test
+    void aConsumerThatCanNotBeMadeLeavesNothingBehind() throws IOException {
+        int[] asked = {0};
+        assertThrows(IllegalStateException.class, () -> other.create("late", () -> {
+            if (asked[0]++ == 0) {
+                pushAndAck(LAPS);
+                return 0;
+            }
+            throw new IllegalStateException("no place is left");
+        }));
+        assertEquals(2, asked[0]);
+        other.refresh();
+        assertEquals(1, other.names().size());
+        pushAndAck(LAPS);
+    }
+
+    @Test
+    void aMoveToAPlaceThatWasReclaimedMovesNothing() throws IOException {
+        pushAndAck(LAPS);
+        ConsumerCursors mover = other.create("mover", meta::writing);
+        long stood = mover.committed();
+        assertFalse(other.move(mover, 0));
+        assertEquals(stood, mover.committed());
+        assertEquals(stood, mover.reading());
+        assertTrue(other.move(mover, meta.reclaimed()));
+        assertEquals(meta.reclaimed(), mover.committed());
+        assertEquals(meta.reclaimed(), mover.reading());
+    }
+
+    @Test
+    void aMoveThatFailsMovesNothing() throws IOException {
+        pushAndAck(LAPS);
+        ConsumerCursors mover = other.create("mover", meta::writing);
+        long stood = mover.committed();
+        queue.close();
+        meta.reclaiming(meta.reclaimed() + 2 * SEGMENT);
+        Path lock = temp.resolve("queue").resolve(QueueDirectory.LOCK_FILE);
+        Files.delete(lock);
+        Files.createDirectory(lock); // whether the writer is dead can not be found out
+        assertThrows(IOException.class, () -> other.move(mover, meta.reclaimed()));
+        assertEquals(stood, mover.committed());
+        assertEquals(stood, mover.reading());
+    }
+
+    /** The offset of the place could not be read: the consumer is where it was, in memory and in its page. */
+    @Test
+    void aSeekThatFailsMovesNothing() {
+        pushAndAck(10);
+        FaultyStorage disk = new FaultyStorage();
+        QueueCore reader = Cores.open(config().readOnly(true).build(), disk);
+        try {
+            ConsumerCore late = reader.consumer("late", StartAt.LATEST);
+            pushAndAck(10);
+            disk.failWhen((call, path) -> call == FaultyStorage.Call.MAP);
+            assertThrows(MmapQueueException.class, () -> reader.seek(late, StartAt.LATEST));
+            disk.heal();
+            assertEquals(10, late.committedOffset());
+            reader.closeConsumer(late);
+            assertEquals(10, reader.consumer("late", StartAt.LATEST).poll().offset());
+        } finally {
+            reader.close();
+        }
+    }
+
+    /** It was killed after it had said what it wanted to reclaim, and before it knew that it may. */
+    @Test
+    void whatADeadWriterWasAboutToReclaimIsNotLost() throws IOException {
+        pushAndAck(LAPS);
+        queue.close();
+        long place = meta.reclaimed();
+        meta.reclaiming(place + 2 * SEGMENT);
+        assertEquals(place, other.create("late", () -> place).committed());
+        assertEquals(place, meta.reclaiming());
+        assertEquals(place, other.takeUp("late", meta::writing).committed());
+    }
+}

@@ -1,0 +1,171 @@
+package org.mmapqueue.support;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.MappedByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.HashMap;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.SplittableRandom;
+
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.io.ForwardingFile;
+import org.mmapqueue.io.Storage;
+
+/**
+ * The disk, with a memory of what has been forced to it: a loss of power leaves that, and of everything else any part,
+ * a sector being the smallest. Entries of directories survive when the directory was forced after they were made, and
+ * may come back when it was not forced after they were deleted.
+ *
+ * <p>A force of a part of a mapping makes a file as long as that part and no longer, as ext4 and XFS do with blocks
+ * that they allocate late.
+ */
+public final class PowerLossStorage implements Storage {
+    private static final int SECTOR = 512;
+    private static final int PAGE = 4096;
+
+    private final Storage disk = DiskStorage.INSTANCE;
+    /** What is on the platter, by file. */
+    private final Map<Path, byte[]> forced = new HashMap<>();
+    private final Set<Path> entries = new HashSet<>();
+    /** What the platter has of files that were deleted, while the entry is there still. */
+    private final Map<Path, byte[]> unlinked = new HashMap<>();
+
+    private synchronized void force(Path path, int from, int to) {
+        byte[] now = Directories.read(path);
+        byte[] before = forced.getOrDefault(path, new byte[0]);
+        int start = from / PAGE * PAGE;
+        int end = Math.min(now.length, (to + PAGE - 1) / PAGE * PAGE);
+        byte[] after = Arrays.copyOf(before, Math.max(before.length, end));
+        System.arraycopy(now, start, after, start, Math.max(0, end - start));
+        forced.put(path, after);
+    }
+
+    /** A directory that is on the disk as it is. */
+    public synchronized void adopt(Path directory) {
+        for (Path file : files(directory)) {
+            forced.put(file, Directories.read(file));
+            entries.add(file);
+        }
+    }
+
+    /** What is on the disk of a directory is on that of its copy, too: a killed process leaves the page cache. */
+    public PowerLossStorage killed(Path directory, Path copy) {
+        PowerLossStorage next = new PowerLossStorage();
+        forced.forEach((file, bytes) -> next.forced.put(copy.resolve(directory.relativize(file).toString()), bytes));
+        entries.forEach(file -> next.entries.add(copy.resolve(directory.relativize(file).toString())));
+        unlinked.forEach((file, bytes) -> next.unlinked.put(copy.resolve(directory.relativize(file).toString()),
+                bytes));
+        return next;
+    }
+
+    /** The kernel writes some pages back by itself, as it does at any time. */
+    public synchronized void writeBack(Path directory, SplittableRandom random) {
+        for (Path file : files(directory)) {
+            int length = Directories.read(file).length;
+            for (int at = 0; at < length; at += PAGE) {
+                if (random.nextInt(4) == 0) {
+                    force(file, at, at + 1);
+                }
+            }
+        }
+    }
+
+    private static List<Path> files(Path directory) {
+        try (var all = Files.walk(directory)) {
+            return all.filter(Files::isRegularFile).filter(file -> !file.toString().endsWith("lock")).toList();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    /**
+     * What a loss of power leaves now, in a directory of its own.
+     *
+     * @param percent how likely a sector that was not forced has reached the disk all the same
+     */
+    public synchronized Path lose(Path directory, Path result, SplittableRandom random, int percent) throws IOException {
+        Files.createDirectories(result);
+        for (Map.Entry<Path, byte[]> old : unlinked.entrySet()) {
+            if (old.getKey().startsWith(directory) && random.nextInt(100) >= percent) {
+                Path target = result.resolve(directory.relativize(old.getKey()).toString());
+                Files.createDirectories(target.getParent());
+                Files.write(target, old.getValue());
+            }
+        }
+        for (Path file : files(directory)) {
+            if (!entries.contains(file) && random.nextInt(100) >= percent) {
+                continue;
+            }
+            byte[] now = Directories.read(file);
+            byte[] then = forced.getOrDefault(file, new byte[0]);
+            byte[] left = Arrays.copyOf(then, random.nextInt(100) < percent ? now.length : then.length);
+            for (int at = 0; at < left.length; at += SECTOR) {
+                if (random.nextInt(100) < percent) {
+                    System.arraycopy(now, at, left, at, Math.min(SECTOR, left.length - at));
+                }
+            }
+            Path target = result.resolve(directory.relativize(file).toString());
+            Files.createDirectories(target.getParent());
+            Files.write(target, left);
+        }
+        return result;
+    }
+
+    @Override
+    public DataFile open(Path path, Mode mode) throws IOException {
+        return new TrackedFile(disk.open(path, mode));
+    }
+
+    @Override
+    public void createDirectories(Path directory) throws IOException {
+        disk.createDirectories(directory);
+    }
+
+    @Override
+    public synchronized void forceDirectory(Path directory) throws IOException {
+        disk.forceDirectory(directory);
+        entries.addAll(files(directory).stream().filter(file -> file.getParent().equals(directory)).toList());
+        unlinked.keySet().removeIf(file -> file.getParent().equals(directory));
+    }
+
+    @Override
+    public synchronized void rename(Path from, Path to) throws IOException {
+        disk.rename(from, to);
+        byte[] platter = forced.remove(from);
+        forced.put(to, platter == null ? new byte[0] : platter);
+        entries.remove(from);
+    }
+
+    @Override
+    public synchronized boolean delete(Path path) throws IOException {
+        boolean deleted = disk.delete(path);
+        byte[] platter = forced.remove(path);
+        if (entries.remove(path)) {
+            unlinked.put(path, platter == null ? new byte[0] : platter);
+        }
+        return deleted;
+    }
+
+    private final class TrackedFile extends ForwardingFile {
+        TrackedFile(DataFile file) {
+            super(file);
+        }
+
+        @Override
+        public void force() throws IOException {
+            PowerLossStorage.this.force(path(), 0, Integer.MAX_VALUE - PAGE);
+        }
+
+        @Override
+        public void force(MappedByteBuffer mapping, int from, int length) throws IOException {
+            PowerLossStorage.this.force(path(), from, from + length);
+        }
+    }
+}

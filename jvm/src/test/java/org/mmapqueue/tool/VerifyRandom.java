@@ -1,0 +1,219 @@
+package org.mmapqueue.tool;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.logging.Level;
+import java.util.logging.LogManager;
+import java.util.logging.Logger;
+
+import org.mmapqueue.Consumer;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.errors.DroppedException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.QuickDirectory;
+
+/**
+ * Verifies and repairs random queues, healthy ones and damaged ones ({@code make verify-random}). Arguments: queues of
+ * each kind (default 1000), the first seed (default 1). The exit status is 1 when a healthy one is called damaged, or
+ * an offset means another record after a repair.
+ */
+final class VerifyRandom {
+    private final Path temp;
+    /** What must not be. */
+    final List<String> faults = new ArrayList<>();
+    private int healthy;
+    private int damaged;
+    private int unharmed;
+    private final Map<String, List<Long>> refused = new TreeMap<>();
+    private long whole;
+    private long kept;
+    private long givenUp;
+
+    VerifyRandom(Path temp) {
+        this.temp = temp;
+    }
+
+    /** Runs it, and prints what came out. */
+    public static void main(String[] arguments) throws IOException {
+        int queues = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 1000;
+        long seed = arguments.length > 1 ? Long.parseLong(arguments[1]) : 1;
+        LogManager.getLogManager().reset();
+        Logger.getLogger("").setLevel(Level.OFF);
+        Path temp = QuickDirectory.create();
+        VerifyRandom all = new VerifyRandom(temp);
+        long start = System.nanoTime();
+        try {
+            for (long each = seed; each < seed + queues; each++) {
+                all.run(each);
+            }
+        } finally {
+            Directories.delete(temp);
+        }
+        System.out.printf("seeds %d..%d, %d s%n%s", seed, seed + queues - 1, (System.nanoTime() - start) / 1_000_000_000,
+                all);
+        all.refused.forEach((why, seeds) -> System.out.println("refused, seeds " + seeds + ": " + why));
+        all.faults.stream().limit(30).forEach(System.out::println);
+        System.exit(all.faults.isEmpty() ? 0 : 1);
+    }
+
+    @Override
+    public String toString() {
+        return String.format("%d healthy queues, %d damaged ones (%d of them unharmed)%n"
+                + "%d whole records before the damage, %d have their offsets after the repair,%n"
+                + "%d were left whole and count as lost, since their offsets can not be told%n"
+                + "%d repairs refused%n%d false alarms, offsets that mean another record and other faults%n", healthy,
+                damaged, unharmed, whole, kept, givenUp,
+                refused.values().stream().mapToInt(List::size).sum(), faults.size());
+    }
+
+    /** One healthy queue, and a damaged copy of it. */
+    void run(long seed) {
+        Path at = temp.resolve("queue");
+        Path copy = temp.resolve("copy");
+        RandomQueue.Made made = new RandomQueue(seed, at, temp.resolve("aside")).make();
+        Directories.copy(at, copy);
+        attempt(seed, "healthy", () -> healthy(made, at));
+        RandomDamage damage = new RandomDamage(seed, copy);
+        List<String> done = damage.run();
+        attempt(seed, done.toString(), () -> damaged(seed, made, copy, damage.isMetaHit()));
+        Directories.delete(at);
+        Directories.delete(copy);
+    }
+
+    private void attempt(long seed, String what, Runnable work) {
+        try {
+            work.run();
+        } catch (AssertionError | RuntimeException e) {
+            faults.add("seed " + seed + ", " + what + ": " + e + " at " + Arrays.stream(e.getStackTrace()).limit(3)
+                    .toList());
+        } finally {
+            if (Files.exists(temp.resolve("repaired"))) {
+                Directories.delete(temp.resolve("repaired"));
+            }
+        }
+    }
+
+    // ---- healthy
+
+    private void healthy(RandomQueue.Made made, Path at) {
+        healthy++;
+        VerifyReport report = Verifier.verify(at, Progress.NONE);
+        require(report.isWhole(), "false alarm: " + report.findings());
+        require(report.clean() == made.isClosed(), "closed: " + report.clean());
+        require(report.endOffset() == made.payloads().size(), "the end is " + report.endOffset());
+        require(report.records() == report.endOffset() - report.firstOffset(), "records " + report.records());
+        for (ConsumerState each : report.consumers()) {
+            require(each.offset() == made.committed().get(each.name()), each.name() + " at " + each.offset() + " of "
+                    + made.committed().get(each.name()));
+        }
+        RepairReport repaired = Repairer.repair(at, temp.resolve("repaired"), Progress.NONE);
+        require(repaired.lost().isEmpty(), "lost by a repair of nothing: " + repaired.lost());
+        long first;
+        try (MmapQueue queue = MmapQueue.open(config(at))) {
+            first = queue.firstOffset();
+        }
+        require(report.firstOffset() <= first, "first " + report.firstOffset() + " of " + first);
+        try (MmapQueue queue = MmapQueue.open(config(temp.resolve("repaired")))) {
+            // A recovery may take what is acked for not retained.
+            boolean fromFirst = queue.firstOffset() == first || !made.isClosed();
+            require(fromFirst && queue.endOffset() == made.payloads().size(),
+                    "repaired from " + queue.firstOffset() + " to " + queue.endOffset() + ", first " + first);
+            for (long offset = queue.firstOffset(); offset < queue.endOffset(); offset++) {
+                require(Arrays.equals(queue.get(offset).data(), made.payloads().get((int) offset)), "get " + offset);
+            }
+        }
+    }
+
+    // ---- damaged
+
+    private void damaged(long seed, RandomQueue.Made made, Path at, boolean isMetaHit) {
+        damaged++;
+        RepairReport report;
+        try {
+            report = Repairer.repair(at, temp.resolve("repaired"), Progress.NONE);
+        } catch (MmapQueueException e) {
+            refused.computeIfAbsent(e.getMessage().replaceAll("/\\S*", "…").replaceAll("\\d+", "#"),
+                    why -> new ArrayList<>()).add(seed);
+            require(!e.getMessage().contains("not whole after the repair"), e.getMessage());
+            return;
+        }
+        if (report.before().isWhole()) {
+            unharmed++;
+        }
+        whole += made.payloads().size() - made.first();
+        report.lost().forEach(each -> givenUp += givenUp(each));
+        try (MmapQueue queue = MmapQueue.open(config(temp.resolve("repaired")))) {
+            long end = queue.endOffset();
+            boolean mayBeCut = !made.isClosed() || isMetaHit;
+            require(mayBeCut || end >= made.payloads().size(), "the end is " + end + " of " + made.payloads().size());
+            for (long offset = queue.firstOffset(); offset < end; offset++) {
+                try {
+                    check(made, queue.get(offset));
+                    kept += offset >= made.first() ? 1 : 0;
+                } catch (OutOfRangeException e) {
+                    require(isLost(report, offset), "offset " + offset + " is lost without a word: " + report.lost());
+                }
+            }
+            for (String name : queue.consumers()) {
+                drain(made, queue.consumer(name, StartAt.EARLIEST));
+            }
+        }
+    }
+
+    // So many whole records a finding says to be lost.
+    private static long givenUp(Finding lost) {
+        String[] words = lost.detail().split("; ");
+        String last = words[words.length - 1];
+        return last.contains("whole records among") ? Long.parseLong(last.substring(0, last.indexOf(' '))) : 0;
+    }
+
+    private static boolean isLost(RepairReport report, long offset) {
+        return report.lost().stream().anyMatch(each -> each.firstLost() <= offset && offset <= each.lastLost());
+    }
+
+    private static void check(RandomQueue.Made made, Message message) {
+        // What was never in use may mean a record whose own offset is not known any more.
+        boolean isOwn = message.offset() >= made.payloads().size()
+                ? made.payloads().stream().anyMatch(each -> Arrays.equals(each, message.data()))
+                : Arrays.equals(message.data(), made.payloads().get((int) message.offset()));
+        require(isOwn, "OFFSET CHANGED: " + message.offset() + " means another record");
+    }
+
+    private static void drain(RandomQueue.Made made, Consumer consumer) {
+        long last = -1;
+        while (true) {
+            try {
+                Message message = consumer.poll();
+                if (message == null) {
+                    return;
+                }
+                require(message.offset() > last, "offset " + message.offset() + " behind " + last);
+                last = message.offset();
+                check(made, message);
+            } catch (DroppedException e) {
+                last = -1; // a word without a checksum says so
+            }
+        }
+    }
+
+    private static QueueConfig config(Path at) {
+        return QueueConfig.builder(at).flushPeriodMillis(600_000).build();
+    }
+
+    private static void require(boolean truth, String otherwise) {
+        if (!truth) {
+            throw new AssertionError(otherwise);
+        }
+    }
+}

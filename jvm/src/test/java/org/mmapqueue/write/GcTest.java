@@ -1,0 +1,230 @@
+package org.mmapqueue.write;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.consume.ConsumerCore;
+import org.mmapqueue.core.QueueCore;
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.support.Cores;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.support.Waiting;
+
+/** Ring files that hold nothing are given back to the disk. */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class GcTest {
+    private static final int SEGMENT = 4096;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+    private Path directory;
+    /** Without its threads: nobody makes files ahead meanwhile. */
+    private QueueCore core;
+    private ConsumerCore consumer;
+
+    private QueueConfig.Builder config(int version) {
+        directory = directory == null ? temp.resolve("queue") : directory;
+        return QueueConfig.builder(directory).formatVersion(version).segmentSize(SEGMENT).queueCapacitySegments(16)
+                .maxInMemSegments(6).maxEventSize(6000).flushPeriodMillis(600_000);
+    }
+
+    private void open(int version) {
+        QueueConfig config = version == 1 ? config(1).v1Recover("writing").build() : config(2).build();
+        core = Cores.open(config, DiskStorage.INSTANCE);
+        consumer = core.consumer("default", StartAt.EARLIEST);
+    }
+
+    @AfterEach
+    void close() {
+        if (core != null) {
+            core.close();
+        }
+    }
+
+    private void push(int count) {
+        for (int i = 0; i < count; i++) {
+            byte[] payload = Payload.numbered(core.endOffset(), i % 20 == 19 ? 6000 : 300);
+            core.writer().push(payload, 0, payload.length);
+        }
+    }
+
+    private void popAndAck(long first, int count) {
+        for (long offset = first; offset < first + count; offset++) {
+            Message message = core.poll(consumer);
+            assertEquals(offset, message.offset());
+            assertEquals(offset, Payload.numberOf(message.data()));
+            core.ack(consumer, offset);
+        }
+    }
+
+    private int files() {
+        return Directories.segments(directory).size();
+    }
+
+    /** What gc says is what the directory has lost. */
+    private int gc() {
+        int before = files();
+        long freed = core.writer().gc();
+        assertEquals((before - files()) * (long) SEGMENT, freed);
+        return before - files();
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void nothingIsDeletedThatIsNotAcked(int version) {
+        open(version);
+        assertEquals(0, gc());
+        push(80);
+        assertEquals(0, gc());
+        popAndAck(0, 80);
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void whatEverybodyHasAckedIsDeleted(int version) {
+        open(version);
+        push(80);
+        int before = files();
+        popAndAck(0, 60);
+        int deleted = gc();
+        assertTrue(deleted >= before / 2 && deleted < before, deleted + " of " + before);
+        assertEquals(0, gc());
+        popAndAck(60, 20);
+        gc();
+        assertTrue(files() <= 1, files() + " files are left");
+        assertEquals(0, gc());
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void theRingTurnsOnWithFilesMadeAnew(int version) {
+        open(version);
+        long next = 0;
+        for (int round = 0; round < 30; round++) {
+            int count = 15 + round * 7 % 50;
+            push(count);
+            int acked = round % 3 == 0 ? count / 2 : count;
+            popAndAck(next, acked);
+            gc();
+            popAndAck(next + acked, count - acked);
+            next += count;
+            if (round % 5 == 4) {
+                gc();
+            }
+        }
+        assertEquals(next, core.endOffset());
+    }
+
+    @Test
+    void aSlowConsumerKeepsItsFiles() {
+        open(2);
+        ConsumerCore slow = core.consumer("slow", StartAt.EARLIEST);
+        push(80);
+        popAndAck(0, 80);
+        assertEquals(0, gc());
+        for (int i = 0; i < 80; i++) {
+            assertEquals(i, Payload.numberOf(core.poll(slow).data()));
+        }
+        core.ack(slow, 79);
+        assertTrue(gc() > 5);
+    }
+
+    @Test
+    void numbersGoOnAfterACleanReopening() {
+        open(2);
+        push(80);
+        popAndAck(0, 80);
+        gc();
+        core.close();
+        open(2);
+        assertEquals(80, core.endOffset());
+        push(40);
+        popAndAck(80, 40);
+    }
+
+    /** Nobody needs what it holds, and it is about to be filled: its length can not stop the writer. */
+    @ParameterizedTest
+    @ValueSource(ints = {-SEGMENT, -8, 8, SEGMENT})
+    void aFreeSlotsFileOfAnotherLengthIsMadeAnew(int more) throws IOException {
+        open(2);
+        push(80);
+        popAndAck(0, 80);
+        gc();
+        long next = (core.stats().writingPosition() - 1) / SEGMENT + 1;
+        core.close();
+        Files.write(directory.resolve(next % 16 + "_segment.dat"), new byte[SEGMENT + more]);
+        open(2);
+        push(40);
+        popAndAck(80, 40);
+        assertEquals(SEGMENT, Files.size(directory.resolve(next % 16 + "_segment.dat")));
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 30, 79, 80})
+    void numbersGoOnAfterAKill(int acked) {
+        open(2);
+        push(80);
+        popAndAck(0, acked);
+        gc();
+        Path copy = Directories.copy(directory, temp.resolve("copy"));
+        core.close();
+        directory = copy;
+        open(2);
+        assertEquals(80, core.endOffset());
+        popAndAck(acked, 80 - acked);
+        push(40);
+        popAndAck(80, 40);
+        gc();
+    }
+
+    /** The flush that follows must not miss the files, which held nothing that is needed. */
+    @Test
+    void aFlushAfterItFindsAllItNeeds() {
+        open(2);
+        push(80);
+        popAndAck(0, 70);
+        gc();
+        core.writer().flush();
+        assertEquals(core.stats().writingPosition(), core.stats().watermarkPosition());
+        push(20);
+        core.writer().flush();
+        popAndAck(70, 30);
+        gc();
+        core.writer().flush();
+    }
+
+    @Test
+    void anIdleQueueDoesItByItself() {
+        try (MmapQueue queue = MmapQueue.open(config(2).gcOnIdleMillis(10).build())) {
+            for (int round = 0; round < 2; round++) {
+                long first = queue.endOffset();
+                for (int i = 0; i < 120; i++) {
+                    queue.push(Payload.numbered(first + i, 300));
+                }
+                List<Message> all = Payload.drain(queue);
+                assertEquals(120, all.size());
+                queue.ack(first + 119);
+                // The end's segment, and those that are made ahead.
+                Waiting.until("the files are deleted", () -> files() <= 4);
+            }
+        }
+    }
+}
