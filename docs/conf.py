@@ -3,12 +3,16 @@
 import re
 from pathlib import Path
 
+from sphinx.application import Sphinx
+
 _ROOT = Path(__file__).parents[1]
 
 project = "mmapqueue"
 author = "the mmapqueue authors"
 copyright = author  # noqa: A001
-version = release = re.search(r"^version=(.+)$", (_ROOT / "gradle.properties").read_text(), re.MULTILINE)[1]  # type: ignore[index]
+version = release = dict(
+    line.split("=", 1) for line in (_ROOT / "gradle.properties").read_text().splitlines() if "=" in line
+)["version"]
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
 source_suffix = {".md": "markdown"}
@@ -29,7 +33,7 @@ html_show_sphinx = False
 html_copy_source = False
 
 
-def _outside(app: object, page: str, source: list[str]) -> None:  # noqa: ARG001
+def _outside(_: Sphinx, page: str, source: list[str]) -> None:
     """Turns links to files of the repository that are no pages into the names of these files."""
 
     def shown(link: re.Match[str]) -> str:
@@ -41,6 +45,6 @@ def _outside(app: object, page: str, source: list[str]) -> None:  # noqa: ARG001
     source[0] = re.sub(r"(?<!!)\[([^\]]+)\]\(((?!https?:|#)[^)\s]+)\)", shown, source[0])
 
 
-def setup(app: object) -> None:
+def setup(app: Sphinx) -> None:
     """Connects the links' rule."""
-    app.connect("source-read", _outside)  # type: ignore[attr-defined]
+    app.connect("source-read", _outside)
