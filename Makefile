@@ -25,6 +25,9 @@ SPARK       ?= $(if $(KAFKA),4.2.0,$(lastword $(SPARKS)))
 SPARK_VENV  := build/spark-$(SPARK)
 SPARK_READY := $(SPARK_VENV)/.ready
 
+DOCS_VENV  := build/docs/venv
+DOCS_READY := $(DOCS_VENV)/.ready
+
 VENV_READY    := $(VENV)/.requirements
 PACKAGE_READY := $(VENV)/.package
 
@@ -46,7 +49,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build packages test test-java test-python test-spark test-spark-all test-connect bench-spark bench-events bench-pipeline soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill lint format bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock clean distclean
+.PHONY: help setup build packages test test-java test-python test-spark test-spark-all test-connect bench-spark bench-events bench-pipeline soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill lint format docs bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -192,6 +195,17 @@ format: $(PACKAGE_READY) ## Format the Python sources
 	$(PY) -m ruff check --fix .
 	$(PY) -m ruff format .
 
+# Where the public classes are, and what their documentation may name.
+JAVADOC_PACKAGES = org.mmapqueue.errors $(subst /,.,$(patsubst jvm/src/main/java/%/MmapQueue.java,%,$(filter %/MmapQueue.java,$(JVM_MAIN))))
+
+docs: $(DOCS_READY) $(WHEEL) $(JAR) ## Build the documentation site with the API reference of Python and Java: build/docs/html
+	$(DOCS_VENV)/bin/python -m pip install --quiet --no-deps --force-reinstall $(WHEEL)
+	rm -rf build/docs/extra
+	javadoc -quiet -Werror -Xdoclint:all,-missing -notimestamp -encoding UTF-8 -windowtitle mmapqueue \
+	    -cp "$(dir $(JAR))*" -sourcepath jvm/src/main/java -d build/docs/extra/javadoc $(JAVADOC_PACKAGES)
+	$(DOCS_VENV)/bin/python -m sphinx -W --keep-going -q -b html -d build/docs/doctrees docs build/docs/html
+	@echo "build/docs/html/index.html"
+
 bench: $(JMH_CP) ## Run the benchmarks in five minutes (BENCH="--only REGEX" for some; BIGQUEUE=jar to compare with it)
 	$(call NOTED,jmh) $(BENCH_RUN).BenchMain --short $(BENCH)
 
@@ -235,7 +249,7 @@ bench-pipeline: BENCH ?=
 # Notes beside the results what the machine was, how busy, and when. The JVM's benchmarks need no virtual environment.
 NOTED = $(PYTHON) python/benchmarks/bench_report/machine.py $(1) "make $@" build/bench
 
-bench-report: $(VENV_READY) ## Make docs/BENCHMARKS.md and the plots of the kept raw results (RUN=build/bench to keep those first)
+bench-report: $(VENV_READY) ## Make docs/explanation/benchmarks.md and the plots of the kept raw results (RUN=build/bench to keep those first)
 	PYTHONPATH=python/benchmarks $(PY) -m bench_report $(if $(RUN),--publish $(RUN))
 
 bench-python: $(PACKAGE_READY) $(JAR) $(PEERS_READY) ## Measure the Python module beside its peers (BENCH="--only REGEX --rounds 1" for less)
@@ -257,7 +271,7 @@ proto: ## Generate the Python code of event.proto
 
 lock: ## Lock the libraries and requirements anew (needs uv)
 	$(GRADLE) lockLibraries
-	for name in build dev connect peers; do \
+	for name in build dev connect peers docs; do \
 	    uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
 	        --quiet --upgrade --output-file requirements/$$name.lock requirements/$$name.in || exit 1; \
 	done
@@ -330,6 +344,12 @@ $(SPARK_READY): requirements/build.lock requirements/dev.lock $(PY_BUILD) | $(JA
 	$(SPARK_VENV)/bin/python -m pip install --quiet --no-build-isolation pyspark==$(SPARK) \
 	    $$(sed -n 's/^\(pytest==[^ ]*\).*/\1/p' requirements/dev.lock)
 	$(SPARK_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable python
+	@touch $@
+
+$(DOCS_READY): requirements/docs.lock
+	rm -rf $(DOCS_VENV)
+	$(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements/docs.lock
 	@touch $@
 
 $(WHEEL): $(JAR) $(VENV_READY) $(PY_BUILD) $(PY_MAIN)

@@ -269,7 +269,7 @@ def test_a_query_without_a_checkpoint_leaves_no_consumer(spark: SparkSession, qu
 
 
 def queue_id(path: Path) -> str:
-    """As docs/FORMAT.md has it."""
+    """As docs/reference/format.md has it."""
     high, low = struct.unpack_from("<2Q", (path / "meta.dat").read_bytes(), 88)
     return str(uuid.UUID(int=high << 64 | low))
 

@@ -125,7 +125,7 @@ def explode(events: DataFrame, rows: Rows) -> DataFrame:
         rows: "logs", "spans" or "points".
 
     Returns:
-        The row's own columns (docs/PIPELINE.md lists them), then those of its event: event_time, event_name, type,
+        The row's own columns (docs/reference/pipeline/index.md lists them), then those of its event: event_time, event_name, type,
         remote, meta, id, source, partition, offset, pushed, content_type, index (the row's number in the event), data
         (null without an error), error.
 
