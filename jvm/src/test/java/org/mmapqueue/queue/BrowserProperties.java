@@ -10,11 +10,13 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.ShrinkingMode;
+import net.jqwik.api.Tag;
 import net.jqwik.api.Tuple;
 
 import org.mmapqueue.errors.FullException;
 
 /** Whatever is done to a queue, what is read at random is what a list has. */
+@Tag("long-form")
 class BrowserProperties {
     private interface Step {
         void on(BrowsedQueue queue);

@@ -25,6 +25,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 import org.mmapqueue.queue.MmapQueue;
+import org.mmapqueue.queue.QuickDirectory;
 import org.mmapqueue.queue.TestDisk;
 import org.mmapqueue.spark.common.PartitionDirectory;
 
@@ -35,7 +36,7 @@ class SinkFaultTest {
             "max_event_size", "8000", "flush_period", "600000");
     private static final Push SYNC = new Push(Duration.ZERO, true, true);
 
-    @TempDir
+    @TempDir(factory = QuickDirectory.class)
     Path temp;
     private Path root;
     private TestDisk disk;
