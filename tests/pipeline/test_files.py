@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import mmapqueue
-from conftest import Open, Script, data, eventually, is_running
+from conftest import LONG, Open, Script, data, eventually, is_running
 from mmapqueue.pipeline import Event, EventType
 from mmapqueue.pipeline.gather.fetchers import _birth, _follow, _tail
 from mmapqueue.pipeline.gather.fetchers._lines import LineEncoder
@@ -452,6 +452,7 @@ _FOLLOW = """
 """
 
 
+@pytest.mark.long_form
 def test_kills_at_random_lose_and_repeat_nothing(script: Script, log: Path, open_queue: Open) -> None:
     path = script.directory / "queue"
     chance = random.Random(7)
@@ -474,7 +475,7 @@ def test_kills_at_random_lose_and_repeat_nothing(script: Script, log: Path, open
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        for _ in range(20):
+        for _ in range(20 if LONG else 6):
             process = script.start(_FOLLOW, path, f"{log}*", PYTHONPATH=os.pathsep.join((*_PATHS, "")))
             assert process.stdout is not None
             jvm = int(process.stdout.readline())
