@@ -9,6 +9,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parent))
 
 import kill_loop
+
 from conftest import LONG
 
 
