@@ -34,6 +34,7 @@ CONFIGURATIONS = {
 Open = Callable[..., mmapqueue.Queue]
 
 
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Groups tests for workers of pytest-xdist: those of one Spark session, and otherwise those of one file."""
     for item in items:
