@@ -25,6 +25,15 @@ LONG = os.environ.get("MMAPQUEUE_TESTS") == "long"
 # Each JVM of Spark's that a test starts lives for a few minutes at most, so compiling with C1 alone is quicker.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+
+def checkpoint_files(version: str) -> dict[str, str]:
+    """Settings of a session whose checkpoints need no child process: the default starts readlink for each file."""
+    package = "org.apache.spark.sql.execution.streaming"
+    if tuple(map(int, version.split(".")[:2])) >= (4, 1):
+        package += ".checkpointing"
+    return {"spark.sql.streaming.checkpointFileManagerClass": f"{package}.FileSystemBasedCheckpointFileManager"}
+
+
 CONFIGURATIONS = {
     "default": {},
     "small": SMALL,

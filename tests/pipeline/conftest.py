@@ -7,12 +7,13 @@ from collections.abc import Iterator
 import pytest
 
 import mmapqueue
+from conftest import checkpoint_files
 
 
 @pytest.fixture(scope="package")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:  # noqa: F821
     """A session on three cores; it ends with this package, so that the other tests may have one of their own."""
-    pytest.importorskip("pyspark")
+    pyspark = pytest.importorskip("pyspark")
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
@@ -27,6 +28,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        **checkpoint_files(pyspark.__version__),
     }.items():
         builder.config(key, value)
     session = mmapqueue.configure(builder).getOrCreate()

@@ -7,9 +7,11 @@ from typing import Any
 import pytest
 
 import mmapqueue
+from conftest import checkpoint_files
 
 pytest.importorskip("pyspark")
 
+import pyspark
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
@@ -36,6 +38,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         "spark.sql.shuffle.partitions": "2",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
+        **checkpoint_files(pyspark.__version__),
     }.items():
         builder.config(key, value)
     session = mmapqueue.configure(builder).getOrCreate()

@@ -32,7 +32,7 @@ import org.mmapqueue.segment.RecordDescriptor;
 class FailedAppendTest {
     private static final int SEGMENT = 16_384;
     /** Of overflows of the stack; each meets another depth. */
-    private static final int ROUNDS = Integer.getInteger("overflow.rounds", 4);
+    private static final int ROUNDS = Integer.getInteger("overflow.rounds", 2);
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
