@@ -64,7 +64,7 @@ test-long: ## Run the long forms of the tests that have one: more rounds, all JI
 
 # The short forms are compiled with C1 alone: most of their methods do not live long enough for C2 to pay off.
 SHORT_FORMS := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
-LONG_FORMS  := -Doverflow.rounds=12 -Dpower.runs=60 -Dtorn.runs=60 -Dfaults.step=1 -Ddamage.tries=400 \
+LONG_FORMS  := -Doverflow.rounds=12 -Dpower.runs=40 -Dtorn.runs=60 -Dfaults.step=1 -Ddamage.tries=400 \
 	-Ddamage.rounds=21 -Dcrash.rounds=6 -Djqwik.tries.default=1000
 
 test-java: $(TEST_CP) ## Run the JVM tests (JUNIT="--select-class=…" for some of them)
