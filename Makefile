@@ -49,7 +49,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build packages test test-java test-python test-spark test-spark-all test-connect bench-spark bench-events bench-pipeline soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill lint format docs bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock clean distclean
+.PHONY: help setup build packages test test-long test-java test-python test-spark test-spark-all test-connect bench-spark bench-events bench-pipeline soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill lint format docs bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,16 +58,28 @@ setup: $(PACKAGE_READY) ## Install what is missing: Gradle, .venv with the locke
 
 build: $(JAR) $(WHEEL) ## Build the jar and the wheel
 
-test: test-java test-python ## Run all tests: JUnit, then pytest
+# Each waits often, so side by side they take less time. Gradle runs before them: two builds at once would collide.
+test: $(TEST_CP) $(PACKAGE_READY) $(JAR) ## Run all tests: JUnit beside pytest
+	+MAKE="$(MAKE)" $(PYTHON) scripts/side_by_side.py build/tests test-java test-python
+
+test-long: ## Run the long forms of the tests that have one: more rounds, all JIT compilers
+	$(MAKE) --no-print-directory test LONG=1
+
+# The short forms are compiled with C1 alone: most of their methods do not live long enough for C2 to pay off.
+SHORT_FORMS := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+LONG_FORMS  := -Doverflow.rounds=12 -Dpower.runs=40 -Dtorn.runs=60 -Dfaults.step=1 -Ddamage.tries=400 \
+	-Ddamage.rounds=21 -Dcrash.rounds=6 -Djqwik.tries.default=1000
 
 test-java: $(TEST_CP) ## Run the JVM tests (JUNIT="--select-class=…" for some of them)
-	java -ea -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	java -ea $(if $(LONG),$(LONG_FORMS),$(SHORT_FORMS)) -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
 	    @$(TEST_CP) org.junit.platform.console.ConsoleLauncher execute $(JUNIT) \
-	    --details=tree --disable-banner --fail-if-no-tests $(if $(CI),--disable-ansi-colors)
-test-java: JUNIT ?= --scan-class-path=jvm/build/classes/java/test
+	    $(if $(REPORTS),--details=summary --reports-dir=$(REPORTS),--details=tree) \
+	    --disable-banner --fail-if-no-tests $(if $(CI),--disable-ansi-colors)
+test-java: JUNIT ?= --scan-class-path=jvm/build/classes/java/test $(if $(LONG),--include-tag=long-form)
 
 test-python: $(PACKAGE_READY) $(JAR) ## Run the Python tests (PYTEST="tests/…" for some of them)
-	$(PY) -m pytest $(PYTEST)
+	$(if $(LONG),MMAPQUEUE_TESTS=long) $(PY) -m pytest $(if $(REPORTS),--junitxml=$(REPORTS)/pytest.xml) $(PYTEST)
+test-python: PYTEST ?= -n 3 --dist loadgroup --no-loadscope-reorder $(if $(LONG),-m long_form)
 
 test-spark: $(SPARK_READY) $(JAR) ## Run the tests of the data source with another Spark (SPARK=3.5.7, JAVA=home of a JDK)
 	$(if $(JAVA),JAVA_HOME=$(JAVA)) $(SPARK_VENV)/bin/python -m pytest $(or $(PYTEST),tests/spark)

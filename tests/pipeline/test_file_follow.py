@@ -7,8 +7,10 @@ import signal
 import threading
 from pathlib import Path
 
+import pytest
+
 import mmapqueue
-from conftest import Open, Script, data, eventually, is_running
+from conftest import LONG, Open, Script, data, eventually, is_running
 from mmapqueue.pipeline.gather.fetchers import _follow
 from mmapqueue.pipeline.gather.fetchers.files import FileFetcher
 from mmapqueue.pipeline.gather.inbox import QueueInbox
@@ -61,6 +63,7 @@ _FOLLOW = """
 """
 
 
+@pytest.mark.long_form
 def test_kills_at_random_lose_and_repeat_nothing(script: Script, log: Path, open_queue: Open) -> None:
     path = script.directory / "queue"
     chance = random.Random(7)
@@ -83,7 +86,7 @@ def test_kills_at_random_lose_and_repeat_nothing(script: Script, log: Path, open
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        for _ in range(20):
+        for _ in range(20 if LONG else 6):
             process = script.start(_FOLLOW, path, f"{log}*", PYTHONPATH=os.pathsep.join((*_PATHS, "")))
             assert process.stdout is not None
             jvm = int(process.stdout.readline())
