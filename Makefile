@@ -35,7 +35,7 @@ PEERS         := $(VENV)/peers
 PEERS_READY   := $(PEERS)/.requirements
 
 # Directories are prerequisites too: that is how a deleted file is noticed.
-BUILD_FILES := build.gradle settings.gradle gradle.properties gradle/libraries.gradle
+BUILD_FILES := build.gradle settings.gradle gradle.properties gradle/libraries.gradle gradle/lint.gradle
 JVM_BUILD   := $(BUILD_FILES) jvm/build.gradle jvm/libraries.lock LICENSE
 JVM_MAIN    := $(shell find jvm/src/main jvm/src/spark4 2>/dev/null)
 JVM_TEST    := $(shell find jvm/src/test 2>/dev/null)
@@ -46,7 +46,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark bench-events bench-pipeline soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill lint format bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock clean distclean
+.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark bench-events bench-pipeline soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -58,9 +58,12 @@ build: $(JAR) $(WHEEL) ## Build the jar and the wheel
 test: test-java test-python ## Run all tests: JUnit, then pytest
 
 test-java: $(TEST_CP) ## Run the JVM tests (JUNIT="--select-class=…" for some of them)
-	java -ea -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	$(LIMITED) java -ea -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
 	    @$(TEST_CP) org.junit.platform.console.ConsoleLauncher execute $(JUNIT) \
 	    --details=tree --disable-banner --fail-if-no-tests $(if $(CI),--disable-ansi-colors)
+# For what JUnit cannot interrupt: SIGQUIT prints the stacks of all threads, SIGKILL ends the run.
+LIMITED = timeout --foreground --signal=QUIT --kill-after=10s $(LIMIT)
+LIMIT  ?= 40m
 test-java: JUNIT ?= --scan-class-path=jvm/build/classes/java/test
 
 test-python: $(PACKAGE_READY) $(JAR) ## Run the Python tests (PYTEST="tests/…" for some of them)
@@ -179,15 +182,6 @@ pipeline-kill: $(PACKAGE_READY) $(JAR) ## Kill gather, process or both N=50 time
 	$(PY) tests/pipeline/kill_loop.py $(N) $(if $(SEED),--seed $(SEED)) $(if $(DIR),--directory "$(DIR)")
 pipeline-kill: N ?= 50
 
-lint: $(PACKAGE_READY) ## Check the Python sources: ruff, mypy (javac checks the Java ones in every build)
-	$(PY) -m ruff check .
-	$(PY) -m ruff format --check .
-	$(PY) -m mypy
-
-format: $(PACKAGE_READY) ## Format the Python sources
-	$(PY) -m ruff check --fix .
-	$(PY) -m ruff format .
-
 bench: $(JMH_CP) ## Run the benchmarks in five minutes (BENCH="--only REGEX" for some; BIGQUEUE=jar to compare with it)
 	$(call NOTED,jmh) $(BENCH_RUN).BenchMain --short $(BENCH)
 
@@ -259,12 +253,14 @@ lock: ## Lock the libraries and requirements anew (needs uv)
 	done
 
 clean: ## Remove what was built
-	rm -rf build dist jvm/build jmh/build jcstress/build python/benchmarks/kafka/build python/src/mmapqueue/jars $(PACKAGE_READY)
+	rm -rf build dist jvm/build jmh/build jcstress/build lint/build python/benchmarks/kafka/build python/src/mmapqueue/jars $(PACKAGE_READY)
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find python examples tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean ## Remove what was set up, too
 	rm -rf $(VENV) .gradle
+
+include lint/lint.mk
 
 # Gradle leaves files alone that come out the same, hence the touch.
 $(JAR): $(JVM_BUILD) $(JVM_MAIN)
@@ -324,7 +320,7 @@ $(SPARK_READY): requirements/build.lock requirements/dev.lock $(PY_BUILD) | $(JA
 	$(PYTHON) -m venv $(SPARK_VENV)
 	$(SPARK_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements/build.lock
 	$(SPARK_VENV)/bin/python -m pip install --quiet --no-build-isolation pyspark==$(SPARK) \
-	    $$(sed -n 's/^\(pytest==[^ ]*\).*/\1/p' requirements/dev.lock)
+	    $$(sed -n 's/^\(pytest\(-timeout\)\?==[^ ]*\).*/\1/p' requirements/dev.lock)
 	$(SPARK_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable python
 	@touch $@
 
