@@ -58,12 +58,13 @@ build: $(JAR) $(WHEEL) ## Build the jar and the wheel
 test: test-java test-python ## Run all tests: JUnit, then pytest
 
 test-java: $(TEST_CP) ## Run the JVM tests (JUNIT="--select-class=…" for some of them)
-	$(LIMITED) java -ea -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	$(LIMITED) java -ea $(JUNIT_LIMIT) -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
 	    @$(TEST_CP) org.junit.platform.console.ConsoleLauncher execute $(JUNIT) \
 	    --details=tree --disable-banner --fail-if-no-tests $(if $(CI),--disable-ansi-colors)
 # For what JUnit cannot interrupt: SIGQUIT prints the stacks of all threads, SIGKILL ends the run.
 LIMITED = timeout --foreground --signal=QUIT --kill-after=10s $(LIMIT)
 LIMIT  ?= 40m
+JUNIT_LIMIT = $(if $(filter-out 40m,$(LIMIT)),-Djunit.jupiter.execution.timeout.mode=disabled)
 test-java: JUNIT ?= --scan-class-path=jvm/build/classes/java/test
 
 test-python: $(PACKAGE_READY) $(JAR) ## Run the Python tests (PYTEST="tests/…" for some of them)
@@ -119,7 +120,7 @@ powerloss: N ?= 1000
 powerloss: SEED ?= 1
 
 faults: $(TEST_CP) ## Have each call to the disk fail once, in each of the ways that it can
-	java -ea -Dfaults.step=1 -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	java -ea -Dfaults.step=1 -Djunit.jupiter.execution.timeout.mode=disabled -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
 	    @$(TEST_CP) org.junit.platform.console.ConsoleLauncher execute --select-class=org.mmapqueue.queue.EachCallFailsTest \
 	    --details=tree --disable-banner --fail-if-no-tests $(if $(CI),--disable-ansi-colors)
 

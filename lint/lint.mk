@@ -4,7 +4,6 @@ LINT      := build/lint
 LINT_CP   := lint/build/lint/errorprone.classpath
 LINT_JAVA := $(wildcard jvm/src jmh/src jcstress/src)
 JAVA_FILES := $(shell find $(LINT_JAVA) -name '*.java')
-# The checks of one file do not depend on other files.
 LINTS     := lint-format lint-ruff lint-mypy lint-words lint-links lint-errors
 
 .PHONY: lint format $(LINTS)
