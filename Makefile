@@ -38,7 +38,7 @@ PEERS         := $(VENV)/peers
 PEERS_READY   := $(PEERS)/.requirements
 
 # Directories are prerequisites too: that is how a deleted file is noticed.
-BUILD_FILES := build.gradle settings.gradle gradle.properties gradle/libraries.gradle
+BUILD_FILES := build.gradle settings.gradle gradle.properties gradle/libraries.gradle gradle/lint.gradle
 JVM_BUILD   := $(BUILD_FILES) jvm/build.gradle jvm/libraries.lock LICENSE
 JVM_MAIN    := $(shell find jvm/src/main jvm/src/spark4 2>/dev/null)
 JVM_TEST    := $(shell find jvm/src/test 2>/dev/null)
@@ -49,7 +49,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build packages test test-long test-java test-python test-spark test-spark-all test-connect bench-spark bench-events bench-pipeline soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill lint format docs bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock clean distclean
+.PHONY: help setup build packages test test-long test-java test-python test-spark test-spark-all test-connect bench-spark bench-events bench-pipeline soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill docs bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -71,10 +71,14 @@ LONG_FORMS  := -Doverflow.rounds=12 -Dpower.runs=40 -Dtorn.runs=60 -Dfaults.step
 	-Ddamage.rounds=21 -Dcrash.rounds=6 -Djqwik.tries.default=1000
 
 test-java: $(TEST_CP) ## Run the JVM tests (JUNIT="--select-class=…" for some of them)
-	java -ea $(if $(LONG),$(LONG_FORMS),$(SHORT_FORMS)) -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	$(LIMITED) java -ea $(JUNIT_LIMIT) $(if $(LONG),$(LONG_FORMS),$(SHORT_FORMS)) -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
 	    @$(TEST_CP) org.junit.platform.console.ConsoleLauncher execute $(JUNIT) \
 	    $(if $(REPORTS),--details=summary --reports-dir=$(REPORTS),--details=tree) \
 	    --disable-banner --fail-if-no-tests $(if $(CI),--disable-ansi-colors)
+# For what JUnit cannot interrupt: SIGQUIT prints the stacks of all threads, SIGKILL ends the run.
+LIMITED = timeout --foreground --signal=QUIT --kill-after=10s $(LIMIT)
+LIMIT  ?= 40m
+JUNIT_LIMIT = $(if $(filter-out 40m,$(LIMIT)),-Djunit.jupiter.execution.timeout.mode=disabled)
 test-java: JUNIT ?= --scan-class-path=jvm/build/classes/java/test $(if $(LONG),--include-tag=long-form)
 
 test-python: $(PACKAGE_READY) $(JAR) ## Run the Python tests (PYTEST="tests/…" for some of them)
@@ -131,7 +135,7 @@ powerloss: N ?= 1000
 powerloss: SEED ?= 1
 
 faults: $(TEST_CP) ## Have each call to the disk fail once, in each of the ways that it can
-	java -ea -Dfaults.step=1 -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	java -ea -Dfaults.step=1 -Djunit.jupiter.execution.timeout.mode=disabled -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
 	    @$(TEST_CP) org.junit.platform.console.ConsoleLauncher execute --select-class=org.mmapqueue.core.EachCallFailsTest \
 	    --details=tree --disable-banner --fail-if-no-tests $(if $(CI),--disable-ansi-colors)
 
@@ -197,15 +201,6 @@ packages: TO ?= docs/images/packages.svg
 pipeline-kill: $(PACKAGE_READY) $(JAR) ## Kill gather, process or both N=50 times under load from real clients, and compare (SEED=…)
 	$(PY) tests/pipeline/kill_loop.py $(N) $(if $(SEED),--seed $(SEED)) $(if $(DIR),--directory "$(DIR)")
 pipeline-kill: N ?= 50
-
-lint: $(PACKAGE_READY) ## Check the Python sources: ruff, mypy (javac checks the Java ones in every build)
-	$(PY) -m ruff check .
-	$(PY) -m ruff format --check .
-	$(PY) -m mypy
-
-format: $(PACKAGE_READY) ## Format the Python sources
-	$(PY) -m ruff check --fix .
-	$(PY) -m ruff format .
 
 # Where the public classes are, and what their documentation may name.
 JAVADOC_PACKAGES = org.mmapqueue.errors $(subst /,.,$(patsubst jvm/src/main/java/%/MmapQueue.java,%,$(filter %/MmapQueue.java,$(JVM_MAIN))))
@@ -289,12 +284,14 @@ lock: ## Lock the libraries and requirements anew (needs uv)
 	done
 
 clean: ## Remove what was built
-	rm -rf build dist jvm/build jmh/build jcstress/build python/benchmarks/kafka/build python/src/mmapqueue/jars $(PACKAGE_READY)
+	rm -rf build dist jvm/build jmh/build jcstress/build lint/build python/benchmarks/kafka/build python/src/mmapqueue/jars $(PACKAGE_READY)
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find python examples tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean ## Remove what was set up, too
 	rm -rf $(VENV) .gradle
+
+include lint/lint.mk
 
 # Gradle leaves files alone that come out the same, hence the touch.
 $(JAR): $(JVM_BUILD) $(JVM_MAIN)
@@ -354,7 +351,7 @@ $(SPARK_READY): requirements/build.lock requirements/dev.lock $(PY_BUILD) | $(JA
 	$(PYTHON) -m venv $(SPARK_VENV)
 	$(SPARK_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements/build.lock
 	$(SPARK_VENV)/bin/python -m pip install --quiet --no-build-isolation pyspark==$(SPARK) \
-	    $$(sed -n 's/^\(pytest==[^ ]*\).*/\1/p' requirements/dev.lock)
+	    $$(sed -n 's/^\(pytest\(-timeout\)\?==[^ ]*\).*/\1/p' requirements/dev.lock)
 	$(SPARK_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable python
 	@touch $@
 

@@ -558,6 +558,7 @@ public final class Swapper implements SegmentForcer, Closeable {
         }
     }
 
+    @SuppressWarnings("WaitNotInLoop") // the callers loop
     private long awaitChange(long left) {
         if (left <= 0) {
             throw new MmapQueueException("all " + max + " segments that max_in_mem_segments allows are in use at once;"
