@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 
 from mmapqueue._jvm.jars import how_to_add
 from mmapqueue._values.annotations import DataFrame, DataFrameWriter, DataStreamWriter, SparkSession, Unpack
+from mmapqueue._values.arguments import absolute
 from mmapqueue._values.configuration import Configuration, check_keys
 from mmapqueue._values.errors import JarNotFound
-from mmapqueue._values.arguments import absolute
 
 _FORMAT = "mmapqueue"
 #: What Spark says about a format that it does not know.
