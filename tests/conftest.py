@@ -19,6 +19,13 @@ import mmapqueue
 #: A segment is a page here: records span segments, and the ring goes round all the time.
 SMALL = {"segment_size": "4k", "queue_capacity_segments": 16, "max_in_mem_segments": 6, "max_event_size": 8000}
 
+#: Whether tests with random inputs, kills or many rounds run their long form: `make test-long`.
+LONG = os.environ.get("MMAPQUEUE_TESTS") == "long"
+
+# Each JVM of Spark's that a test starts lives for a few minutes at most, so compiling with C1 alone is quicker.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
 CONFIGURATIONS = {
     "default": {},
     "small": SMALL,
@@ -26,6 +33,15 @@ CONFIGURATIONS = {
 }
 
 Open = Callable[..., mmapqueue.Queue]
+
+
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Groups tests for workers of pytest-xdist: those of one Spark session, and otherwise those of one file."""
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        group = item.path.parent.name if "spark" in fixtures else item.path.stem
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture

@@ -35,12 +35,13 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _documents(root: Path) -> None:
-    (root / "docs").mkdir(parents=True)
+    (root / "docs" / "explanation").mkdir(parents=True)
     shutil.copy(PROJECT / "README.md", root)
-    text = (PROJECT / "docs/BENCHMARKS.md").read_text(encoding="utf-8")
+    text = (PROJECT / "docs/explanation/benchmarks.md").read_text(encoding="utf-8")
     head, found, rest = text.partition(f"## {report.MISSED}\n")
     # What is said of targets that the project's own run misses belongs to that run.
-    (root / "docs/BENCHMARKS.md").write_text(head + found + re.sub(r"\A.*?(?=^## )", "\n", rest, flags=re.M | re.S))
+    kept = head + found + re.sub(r"\A.*?(?=^## )", "\n", rest, flags=re.M | re.S)
+    (root / "docs/explanation/benchmarks.md").write_text(kept)
 
 
 def _plain(path: Path) -> str:
@@ -225,7 +226,7 @@ def test_a_row_is_found_by_all_its_parameters(published: Path) -> None:
 
 
 def test_peers_stand_beside_the_roofline_of_their_rounds(published: Path) -> None:
-    text = _plain(published / "docs/BENCHMARKS.md")
+    text = _plain(published / "docs/explanation/benchmarks.md")
     (row,) = [row for row in _rows(text, "**mmapqueue**") if row[1] == "7 000"]
     assert row[1:4] == ["7 000", "3 000–10 000", "70 %"]
     assert row[7:] == ["5 000", "4 000–6 000", "62 %"]
@@ -236,7 +237,7 @@ def test_peers_stand_beside_the_roofline_of_their_rounds(published: Path) -> Non
 
 
 def test_every_part_of_the_run_has_its_table(published: Path) -> None:
-    text = _plain(published / "docs/BENCHMARKS.md")
+    text = _plain(published / "docs/explanation/benchmarks.md")
     assert "not part of the run" not in text
     assert _rows(text, "| 128 KiB × 4000, all mapped", "8 KiB") == [
         ["128 KiB × 4000, all mapped", "8 KiB", "2 000", "50 %", "–", "–", "–", "–"]
@@ -286,7 +287,7 @@ def test_the_readme_has_the_plot_and_the_ratios(published: Path) -> None:
 
 
 def test_targets_are_computed(published: Path) -> None:
-    text = _plain(published / "docs/BENCHMARKS.md")
+    text = _plain(published / "docs/explanation/benchmarks.md")
     assert _checked(text, "1 KiB pushed by one thread, as a share of the roofline") == [
         "≥ 60 %",
         "70 %",
@@ -322,20 +323,20 @@ def test_a_verdict_follows_the_raw_results(published: Path, tmp_path: Path) -> N
     shutil.copytree(published, tmp_path, dirs_exist_ok=True)
     file = report.kept(tmp_path) / "scale.json"
     scale = json.loads(file.read_text())
-    text = _plain(tmp_path / "docs/BENCHMARKS.md")
+    text = _plain(tmp_path / "docs/explanation/benchmarks.md")
     assert _checked(text, "the dearest")[3] == _checked(text, "Bytes mapped")[3] == "met"
     scale["pairs"][2]["pair_ns"] = [500.0, 520.0]
     scale["samples"][3]["mapped_bytes"] += 1 << 20
     file.write_text(json.dumps(scale))
     report.write(tmp_path, raw.load(report.kept(tmp_path)))
-    text = _plain(tmp_path / "docs/BENCHMARKS.md")
+    text = _plain(tmp_path / "docs/explanation/benchmarks.md")
     assert _checked(text, "the dearest")[1::2] == ["1.12 ×", "**missed**"]
     assert _checked(text, "Bytes mapped")[3] == "**missed**"
 
 
 def test_a_missed_target_leads_to_what_is_written_about_it(published: Path, tmp_path: Path) -> None:
     shutil.copytree(published, tmp_path, dirs_exist_ok=True)
-    path = tmp_path / "docs/BENCHMARKS.md"
+    path = tmp_path / "docs/explanation/benchmarks.md"
     written = "### Pop of 1 KiB\n\nBy hand.\n\n### Push of 1 KiB\n\nOld.\n\n### Neither\n\n"
     path.write_text(path.read_text().replace(f"## {report.MISSED}\n", f"## {report.MISSED}\n\n{written}"))
     to_do = report.write(tmp_path, raw.load(report.kept(tmp_path)))
@@ -368,7 +369,7 @@ def test_what_is_made_twice_is_the_same(published: Path, tmp_path: Path) -> None
     run = raw.load(report.kept(tmp_path))
     report.write(tmp_path, run)
     assert plots_jvm.peers(run, tmp_path / "docs/benchmarks/peers.png")
-    for name in ("README.md", "docs/BENCHMARKS.md", "docs/benchmarks/peers.png"):
+    for name in ("README.md", "docs/explanation/benchmarks.md", "docs/benchmarks/peers.png"):
         assert (tmp_path / name).read_bytes() == (published / name).read_bytes(), name
 
 
@@ -378,7 +379,7 @@ def test_a_part_that_was_not_run_says_so_and_has_no_plot(published: Path, tmp_pa
     run = raw.load(report.kept(tmp_path))
     report.draw(tmp_path, run)
     report.write(tmp_path, run)
-    text = _plain(tmp_path / "docs/BENCHMARKS.md")
+    text = _plain(tmp_path / "docs/explanation/benchmarks.md")
     # All blocks but those of the machine, the targets and the latencies.
     assert text.count(report.ABSENT) == text.count("<!-- generated: ") - 3
     assert [path.name for path in (tmp_path / "docs/benchmarks").glob("*.png")] == ["latency.png"]
@@ -412,8 +413,9 @@ def test_text_by_hand_is_left_alone(tmp_path: Path) -> None:
 
 def test_the_documents_of_the_project_are_those_of_its_raw_results(tmp_path: Path) -> None:
     shutil.copytree(PROJECT / "docs/benchmarks", tmp_path / "docs/benchmarks")
-    for name in ("README.md", "docs/BENCHMARKS.md"):
+    (tmp_path / "docs/explanation").mkdir()
+    for name in ("README.md", "docs/explanation/benchmarks.md"):
         shutil.copy(PROJECT / name, tmp_path / name)
     report.write(tmp_path, raw.load(report.kept(tmp_path)))
-    for name in ("README.md", "docs/BENCHMARKS.md"):
+    for name in ("README.md", "docs/explanation/benchmarks.md"):
         assert (tmp_path / name).read_text() == (PROJECT / name).read_text(), f"{name}: run make bench-report"

@@ -90,7 +90,7 @@ CONSUMER = """
 @pytest.mark.parametrize("way", ["pop", "pop_many", "consume"])
 @pytest.mark.parametrize("number", ["SIGINT", "SIGALRM"])
 def test_no_record_is_lost_or_comes_twice(script: Script, way: str, number: str) -> None:
-    hits = int(script.run(CONSUMER, script.directory / "queue", way, number, 4000))
+    hits = int(script.run(CONSUMER, script.directory / "queue", way, number, 2000))
     assert hits > 20
 
 

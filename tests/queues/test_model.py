@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 import mmapqueue
-from conftest import SMALL
+from conftest import LONG, SMALL
 
 records = st.binary(max_size=300) | st.integers(0, 4000).map(lambda size: bytes([size % 256]) * size)
 
@@ -354,6 +354,6 @@ class QueueModel(RuleBasedStateMachine):
 
 
 QueueModel.TestCase.settings = settings(
-    max_examples=150, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
+    max_examples=150 if LONG else 50, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck)
 )
-TestQueueModel = QueueModel.TestCase
+TestQueueModel = pytest.mark.long_form(QueueModel.TestCase)

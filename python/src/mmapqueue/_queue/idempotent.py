@@ -28,7 +28,7 @@ class IdempotentProducers:
 
         The records become visible together or not at all, and must fit into the queue, and through the memory of the
         JVM, at once. A kill of the JVM at any moment leaves the batch and its sequence number, or neither. See
-        docs/PRODUCERS.md for what a loss of power leaves.
+        docs/explanation/producers.md for what a loss of power leaves.
 
         Args:
             producer: 1 to 100 letters, digits, "_", "-" or ".". It pushes one batch at a time.

@@ -1,6 +1,6 @@
 """Spark's DataFrames from and into queues: `format("mmapqueue")`, with its options typed.
 
-Nothing here needs a JVM in this process, so all of it works over Spark Connect, too. docs/SPARK.md has the options'
+Nothing here needs a JVM in this process, so all of it works over Spark Connect, too. docs/reference/spark.md has the options'
 meaning in full.
 """
 

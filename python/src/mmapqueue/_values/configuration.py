@@ -9,7 +9,7 @@ from mmapqueue._values.errors import ConfigError
 
 
 class Configuration(TypedDict, total=False):
-    """The keys that a queue may be opened with; docs/CONFIGURATION.md has their defaults and ranges.
+    """The keys that a queue may be opened with; docs/reference/configuration.md has their defaults and ranges.
 
     A key that is not given is as the directory has it, if there is a queue in it, else the default.
 

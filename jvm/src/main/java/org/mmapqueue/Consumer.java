@@ -5,7 +5,7 @@ import java.util.ArrayList;
 import java.util.List;
 
 import org.mmapqueue.consume.ConsumerCore;
-import org.mmapqueue.consume.Popping;
+import org.mmapqueue.consume.Fetcher;
 import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.EmptyException;
@@ -70,7 +70,7 @@ public final class Consumer implements AutoCloseable {
     public boolean poll(MessageHandler handler) {
         ConsumerCore core = core();
         int count = queue.poll(core, 1, Long.MAX_VALUE, false, handler);
-        if (count == Popping.LIMIT) {
+        if (count == Fetcher.LIMIT) {
             throw core.limit();
         }
         return count > 0;
@@ -164,7 +164,7 @@ public final class Consumer implements AutoCloseable {
                 return count;
             }
             if (deadline - System.nanoTime() <= 0) {
-                if (count == Popping.LIMIT) {
+                if (count == Fetcher.LIMIT) {
                     throw core.limit();
                 }
                 return 0;

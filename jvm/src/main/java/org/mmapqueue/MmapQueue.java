@@ -566,7 +566,7 @@ public final class MmapQueue implements AutoCloseable {
      */
     public Message peek() {
         Consumer known = existing();
-        return known != null ? known.peek() : core().log().browser().first();
+        return known != null ? known.peek() : core().log().randomAccess().first();
     }
 
     /**
@@ -608,7 +608,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.CorruptException when what is stored is damaged
      */
     public Message get(long offset) {
-        return core().log().browser().get(offset, 1, Long.MAX_VALUE).get(0);
+        return core().log().randomAccess().get(offset, 1, Long.MAX_VALUE).get(0);
     }
 
     /**
@@ -621,7 +621,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.CorruptException when what is stored is damaged
      */
     public List<Message> getMany(long offset, int count) {
-        return core().log().browser().get(offset, count, Long.MAX_VALUE);
+        return core().log().randomAccess().get(offset, count, Long.MAX_VALUE);
     }
 
     /**
@@ -636,7 +636,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.CorruptException when the first one is damaged
      */
     public int getMany(long offset, int count, long maxBytes, MessageHandler handler) {
-        return core().log().browser().get(offset, count, maxBytes, handler);
+        return core().log().randomAccess().get(offset, count, maxBytes, handler);
     }
 
     /**
@@ -668,7 +668,7 @@ public final class MmapQueue implements AutoCloseable {
             throw new IllegalArgumentException("from = " + from + ", to = " + to + ", bytes = " + bytes
                     + "; expected from <= to and bytes >= 1");
         }
-        return core().log().browser().split(from, to, bytes);
+        return core().log().randomAccess().split(from, to, bytes);
     }
 
     /**
@@ -681,7 +681,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.OutOfRangeException when one of the range is not retained any more, or not there yet
      */
     public long bytes(long from, long to) {
-        return core().log().browser().bytes(from, to);
+        return core().log().randomAccess().bytes(from, to);
     }
 
     /**
@@ -716,7 +716,7 @@ public final class MmapQueue implements AutoCloseable {
      * @throws org.mmapqueue.errors.ConfigException when the queue stores no timestamps
      */
     public OptionalLong find(long micros) {
-        return core().log().browser().find(micros);
+        return core().log().randomAccess().find(micros);
     }
 
     /**
@@ -725,7 +725,7 @@ public final class MmapQueue implements AutoCloseable {
      * @return the offset of the oldest record that is retained; {@link #endOffset} when none is
      */
     public long firstOffset() {
-        return core().log().browser().firstOffset();
+        return core().log().randomAccess().firstOffset();
     }
 
     /**

@@ -19,7 +19,7 @@ import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.consume.Consumers;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.io.DiskStorage;
-import org.mmapqueue.log.Tail;
+import org.mmapqueue.log.LogEnd;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.MetaPageV2;
@@ -72,13 +72,13 @@ final class SmallQueue {
     }
 
     // With a segment, but no record: the first push of a new queue would go the way of those that span segments.
-    private Tail begin(Swapper swapper) throws IOException {
+    private LogEnd begin(Swapper swapper) throws IOException {
         int start = GEOMETRY.dataStart();
         Segment first = swapper.enter(0);
         first.writeHeader(meta.fields().uuidLow(), meta.fields().epoch(), 0, 0, start);
         swapper.unpin(first);
         meta.writing(start);
-        return new Tail(start, 0, 0);
+        return new LogEnd(start, 0, 0);
     }
 
     /** All segments may be mapped at once, so nobody asks. */

@@ -23,7 +23,7 @@ public class SwapOut {
 
     @Actor
     public void second(II_Result r) {
-        SEGMENTS.displace();
+        SEGMENTS.evict();
         r.r2 = SEGMENTS.readOne();
     }
 }

@@ -64,9 +64,9 @@ final class SwappedSegments {
         }
     }
 
-    void displace() {
+    void evict() {
         try {
-            swapper.displaceWhenFull();
+            swapper.evictWhenFull();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }

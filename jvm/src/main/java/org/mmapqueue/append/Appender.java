@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.util.concurrent.atomic.AtomicLong;
 
 import org.mmapqueue.Records;
-import org.mmapqueue.concurrent.Claim;
+import org.mmapqueue.concurrent.SpinLock;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
@@ -51,7 +51,7 @@ public abstract class Appender {
         void entered(long segmentId);
     }
 
-    final Claim claim = new Claim();
+    final SpinLock lock = new SpinLock();
     final MetaPage meta;
     final Swapper swapper;
     final Flusher flusher;
@@ -119,7 +119,7 @@ public abstract class Appender {
      *
      * @return the first one's offset, {@link #FULL}, {@link #DONE} or {@link #RETIRED}
      */
-    public abstract long append(Records batch, Once once);
+    public abstract long append(Records batch, IdempotentAppend once);
 
     /** The offset that the next record gets. */
     public final long endOffset() {
@@ -241,14 +241,14 @@ public abstract class Appender {
 
     /** Lets no append use a producer's page any more. */
     public final void retire(ProducerPage page) {
-        Thread self = claim.enter();
+        Thread self = lock.acquire();
         try {
             checkUsable();
             page.retire();
-            claim.exit();
+            lock.release();
         } catch (Throwable e) {
-            if (claim.owner == self) {
-                claim.owner = null;
+            if (lock.owner == self) {
+                lock.owner = null;
             }
             throw e;
         }
@@ -263,7 +263,7 @@ public abstract class Appender {
 
     /** Waits for the append that is under way and lets no other one begin. */
     public final void close() {
-        Thread self = claim.enter();
+        Thread self = lock.acquire();
         try {
             if (!closed && pendingEnd != 0 && flusher.failure() == null) {
                 settleAtLast();
@@ -274,10 +274,10 @@ public abstract class Appender {
                 swapper.unpin(segment);
                 segment = null;
             }
-            claim.exit();
+            lock.release();
         } catch (Throwable e) {
-            if (claim.owner == self) {
-                claim.owner = null;
+            if (lock.owner == self) {
+                lock.owner = null;
             }
             throw e;
         }

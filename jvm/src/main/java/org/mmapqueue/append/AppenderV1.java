@@ -49,18 +49,18 @@ public final class AppenderV1 extends Appender {
             throw new TooLargeException("a batch of " + size + " bytes is larger than what a ring of "
                     + geometry.capacity() + " segments of " + segmentSize + " bytes holds");
         }
-        Thread self = claim.enter();
+        Thread self = lock.acquire();
         try {
             checkUsable();
             long first = appendWhole(batch);
-            claim.exit();
+            lock.release();
             return first;
         } catch (Throwable e) {
             try {
                 failed(e);
             } finally {
-                if (claim.owner == self) {
-                    claim.owner = null;
+                if (lock.owner == self) {
+                    lock.owner = null;
                 }
             }
             throw e;
@@ -68,7 +68,7 @@ public final class AppenderV1 extends Appender {
     }
 
     @Override
-    public long append(Records batch, Once once) {
+    public long append(Records batch, IdempotentAppend once) {
         throw new IllegalStateException("version 1 has no place for what a producer has pushed");
     }
 

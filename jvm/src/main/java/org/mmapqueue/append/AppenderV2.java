@@ -27,7 +27,7 @@ public final class AppenderV2 extends Appender {
     private final RecordClock clock;
     private long epoch;
     /** The slot that is stored for the append under way; null when none is. */
-    private Once pendingOnce;
+    private IdempotentAppend pendingOnce;
 
     public AppenderV2(MetaPage meta, Swapper swapper, Flusher flusher, Ring ring, Settings settings, long lastTimestamp) {
         super(meta, swapper, flusher, ring, settings);
@@ -49,7 +49,7 @@ public final class AppenderV2 extends Appender {
         crc.update(source, from, length);
         int flags = length | stampFlag;
         int size = RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags);
-        Thread self = claim.enter();
+        Thread self = lock.acquire();
         try {
             checkUsable();
             int at = offset;
@@ -61,14 +61,14 @@ public final class AppenderV2 extends Appender {
                 segment.publish(at, put(at, flags, source, from, length, crc));
                 first = published(1);
             }
-            claim.exit();
+            lock.release();
             return first;
         } catch (Throwable e) {
             try {
                 failed(e);
             } finally {
-                if (claim.owner == self) {
-                    claim.owner = null;
+                if (lock.owner == self) {
+                    lock.owner = null;
                 }
             }
             throw e;
@@ -81,7 +81,7 @@ public final class AppenderV2 extends Appender {
     }
 
     @Override
-    public long append(Records batch, Once once) {
+    public long append(Records batch, IdempotentAppend once) {
         int count = batch.count();
         long size = 0;
         for (int i = 0; i < count; i++) {
@@ -92,7 +92,7 @@ public final class AppenderV2 extends Appender {
             throw new TooLargeException("a batch of " + size + " bytes is larger than what "
                     + (geometry.capacity() - 1) + " segments of " + segmentSize + " bytes hold");
         }
-        Thread self = claim.enter();
+        Thread self = lock.acquire();
         try {
             checkUsable();
             long firstOffset;
@@ -110,14 +110,14 @@ public final class AppenderV2 extends Appender {
                 putAll(batch, once);
                 firstOffset = published(count);
             }
-            claim.exit();
+            lock.release();
             return firstOffset;
         } catch (Throwable e) {
             try {
                 failed(e);
             } finally {
-                if (claim.owner == self) {
-                    claim.owner = null;
+                if (lock.owner == self) {
+                    lock.owner = null;
                 }
             }
             throw e;
@@ -125,7 +125,7 @@ public final class AppenderV2 extends Appender {
     }
 
     // A batch that fits into the tail's segment.
-    private void putAll(Records batch, Once once) {
+    private void putAll(Records batch, IdempotentAppend once) {
         int count = batch.count();
         int at = offset;
         long first = 0;
@@ -152,7 +152,7 @@ public final class AppenderV2 extends Appender {
     }
 
     // What the batch is known by when it is published, and not before: the log tells whether it is.
-    private void mark(Once once, long position) {
+    private void mark(IdempotentAppend once, long position) {
         pendingOnce = once;
         try {
             once.store(pendingNext, position);
@@ -216,7 +216,7 @@ public final class AppenderV2 extends Appender {
         pendingEnd = 0;
     }
 
-    private long appendSpanning(Records batch, Once once) {
+    private long appendSpanning(Records batch, IdempotentAppend once) {
         StackRoom.ensure();
         long last = new SpanWriter(batch).lastSegment();
         if (!reserve(last)) {
@@ -264,7 +264,7 @@ public final class AppenderV2 extends Appender {
             return lastId;
         }
 
-        void write(Once once) throws IOException {
+        void write(IdempotentAppend once) throws IOException {
             long index = endOffset();
             Segment headSegment = null;
             int headAt = 0;

@@ -8,7 +8,7 @@ import java.util.concurrent.atomic.AtomicLong;
 
 import org.mmapqueue.Message;
 import org.mmapqueue.MessageHandler;
-import org.mmapqueue.concurrent.Claim;
+import org.mmapqueue.concurrent.SpinLock;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
@@ -20,8 +20,8 @@ import org.mmapqueue.io.Closing;
 import org.mmapqueue.log.LogReader;
 import org.mmapqueue.log.RecordBatch;
 import org.mmapqueue.log.SpareBatch;
-import org.mmapqueue.lookup.Browser;
 import org.mmapqueue.lookup.Log;
+import org.mmapqueue.lookup.RandomAccessReader;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;
@@ -35,16 +35,16 @@ public final class ConsumerCore implements Closeable {
 
     private final String name;
     private final ConsumerCursors cursors;
-    private final Popping popping;
+    private final Fetcher fetcher;
     private final Redelivery redelivery;
     private final Log log;
     private final InFlightFile inFlightFile;
     private final Closeable ownership;
     private final Geometry geometry;
-    private final Claim claim = new Claim();
-    private final Bookmarks bookmarks = new Bookmarks();
+    private final SpinLock lock = new SpinLock();
+    private final SparseIndex sparseIndex = new SparseIndex();
     private final Window window;
-    private final Remembered remembered = new Remembered();
+    private final SavedInFlight saved = new SavedInFlight();
     private final AtomicLong committedOffset = new AtomicLong();
     private long committed;
     /** Dropped before it was opened: the number of what it had committed is not known. */
@@ -70,15 +70,15 @@ public final class ConsumerCore implements Closeable {
         this.inFlightFile = inFlightFile;
         this.ownership = ownership;
         this.window = new Window(delivery.maxUnacked());
-        this.redelivery = new Redelivery(window, bookmarks, log.reader(), delivery, Redelivery.clock());
+        this.redelivery = new Redelivery(window, sparseIndex, log.reader(), delivery, Redelivery.clock());
         LogReader reader = log.reader();
         this.geometry = reader.geometry;
-        this.popping = new Popping(reader, cursors, window, bookmarks, remembered, redelivery);
+        this.fetcher = new Fetcher(reader, cursors, window, sparseIndex, saved, redelivery);
         committed = cursors.committed();
         placeIsLost = cursors.dropped() > committed;
         long stands = standWhereNeeded();
         if (inFlightFile != null) {
-            inFlightFile.take(stands, window.first(), remembered);
+            inFlightFile.take(stands, window.first(), saved);
         }
     }
 
@@ -100,10 +100,10 @@ public final class ConsumerCore implements Closeable {
     private void standAt(long position, long offset) {
         placements++;
         redelivery.reset();
-        remembered.clear();
+        saved.clear();
         window.reset(offset);
-        bookmarks.reset(offset, position);
-        popping.standAt(position);
+        sparseIndex.reset(offset, position);
+        fetcher.standAt(position);
         committedOffset.set(offset);
     }
 
@@ -129,7 +129,7 @@ public final class ConsumerCore implements Closeable {
     }
 
     public long readOffset() {
-        return popping.readOffset();
+        return fetcher.readOffset();
     }
 
     public long committedOffset() {
@@ -142,11 +142,11 @@ public final class ConsumerCore implements Closeable {
 
     /** Records that are not popped, or given back, in a queue that ends with record {@code end} - 1. */
     public long size(long end) {
-        return claimed(() -> Math.max(0, end - window.next() - remembered.acked(window.next())) + window.returned());
+        return claimed(() -> Math.max(0, end - window.next() - saved.acked(window.next())) + window.returned());
     }
 
     private <T> T claimed(Callable<T> work) {
-        Thread self = claim.enter();
+        Thread self = lock.acquire();
         try {
             return work.call();
         } catch (CorruptException e) {
@@ -158,8 +158,8 @@ public final class ConsumerCore implements Closeable {
         } catch (InternalError e) {
             throw log.explain(e);
         } finally {
-            if (claim.owner == self) {
-                claim.owner = null;
+            if (lock.owner == self) {
+                lock.owner = null;
             }
         }
     }
@@ -169,7 +169,7 @@ public final class ConsumerCore implements Closeable {
         Message[] one = {null};
         int count = poll(1, Long.MAX_VALUE, true, (offset, timestamp, data, start, length, attempts) ->
                 one[0] = new Message(offset, timestamp, data, attempts));
-        if (count == Popping.LIMIT) {
+        if (count == Fetcher.LIMIT) {
             throw limit();
         }
         return one[0];
@@ -178,7 +178,7 @@ public final class ConsumerCore implements Closeable {
     public Message peek() {
         return claimed(() -> {
             checkUsable();
-            return popping.peek();
+            return fetcher.peek();
         });
     }
 
@@ -187,7 +187,7 @@ public final class ConsumerCore implements Closeable {
      * handler is called without the lock; records that it does not get, because it throws, are released.
      *
      * @param own whether the handler may keep the arrays that it gets, each of them the record and nothing else
-     * @return how many, or {@link Popping#LIMIT}
+     * @return how many, or {@link Fetcher#LIMIT}
      */
     public int poll(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
         int count = 0;
@@ -195,7 +195,7 @@ public final class ConsumerCore implements Closeable {
         while (true) {
             RecordBatch batch = fetch(maxRecords - count, bytesLeft, own, count == 0);
             if (batch == null) {
-                return count == 0 ? Popping.LIMIT : count;
+                return count == 0 ? Fetcher.LIMIT : count;
             }
             count += batch.count();
             bytesLeft -= batch.bytes();
@@ -216,7 +216,7 @@ public final class ConsumerCore implements Closeable {
 
     // Null where max_unacked allows no more. Once the caller has records, nothing is raised: the next call meets it.
     private RecordBatch fetch(int maxRecords, long maxBytes, boolean own, boolean first) {
-        Thread self = claim.enter();
+        Thread self = lock.acquire();
         try {
             if (first) {
                 checkUsable();
@@ -225,7 +225,7 @@ public final class ConsumerCore implements Closeable {
             batch.begin(own, placements);
             boolean allowed = false;
             try {
-                allowed = !isUsable() || popping.fill(batch, maxRecords, maxBytes, first);
+                allowed = !isUsable() || fetcher.fill(batch, maxRecords, maxBytes, first);
                 return allowed ? batch : null;
             } finally {
                 if (!allowed) {
@@ -241,11 +241,11 @@ public final class ConsumerCore implements Closeable {
         } finally {
             // At the end of its stack a thread can store to a field, but may not have the room for a call.
             try {
-                popping.rest();
-                claim.exit();
+                fetcher.rest();
+                lock.release();
             } finally {
-                if (claim.owner == self) {
-                    claim.owner = null;
+                if (lock.owner == self) {
+                    lock.owner = null;
                 }
             }
         }
@@ -265,14 +265,14 @@ public final class ConsumerCore implements Closeable {
 
     /** Whether a pop would find something; any thread, no effect. */
     public boolean hasNext() {
-        Thread self = claim.enter();
+        Thread self = lock.acquire();
         try {
-            return !isUsable() || popping.hasNext();
+            return !isUsable() || fetcher.hasNext();
         } catch (IOException | RuntimeException | InternalError e) {
             return true; // the pop that follows raises it
         } finally {
-            if (claim.owner == self) {
-                claim.owner = null;
+            if (lock.owner == self) {
+                lock.owner = null;
             }
         }
     }
@@ -291,7 +291,7 @@ public final class ConsumerCore implements Closeable {
 
     /** Everything up to {@code offset} has been dealt with. True when somebody may wait for that. */
     public boolean ack(long offset) {
-        Thread self = claim.enter();
+        Thread self = lock.acquire();
         try {
             checkUsable();
             checkPopped(offset, "ack");
@@ -304,10 +304,10 @@ public final class ConsumerCore implements Closeable {
             throw log.explain(e);
         } finally {
             try {
-                claim.exit();
+                lock.release();
             } finally {
-                if (claim.owner == self) {
-                    claim.owner = null;
+                if (lock.owner == self) {
+                    lock.owner = null;
                 }
             }
         }
@@ -315,7 +315,7 @@ public final class ConsumerCore implements Closeable {
 
     /** These have been dealt with, whatever becomes of the others. True when somebody may wait for that. */
     public boolean ackSingle(long... offsets) {
-        Thread self = claim.enter();
+        Thread self = lock.acquire();
         try {
             checkUsable();
             for (long offset : offsets) {
@@ -337,10 +337,10 @@ public final class ConsumerCore implements Closeable {
             throw log.explain(e);
         } finally {
             try {
-                claim.exit();
+                lock.release();
             } finally {
-                if (claim.owner == self) {
-                    claim.owner = null;
+                if (lock.owner == self) {
+                    lock.owner = null;
                 }
             }
         }
@@ -354,8 +354,8 @@ public final class ConsumerCore implements Closeable {
     // True when a segment has become free, or room in the window.
     private boolean commit(long acked) throws IOException {
         boolean wasFull = window.next() - committedOffset.getPlain() >= window.most();
-        long first = acked == window.next() ? popping.passAcked() : acked;
-        long position = first == window.next() ? popping.position() : redelivery.positionOf(first);
+        long first = acked == window.next() ? fetcher.passAcked() : acked;
+        long position = first == window.next() ? fetcher.position() : redelivery.positionOf(first);
         boolean frees = geometry.segmentOf(position) != geometry.segmentOf(committed);
         if (position > cursors.reading()) {
             cursors.reading(position); // the reader has passed a pad since the last record
@@ -363,7 +363,7 @@ public final class ConsumerCore implements Closeable {
         cursors.committed(position);
         committed = position;
         committedOffset.lazySet(first);
-        bookmarks.acked(first, position);
+        sparseIndex.acked(first, position);
         return frees || wasFull;
     }
 
@@ -417,7 +417,7 @@ public final class ConsumerCore implements Closeable {
     }
 
     /** Goes to a place; false when it has been reclaimed meanwhile. */
-    boolean seek(Browser.Place place, Registry registry) {
+    boolean seek(RandomAccessReader.Place place, Registry registry) {
         return claimed(() -> {
             checkUsable();
             if (!registry.move(cursors, place.position())) {
@@ -481,7 +481,7 @@ public final class ConsumerCore implements Closeable {
     /** Waits for the call that is under way and lets no other one begin. */
     @Override
     public void close() throws IOException {
-        Thread self = claim.enter();
+        Thread self = lock.acquire();
         try {
             if (!closed) {
                 closed = true;
@@ -489,8 +489,8 @@ public final class ConsumerCore implements Closeable {
                 Closing.all(this::writeInFlight, this::leave);
             }
         } finally {
-            if (claim.owner == self) {
-                claim.owner = null;
+            if (lock.owner == self) {
+                lock.owner = null;
             }
             if (closed) {
                 ownership.close(); // again, when an error has cut off the first close
@@ -500,12 +500,12 @@ public final class ConsumerCore implements Closeable {
 
     private void writeInFlight() throws IOException {
         if (inFlightFile != null && !isDropped()) {
-            inFlightFile.write(window, remembered, committed, popping.position());
+            inFlightFile.write(window, saved, committed, fetcher.position());
         }
     }
 
     private void leave() {
-        popping.leave();
+        fetcher.leave();
         redelivery.leave();
     }
 }

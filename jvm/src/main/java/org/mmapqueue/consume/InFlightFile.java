@@ -61,15 +61,15 @@ public final class InFlightFile {
      * @param committed the position at which the window begins
      * @param reading the position at which it ends
      */
-    void write(Window window, Remembered remembered, long committed, long reading) throws IOException {
-        long end = Math.max(window.next(), remembered.end(window.next()));
+    void write(Window window, SavedInFlight saved, long committed, long reading) throws IOException {
+        long end = Math.max(window.next(), saved.end(window.next()));
         if (window.first() == end) {
             return;
         }
         List<int[]> runs = new ArrayList<>();
         int[] run = {0, 0};
         for (long offset = window.first(); offset < end; offset++) {
-            int times = times(window, remembered, offset);
+            int times = times(window, saved, offset);
             if (run[0] == 0 || times != run[1]) {
                 run = new int[] {0, times};
                 runs.add(run);
@@ -78,7 +78,7 @@ public final class InFlightFile {
         }
         ByteBuffer image = ByteBuffer.allocate(RUNS + runs.size() * RUN_BYTES).order(ByteOrder.LITTLE_ENDIAN);
         image.putLong(MAGIC).putLong(queue.uuidLow()).putLong(committed);
-        image.putLong(end > window.next() ? remembered.position() : reading);
+        image.putLong(end > window.next() ? saved.position() : reading);
         image.putInt(runs.size()).putInt(0);
         runs.forEach(each -> image.putInt(each[0]).putInt(each[1]));
         image.flip();
@@ -90,11 +90,11 @@ public final class InFlightFile {
         storage.forceDirectory(path.getParent());
     }
 
-    private static int times(Window window, Remembered remembered, long offset) {
+    private static int times(Window window, SavedInFlight saved, long offset) {
         if (offset >= window.next()) {
-            return remembered.times(offset);
+            return saved.times(offset);
         }
-        return window.state(offset) == Window.ACKED ? Remembered.ACKED : window.attempts(offset);
+        return window.state(offset) == Window.ACKED ? SavedInFlight.ACKED : window.attempts(offset);
     }
 
     /**
@@ -103,7 +103,7 @@ public final class InFlightFile {
      * @param committed where the consumer stands: a file that says something else is of no use
      * @param first the number of the record there
      */
-    void take(long committed, long first, Remembered remembered) throws IOException {
+    void take(long committed, long first, SavedInFlight saved) throws IOException {
         ByteBuffer image = read();
         if (image == null) {
             return;
@@ -113,9 +113,9 @@ public final class InFlightFile {
             return;
         }
         for (int at = RUNS; at < image.limit(); at += RUN_BYTES) {
-            remembered.add(first, image.getInt(at), image.getInt(at + Integer.BYTES));
+            saved.add(first, image.getInt(at), image.getInt(at + Integer.BYTES));
         }
-        remembered.endAt(image.getLong(READING));
+        saved.endAt(image.getLong(READING));
     }
 
     /**

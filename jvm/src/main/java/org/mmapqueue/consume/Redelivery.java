@@ -18,12 +18,12 @@ final class Redelivery {
     private static final long NEVER = Long.MAX_VALUE;
 
     private final Window window;
-    private final Bookmarks bookmarks;
+    private final SparseIndex sparseIndex;
     private final LogReader reader;
     private final int maxAttempts;
     private final Leases leases;
-    private final Schedule returned = new Schedule();
-    private final Schedule dying = new Schedule();
+    private final DelayQueue returned = new DelayQueue();
+    private final DelayQueue dying = new DelayQueue();
     private final LongSupplier clock;
     private volatile boolean anyDying;
 
@@ -33,9 +33,9 @@ final class Redelivery {
      * @param reader a second one: it goes to and fro
      * @param clock ms since any moment; never goes back
      */
-    Redelivery(Window window, Bookmarks bookmarks, LogReader reader, Settings.Delivery delivery, LongSupplier clock) {
+    Redelivery(Window window, SparseIndex sparseIndex, LogReader reader, Settings.Delivery delivery, LongSupplier clock) {
         this.window = window;
-        this.bookmarks = bookmarks;
+        this.sparseIndex = sparseIndex;
         this.reader = reader;
         this.clock = clock;
         this.maxAttempts = delivery.maxAttempts() == 0 ? Integer.MAX_VALUE : delivery.maxAttempts();
@@ -111,8 +111,8 @@ final class Redelivery {
     }
 
     private void walkTo(long offset) throws IOException {
-        reader.moveTo(bookmarks.floorPosition(offset));
-        for (long at = bookmarks.floorOffset(offset); at < offset; at++) {
+        reader.moveTo(sparseIndex.floorPosition(offset));
+        for (long at = sparseIndex.floorOffset(offset); at < offset; at++) {
             reader.next();
             reader.skip();
             reader.advance();

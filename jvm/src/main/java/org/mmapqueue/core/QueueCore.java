@@ -30,7 +30,7 @@ import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
-import org.mmapqueue.log.Tail;
+import org.mmapqueue.log.LogEnd;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaPage;
@@ -71,7 +71,7 @@ public final class QueueCore {
      * @param tail the end of the log, or null when another process writes
      */
     QueueCore(Path directory, Settings settings, ProcessLock lock, MetaPage meta, SegmentRing ring, Swapper swapper,
-            Registry registry, Consumers consumers, Producers producers, Tail tail) throws IOException {
+            Registry registry, Consumers consumers, Producers producers, LogEnd tail) throws IOException {
         this.directory = directory;
         this.settings = settings;
         this.geometry = settings.geometry();
@@ -310,7 +310,7 @@ public final class QueueCore {
 
     /** The queue's identity. */
     public UUID id() {
-        log.browser(); // version 1 has none
+        log.randomAccess(); // version 1 has none
         return new UUID(meta.fields().uuidHigh(), meta.fields().uuidLow());
     }
 

@@ -16,17 +16,17 @@ import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
-import org.mmapqueue.log.Locator;
+import org.mmapqueue.log.LogEnd;
 import org.mmapqueue.log.LogReaderV2;
-import org.mmapqueue.log.Tail;
+import org.mmapqueue.log.OffsetResolver;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.recovery.DirectoryV1;
+import org.mmapqueue.recovery.LogEndCheck;
 import org.mmapqueue.recovery.QueueDirectory;
 import org.mmapqueue.recovery.Recovery;
 import org.mmapqueue.recovery.RecoveryV1;
-import org.mmapqueue.recovery.TailCheck;
 import org.mmapqueue.registry.Producers;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;
@@ -112,26 +112,26 @@ final class QueueOpener {
         if (!settings.readOnly() && geometry.version() == 2) {
             producers = new Producers(storage, path, found);
         }
-        Tail tail = settings.readOnly() ? null : takeUp(settings, ring);
+        LogEnd tail = settings.readOnly() ? null : takeUp(settings, ring);
         return new QueueCore(path, settings, lock, meta, ring, swapper, registry, consumers, producers, tail);
     }
 
-    private Tail takeUp(Settings settings, SegmentRing ring) throws IOException {
+    private LogEnd takeUp(Settings settings, SegmentRing ring) throws IOException {
         if (settings.geometry().version() == 1) {
-            Tail tail = RecoveryV1.run(swapper, settings, meta, path);
+            LogEnd tail = RecoveryV1.run(swapper, settings, meta, path);
             new DirectoryV1(storage, path, config).deleteLonger(settings.geometry().segmentSize());
             meta.writing(tail.position());
             meta.reading(meta.committed());
             return tail;
         }
         checkCursors(settings.geometry());
-        Tail tail;
+        LogEnd tail;
         if (meta.clean()) {
             LogReaderV2 reader = new LogReaderV2(swapper, settings.geometry(), meta.fields(), meta::writing);
             try {
-                Locator.Place place = Locator.findEnd(reader, meta.writing(), meta.closedAt());
-                tail = new Tail(meta.writing(), place.offset(), place.lastTimestamp());
-                new TailCheck(storage, path, meta.fields().uuidLow(), swapper, reader).run(meta.writing());
+                OffsetResolver.Place place = OffsetResolver.findEnd(reader, meta.writing(), meta.closedAt());
+                tail = new LogEnd(meta.writing(), place.offset(), place.lastTimestamp());
+                new LogEndCheck(storage, path, meta.fields().uuidLow(), swapper, reader).run(meta.writing());
             } finally {
                 reader.leave();
             }

@@ -70,7 +70,7 @@ final class Statistics {
 
     private long ageOf(long offset) {
         try {
-            long pushed = log.browser().get(offset, 1, 1).get(0).timestampMicros();
+            long pushed = log.randomAccess().get(offset, 1, 1).get(0).timestampMicros();
             return pushed == 0 ? 0 : Math.max(0, System.currentTimeMillis() * 1000 - pushed);
         } catch (MmapQueueException e) {
             return 0; // acked meanwhile; version 1 has no times

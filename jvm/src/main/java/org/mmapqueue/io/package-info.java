@@ -1,5 +1,5 @@
 /**
- * Files, mappings, forcing, unmapping and process locks. All that changes the file system goes through
- * {@link org.mmapqueue.io.Storage}.
+ * Files, mappings, fsync, unmapping and process locks; every change of the file system goes through {@link
+ * org.mmapqueue.io.Storage}. It uses {@code errors} alone. Begin at {@link org.mmapqueue.io.Storage}.
  */
 package org.mmapqueue.io;

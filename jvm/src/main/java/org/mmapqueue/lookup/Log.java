@@ -27,13 +27,13 @@ import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.swap.Swapper;
 
 /** The records of an open queue, as its readers see them. Any number of threads. */
-public final class Log implements Browser.Source, Closeable {
+public final class Log implements RandomAccessReader.Source, Closeable {
     private final Settings settings;
     private final Geometry geometry;
     private final MetaPage meta;
     private final Swapper swapper;
-    private final Retained retained;
-    private final Browser browser;
+    private final LogStart retained;
+    private final RandomAccessReader randomAccess;
     private final Set<RangeReader> readers = ConcurrentHashMap.newKeySet();
     /** In version 1, the number of the record at which the consumer stood when it was closed. */
     private volatile long version1Offset;
@@ -43,8 +43,8 @@ public final class Log implements Browser.Source, Closeable {
         this.geometry = settings.geometry();
         this.meta = meta;
         this.swapper = swapper;
-        this.retained = new Retained(geometry, meta, swapper, registry, InstantSource.system());
-        this.browser = geometry.version() == 1 ? null : new Browser((LogReaderV2) reader(), this);
+        this.retained = new LogStart(geometry, meta, swapper, registry, InstantSource.system());
+        this.randomAccess = geometry.version() == 1 ? null : new RandomAccessReader((LogReaderV2) reader(), this);
     }
 
     /** A new reader, for one thread at a time. */
@@ -56,7 +56,7 @@ public final class Log implements Browser.Source, Closeable {
 
     /** A new reader of a range, until {@code gone} says that the handle which gives it has been closed. */
     public RangeReader reader(long from, long to, BooleanSupplier gone) {
-        Browser numbers = browser(); // version 1 has none
+        RandomAccessReader numbers = randomAccess(); // version 1 has none
         RangeReader reader = new RangeReader((LogReaderV2) reader(), numbers, gone, readers::remove, from, to);
         readers.add(reader);
         return reader;
@@ -77,12 +77,12 @@ public final class Log implements Browser.Source, Closeable {
     }
 
     /** Random access. */
-    public Browser browser() {
-        if (browser == null) {
+    public RandomAccessReader randomAccess() {
+        if (randomAccess == null) {
             throw new ConfigException("format_version", "1", "2: version 1 stores no numbers and no times by which a"
                     + " record could be found");
         }
-        return browser;
+        return randomAccess;
     }
 
     @Override
@@ -115,12 +115,12 @@ public final class Log implements Browser.Source, Closeable {
     }
 
     /** As {@link #find}, with the offset of the record that begins there. */
-    public Browser.Place locate(StartAt place) {
+    public RandomAccessReader.Place locate(StartAt place) {
         return switch (place.kind()) {
-            case EARLIEST -> browser().locateFirst();
-            case LATEST -> browser().locateEnd();
-            case OFFSET -> browser().locate(place.value());
-            case TIMESTAMP -> browser().locateTime(place.value());
+            case EARLIEST -> randomAccess().locateFirst();
+            case LATEST -> randomAccess().locateEnd();
+            case OFFSET -> randomAccess().locate(place.value());
+            case TIMESTAMP -> randomAccess().locateTime(place.value());
             case COMMITTED -> throw new IllegalArgumentException("committed is a place of a consumer, not of the log");
         };
     }
@@ -128,7 +128,7 @@ public final class Log implements Browser.Source, Closeable {
     /** The number of the record that begins behind a position. */
     public long offsetAt(long position) {
         // Version 1 stores no numbers: counting begins where the consumer stands.
-        return browser == null ? version1Offset : browser.offsetAt(position);
+        return randomAccess == null ? version1Offset : randomAccess.offsetAt(position);
     }
 
     /** A consumer is closed, at a record with this number. */
@@ -138,12 +138,12 @@ public final class Log implements Browser.Source, Closeable {
 
     /** The number of the oldest record that is retained. */
     public long firstOffset() {
-        return browser == null ? 0 : browser.firstOffset();
+        return randomAccess == null ? 0 : randomAccess.firstOffset();
     }
 
     /** The number behind the last record, found in the log itself. */
     public long endOffset() {
-        return browser().endOffset();
+        return randomAccess().endOffset();
     }
 
     /** Waits for the calls under way and lets no other one begin. */
@@ -151,12 +151,12 @@ public final class Log implements Browser.Source, Closeable {
     public void close() throws IOException {
         List<Closeable> all = new ArrayList<>();
         readers.forEach(reader -> all.add(reader::close));
-        all.add(browser);
+        all.add(randomAccess);
         Closing.all(all.toArray(new Closeable[0]));
     }
 
     /** Whether no call can begin any more. */
     public boolean isStopped() {
-        return readers.isEmpty() && (browser == null || browser.isClosed());
+        return readers.isEmpty() && (randomAccess == null || randomAccess.isClosed());
     }
 }

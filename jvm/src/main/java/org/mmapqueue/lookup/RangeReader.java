@@ -22,7 +22,7 @@ import org.mmapqueue.log.TruncatedFiles;
  */
 public final class RangeReader implements AutoCloseable {
     private final LogReaderV2 reader;
-    private final Browser browser;
+    private final RandomAccessReader randomAccess;
     private final BooleanSupplier gone;
     private final Consumer<RangeReader> forget;
     private final long to;
@@ -41,18 +41,18 @@ public final class RangeReader implements AutoCloseable {
      * @param gone whether the handle is closed that gives it
      * @param forget is told when it is closed
      */
-    RangeReader(LogReaderV2 reader, Browser browser, BooleanSupplier gone, Consumer<RangeReader> forget, long from,
+    RangeReader(LogReaderV2 reader, RandomAccessReader randomAccess, BooleanSupplier gone, Consumer<RangeReader> forget, long from,
             long to) {
         if (from < 0 || to < from) {
             throw new IllegalArgumentException("from = " + from + ", to = " + to + "; expected 0 <= from <= to");
         }
         this.reader = reader;
-        this.browser = browser;
+        this.randomAccess = randomAccess;
         this.gone = gone;
         this.forget = forget;
         this.offset = from;
         this.to = to;
-        reader.moveTo(browser.locate(from).position());
+        reader.moveTo(randomAccess.locate(from).position());
         placed = true;
     }
 
@@ -148,7 +148,7 @@ public final class RangeReader implements AutoCloseable {
         long segment = -1;
         try {
             if (!placed) {
-                reader.moveTo(browser.locate(offset).position());
+                reader.moveTo(randomAccess.locate(offset).position());
                 placed = true;
             }
             segment = reader.offset == reader.segmentSize ? reader.segmentId + 1 : reader.segmentId;
@@ -190,7 +190,7 @@ public final class RangeReader implements AutoCloseable {
     // What was overwritten while it was read looks like damage.
     private RuntimeException lostOr(CorruptException damage) {
         try {
-            browser.checkRetained(offset);
+            randomAccess.checkRetained(offset);
         } catch (OutOfRangeException e) {
             return e;
         }

@@ -17,9 +17,9 @@ final class RetainedLog {
     private static final String NOT_THERE = "a record that is not retained any more, or not there yet";
 
     private final LogReaderV2 reader;
-    private final Browser.Source source;
+    private final RandomAccessReader.Source source;
     private final Geometry geometry;
-    private final LogSearch search;
+    private final OffsetSearch search;
 
     /** The bounds: positions, and the first segment that was retained. */
     private long head;
@@ -27,11 +27,11 @@ final class RetainedLog {
     private long lowest;
 
     /** A log that has not been looked at. */
-    RetainedLog(LogReaderV2 reader, Browser.Source source) {
+    RetainedLog(LogReaderV2 reader, RandomAccessReader.Source source) {
         this.reader = reader;
         this.source = source;
         this.geometry = reader.geometry;
-        this.search = new LogSearch(reader, this::checkRetained);
+        this.search = new OffsetSearch(reader, this::checkRetained);
     }
 
     /** Takes the bounds as they are now. */
@@ -84,9 +84,9 @@ final class RetainedLog {
     }
 
     /** The place that the last of these calls has gone to. */
-    Browser.Place place() {
+    RandomAccessReader.Place place() {
         int start = reader.offset == geometry.dataStart() ? 0 : reader.offset;
-        return new Browser.Place(search.number(), geometry.position(reader.segmentId, start));
+        return new RandomAccessReader.Place(search.number(), geometry.position(reader.segmentId, start));
     }
 
     /** The number of the oldest record; {@link #next} when there is none. */

@@ -7,9 +7,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import org.mmapqueue.errors.CorruptException;
-import org.mmapqueue.log.Locator;
+import org.mmapqueue.log.LogEnd;
 import org.mmapqueue.log.LogReaderV2;
-import org.mmapqueue.log.Tail;
+import org.mmapqueue.log.OffsetResolver;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
@@ -64,14 +64,14 @@ public final class Recovery {
         this.reader = new LogReaderV2(swapper, geometry, meta.fields(), () -> Long.MAX_VALUE);
     }
 
-    public Tail run() throws IOException {
+    public LogEnd run() throws IOException {
         Walked walked;
         try {
             walked = walk();
         } finally {
             reader.leave();
         }
-        Tail end = walked.end;
+        LogEnd end = walked.end;
         MetaFields fields = meta.fields();
         long next = fields.epoch() + 1;
         long closed = seal(walked.start.position(), end.position(), next);
@@ -103,10 +103,10 @@ public final class Recovery {
         meta.watermark(closed);
         meta.mirror();
         meta.force();
-        return new Tail(closed, end.nextOffset(), end.lastTimestamp());
+        return new LogEnd(closed, end.nextOffset(), end.lastTimestamp());
     }
 
-    private record Walked(Tail start, Tail end) {
+    private record Walked(LogEnd start, LogEnd end) {
     }
 
     private Walked walk() throws IOException {
@@ -114,8 +114,8 @@ public final class Recovery {
         long slowest = slowest();
         if (slowest > watermark && meta.isRetaining()) {
             try {
-                Tail start = locate(watermark);
-                Tail end = walk(start);
+                LogEnd start = locate(watermark);
+                LogEnd end = walk(start);
                 if (end.position() >= slowest) {
                     return new Walked(start, end);
                 }
@@ -124,7 +124,7 @@ public final class Recovery {
                         watermark, e.toString());
             }
         }
-        Tail start = start(slowest, watermark);
+        LogEnd start = start(slowest, watermark);
         return new Walked(start, walk(start));
     }
 
@@ -137,7 +137,7 @@ public final class Recovery {
         return Math.max(slowest, meta.reclaimed());
     }
 
-    private Tail start(long slowest, long watermark) throws IOException {
+    private LogEnd start(long slowest, long watermark) throws IOException {
         if (slowest > watermark) {
             try {
                 return locate(slowest);
@@ -149,7 +149,7 @@ public final class Recovery {
         return locate(watermark);
     }
 
-    private Tail locate(long position) throws IOException {
+    private LogEnd locate(long position) throws IOException {
         boolean atEnd = geometry.offsetOfEnd(position) == geometry.segmentSize();
         long id = geometry.segmentOfEnd(position);
         // Behind the end of a segment the next one may or may not have been begun.
@@ -157,8 +157,8 @@ public final class Recovery {
         if (goesOn) {
             checkBegins(id + 1);
         }
-        Locator.Place place = Locator.find(reader, position, goesOn ? position + 1 : position);
-        return new Tail(position, place.offset(), place.lastTimestamp());
+        OffsetResolver.Place place = OffsetResolver.find(reader, position, goesOn ? position + 1 : position);
+        return new LogEnd(position, place.offset(), place.lastTimestamp());
     }
 
     // A reclaimed position, or a damaged one, may be where a segment begins, but no record does.
@@ -183,8 +183,8 @@ public final class Recovery {
         return epoch;
     }
 
-    private Tail walk(Tail start) throws IOException {
-        Tail end = start;
+    private LogEnd walk(LogEnd start) throws IOException {
+        LogEnd end = start;
         long offset = start.nextOffset();
         long timestamp = start.lastTimestamp();
         reader.moveTo(start.position());
@@ -203,7 +203,7 @@ public final class Recovery {
             boolean batchGoesOn = reader.batchGoesOn;
             reader.advance();
             if (!batchGoesOn) {
-                end = new Tail(reader.position(), offset, timestamp);
+                end = new LogEnd(reader.position(), offset, timestamp);
             }
         }
     }

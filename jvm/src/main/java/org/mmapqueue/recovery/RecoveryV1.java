@@ -5,8 +5,8 @@ import java.nio.file.Path;
 
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.log.LogEnd;
 import org.mmapqueue.log.LogReaderV1;
-import org.mmapqueue.log.Tail;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.swap.Swapper;
@@ -21,7 +21,7 @@ public final class RecoveryV1 {
     private RecoveryV1() {
     }
 
-    public static Tail run(Swapper swapper, Settings settings, MetaPage meta, Path directory) throws IOException {
+    public static LogEnd run(Swapper swapper, Settings settings, MetaPage meta, Path directory) throws IOException {
         Geometry geometry = settings.geometry();
         String file = directory.resolve(MetaPage.FILE_NAME).toString();
         // Compared in normal form, but kept as they are stored: Satellite compares the pairs themselves.
@@ -45,6 +45,6 @@ public final class RecoveryV1 {
         } finally {
             reader.leave();
         }
-        return new Tail(end, records, 0);
+        return new LogEnd(end, records, 0);
     }
 }

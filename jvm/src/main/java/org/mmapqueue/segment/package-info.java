@@ -1,4 +1,6 @@
 /**
- * Layouts of segments and records, one mapped segment, and the files of the ring. Knows nothing of who reads or writes.
+ * Layouts of segments and records, one mapped segment, and the files of the ring. It uses {@code io} and {@code
+ * errors}. Begin at {@link org.mmapqueue.segment.RecordDescriptor}; {@link org.mmapqueue.segment.Segment} is one
+ * mapped segment.
  */
 package org.mmapqueue.segment;

@@ -22,7 +22,7 @@ import org.mmapqueue.segment.SegmentRing;
  * unmapped. Writer and readers keep the pin of the segment that they are in, so that a record costs no call here; only
  * going to another segment does. Safe for any number of threads.
  *
- * <p>When the limit is reached, {@link Displacement} says which segments go, until max / 2 − 1 places are free.
+ * <p>When the limit is reached, {@link EvictionPolicy} says which segments go, until max / 2 − 1 places are free.
  * Segments mapped ahead of the writer use places that are free and give them back when somebody else needs one.
  *
  * <p>A slot that comes round again keeps its mapping when it has one, unless it was forced: then a new mapping is
@@ -43,7 +43,7 @@ public final class Swapper implements SegmentForcer, Closeable {
     /** Raised under the lock, never lowered. */
     private int max;
     private final boolean writable;
-    private Displacement displacement;
+    private EvictionPolicy evictionPolicy;
     private final Scopes scopes;
     private final ReentrantLock lock = new ReentrantLock();
     /** A slot has been filled or has lost its last pin, or a mapping is gone. */
@@ -71,7 +71,7 @@ public final class Swapper implements SegmentForcer, Closeable {
         this.scopes = scopes;
         this.slots = new SlotTable(ring, !writable, changed, unmapper);
         this.forcer = new SlotForcer(ring, slots, lock, changed);
-        this.displacement = new Displacement(max, slots::keyOf, scopes);
+        this.evictionPolicy = new EvictionPolicy(max, slots::keyOf, scopes);
     }
 
     /**
@@ -431,7 +431,7 @@ public final class Swapper implements SegmentForcer, Closeable {
         try {
             if (segments > max) {
                 max = segments;
-                displacement = new Displacement(max, slots::keyOf, scopes);
+                evictionPolicy = new EvictionPolicy(max, slots::keyOf, scopes);
                 full = isLimitReached();
                 changed.signalAll();
             }
@@ -440,18 +440,18 @@ public final class Swapper implements SegmentForcer, Closeable {
         }
     }
 
-    /** Whether the limit has been reached by segments that hold records: {@link #displaceWhenFull} has work to do. */
+    /** Whether the limit has been reached by segments that hold records: {@link #evictWhenFull} has work to do. */
     public boolean isFull() {
         return full;
     }
 
     /** Displaces when the limit is reached, so that the next segment finds a free place. */
-    public void displaceWhenFull() throws IOException {
+    public void evictWhenFull() throws IOException {
         StackRoom.ensure();
         lock.lock();
         try {
             if (isLimitReached()) {
-                displace();
+                evict();
             }
         } finally {
             lock.unlock();
@@ -543,7 +543,7 @@ public final class Swapper implements SegmentForcer, Closeable {
                 slots.releaseOneAhead();
             }
             if (!slot.filling && unmapper.isIdle()) {
-                displace();
+                evict();
             }
             if (slot.filling || unmapper.isIdle()) {
                 left = awaitChange(left);
@@ -558,6 +558,7 @@ public final class Swapper implements SegmentForcer, Closeable {
         }
     }
 
+    @SuppressWarnings("WaitNotInLoop") // the callers loop
     private long awaitChange(long left) {
         if (left <= 0) {
             throw new MmapQueueException("all " + max + " segments that max_in_mem_segments allows are in use at once;"
@@ -577,9 +578,9 @@ public final class Swapper implements SegmentForcer, Closeable {
         return left - (System.nanoTime() - start);
     }
 
-    private void displace() {
-        int wanted = displacement.wantedPlaces();
-        displacement.offer(key -> {
+    private void evict() {
+        int wanted = evictionPolicy.wantedPlaces();
+        evictionPolicy.offer(key -> {
             Slot slot = slots.at(key);
             if (slot != null) {
                 slots.release(slot);

@@ -1,2 +1,5 @@
-/** Which segments stay mapped, and for whom: the replacement policy, pins, and mapping ahead of the writer. */
+/**
+ * Which segments stay mapped, and for whom: eviction, pins, and preallocation ahead of the writer. It uses {@code
+ * segment}, {@code io} and {@code errors}. Begin at {@link org.mmapqueue.swap.Swapper}.
+ */
 package org.mmapqueue.swap;

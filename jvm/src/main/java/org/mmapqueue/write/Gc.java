@@ -18,10 +18,10 @@ final class Gc {
     private final SegmentRing ring;
     private final MetaPage meta;
     private final Swapper swapper;
-    private final Space space;
+    private final RingSpace space;
     private final Flusher flusher;
 
-    Gc(SegmentRing ring, MetaPage meta, Swapper swapper, Space space, Flusher flusher) {
+    Gc(SegmentRing ring, MetaPage meta, Swapper swapper, RingSpace space, Flusher flusher) {
         this.geometry = ring.geometry();
         this.ring = ring;
         this.meta = meta;

@@ -122,7 +122,7 @@ public final class Housekeeper implements AutoCloseable {
     /** Does what there is to do. */
     public void step() {
         try {
-            swapper.displaceWhenFull();
+            swapper.evictWhenFull();
             long tail = entered;
             // Before the look: acks that come while it is being taken are not to be missed.
             awaitsSpace = true;

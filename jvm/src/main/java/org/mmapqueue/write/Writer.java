@@ -14,7 +14,7 @@ import org.mmapqueue.Records;
 import org.mmapqueue.append.Appender;
 import org.mmapqueue.append.AppenderV1;
 import org.mmapqueue.append.AppenderV2;
-import org.mmapqueue.append.Once;
+import org.mmapqueue.append.IdempotentAppend;
 import org.mmapqueue.concurrent.Signal;
 import org.mmapqueue.config.Names;
 import org.mmapqueue.config.Settings;
@@ -23,7 +23,7 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.flush.Flusher;
-import org.mmapqueue.log.Tail;
+import org.mmapqueue.log.LogEnd;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.ProducerPage;
@@ -47,7 +47,7 @@ public final class Writer implements Closeable {
     private final Registry registry;
     private final Log log;
     private final Flusher flusher;
-    private final Space space;
+    private final RingSpace space;
     private final Housekeeper housekeeper;
     private final Appender appender;
     private final Producers producers;
@@ -65,7 +65,7 @@ public final class Writer implements Closeable {
      * @param freed wakes who waits for room
      */
     public Writer(Path directory, Settings settings, MetaPage meta, SegmentRing ring, Swapper swapper, Registry registry,
-            Producers producers, Log log, Tail tail, Signal arrived, Signal freed) throws IOException {
+            Producers producers, Log log, LogEnd tail, Signal arrived, Signal freed) throws IOException {
         this.directory = directory;
         this.settings = settings;
         this.geometry = settings.geometry();
@@ -80,7 +80,7 @@ public final class Writer implements Closeable {
         String name = "mmapqueue-" + directory.getFileName();
         this.flusher = new Flusher(name + "-flusher", meta, geometry, ring.blocks(), swapper, registry::cursors,
                 producers == null ? List::of : producers::pages, settings.flushPeriodMillis());
-        this.space = new Space(settings, meta, swapper, registry, flusher);
+        this.space = new RingSpace(settings, meta, swapper, registry, flusher);
         retain(settings.retention());
         space.start();
         Slots slots = new Slots();
@@ -201,7 +201,7 @@ public final class Writer implements Closeable {
 
     private long appendOnce(String producer, long sequence, BatchDigest digest, Records batch, boolean sync) {
         while (true) {
-            long offset = appender.append(batch, new Once(page(producer), sequence, digest, sync));
+            long offset = appender.append(batch, new IdempotentAppend(page(producer), sequence, digest, sync));
             if (offset != Appender.RETIRED) {
                 return offset;
             }

@@ -265,9 +265,9 @@ class ConsumerLifeTest {
     @Test
     void aWaitingPopEndsWhenItsConsumerIsClosed() throws Exception {
         Consumer consumer = queue.consumer("one", StartAt.EARLIEST);
-        Waiting.Running<Message> popping = Waiting.start(() -> consumer.pop(Waiting.LONG)).untilItWaits();
+        Waiting.Running<Message> fetcher = Waiting.start(() -> consumer.pop(Waiting.LONG)).untilItWaits();
         consumer.close();
-        assertThrows(ClosedException.class, popping::result);
+        assertThrows(ClosedException.class, fetcher::result);
     }
 
     @Test

@@ -45,11 +45,11 @@ class InFlightFileTest {
         return window;
     }
 
-    private static void assertTimes(Remembered remembered, long first, int... expected) {
+    private static void assertTimes(SavedInFlight saved, long first, int... expected) {
         for (int i = 0; i < expected.length; i++) {
-            assertEquals(expected[i], remembered.times(first + i), "record " + i);
+            assertEquals(expected[i], saved.times(first + i), "record " + i);
         }
-        assertEquals(0, remembered.times(first + expected.length));
+        assertEquals(0, saved.times(first + expected.length));
     }
 
     @Test
@@ -57,40 +57,40 @@ class InFlightFileTest {
         Window window = window(50, 1, 1, -1, 3);
         window.mark(50, Window.RETURNED);
         window.mark(53, Window.DYING);
-        file.write(window, new Remembered(), COMMITTED, READING);
-        Remembered found = new Remembered();
+        file.write(window, new SavedInFlight(), COMMITTED, READING);
+        SavedInFlight found = new SavedInFlight();
         file.take(COMMITTED, 50, found);
-        assertTimes(found, 50, 1, 1, Remembered.ACKED, 3);
+        assertTimes(found, 50, 1, 1, SavedInFlight.ACKED, 3);
         assertFalse(Files.exists(path));
-        Remembered again = new Remembered();
+        SavedInFlight again = new SavedInFlight();
         file.take(COMMITTED, 50, again);
         assertEquals(50, again.end(50));
     }
 
     @Test
     void nothingInFlightMakesNoFile() throws IOException {
-        file.write(window(9), new Remembered(), COMMITTED, READING);
+        file.write(window(9), new SavedInFlight(), COMMITTED, READING);
         assertFalse(Files.exists(path));
     }
 
     @Test
     void whatIsStillRememberedOfRecordsBehindTheWindowIsWrittenToo() throws IOException {
-        Remembered before = new Remembered();
+        SavedInFlight before = new SavedInFlight();
         before.add(50, 2, 4);
-        before.add(50, 1, Remembered.ACKED);
+        before.add(50, 1, SavedInFlight.ACKED);
         before.add(50, 1, 2);
         before.endAt(READING);
         assertEquals(4, before.times(50));
         file.write(window(50, 5), before, COMMITTED, READING - 8);
-        Remembered found = new Remembered();
+        SavedInFlight found = new SavedInFlight();
         file.take(COMMITTED, 50, found);
-        assertTimes(found, 50, 5, 4, Remembered.ACKED, 2);
+        assertTimes(found, 50, 5, 4, SavedInFlight.ACKED, 2);
     }
 
     @Test
     void whatIsRememberedIsWrittenAgainWithThePlaceBehindIt() throws IOException {
-        file.write(window(50, 1, 2, 3), new Remembered(), COMMITTED, READING);
-        Remembered found = new Remembered();
+        file.write(window(50, 1, 2, 3), new SavedInFlight(), COMMITTED, READING);
+        SavedInFlight found = new SavedInFlight();
         file.take(COMMITTED, 50, found);
         file.write(window(50, 2), found, COMMITTED, COMMITTED + 16);
         deleteBeyond(READING);
@@ -106,11 +106,11 @@ class InFlightFileTest {
     @Test
     void whatTellsOfRecordsBehindTheEndIsDeleted() throws IOException {
         InFlightFile other = new InFlightFile(DiskStorage.INSTANCE, temp, "other", QUEUE);
-        file.write(window(50, 1, 2), new Remembered(), COMMITTED, READING);
-        other.write(window(50, 1), new Remembered(), COMMITTED, READING - 16);
+        file.write(window(50, 1, 2), new SavedInFlight(), COMMITTED, READING);
+        other.write(window(50, 1), new SavedInFlight(), COMMITTED, READING - 16);
         deleteBeyond(READING - 16);
         assertFalse(Files.exists(path));
-        Remembered found = new Remembered();
+        SavedInFlight found = new SavedInFlight();
         other.take(COMMITTED, 50, found);
         assertTimes(found, 50, 1);
         InFlightFile.deleteBeyond(0, DiskStorage.INSTANCE, temp.resolve("missing"), QUEUE);
@@ -118,18 +118,18 @@ class InFlightFileTest {
 
     @Test
     void aPlaceBeforeCommittedIsOfNoUse() throws IOException {
-        file.write(window(50, 1), new Remembered(), COMMITTED, COMMITTED - 8);
+        file.write(window(50, 1), new SavedInFlight(), COMMITTED, COMMITTED - 8);
         assertIsOfNoUse("reading before committed");
     }
 
     @Test
     void aFileOfAnotherPositionOrQueueIsOfNoUse() throws IOException {
-        file.write(window(50, 1), new Remembered(), COMMITTED, READING);
-        Remembered found = new Remembered();
+        file.write(window(50, 1), new SavedInFlight(), COMMITTED, READING);
+        SavedInFlight found = new SavedInFlight();
         file.take(COMMITTED + 8, 50, found);
         assertEquals(50, found.end(50));
         assertFalse(Files.exists(path));
-        file.write(window(50, 1), new Remembered(), COMMITTED, READING);
+        file.write(window(50, 1), new SavedInFlight(), COMMITTED, READING);
         MetaFields other = new MetaFields(2, 8, 4096, 1, 3, true, 1000, 0, 1);
         new InFlightFile(DiskStorage.INSTANCE, temp, "one", other).take(COMMITTED, 50, found);
         assertEquals(50, found.end(50));
@@ -138,7 +138,7 @@ class InFlightFileTest {
     /** At worst a record is popped once more, or with fewer attempts: never a wrong one counts as acked. */
     @Test
     void aDamagedFileIsOfNoUse() throws IOException {
-        file.write(window(50, 1, -1, 2, -1, 3), new Remembered(), COMMITTED, READING);
+        file.write(window(50, 1, -1, 2, -1, 3), new SavedInFlight(), COMMITTED, READING);
         byte[] image = Files.readAllBytes(path);
         for (int at = 0; at < image.length; at++) {
             Files.write(path, image);
@@ -156,7 +156,7 @@ class InFlightFileTest {
     }
 
     private void assertIsOfNoUse(String what) throws IOException {
-        Remembered found = new Remembered();
+        SavedInFlight found = new SavedInFlight();
         file.take(COMMITTED, 50, found);
         assertEquals(50, found.end(50), what);
         assertFalse(Files.exists(path), what);
@@ -165,7 +165,7 @@ class InFlightFileTest {
     @Test
     void aDeletedFileIsGone() throws IOException {
         file.delete();
-        file.write(window(50, 1), new Remembered(), COMMITTED, READING);
+        file.write(window(50, 1), new SavedInFlight(), COMMITTED, READING);
         assertTrue(Files.exists(path));
         file.delete();
         assertFalse(Files.exists(path));
@@ -181,8 +181,8 @@ class InFlightFileTest {
             times = random.nextInt(4) > 0 ? times : random.nextInt(5) == 0 ? -1 : random.nextInt(10_000);
             attempts[i] = i == 0 ? 1 : times;
         }
-        file.write(window(1L << 33, attempts), new Remembered(), COMMITTED, READING);
-        Remembered found = new Remembered();
+        file.write(window(1L << 33, attempts), new SavedInFlight(), COMMITTED, READING);
+        SavedInFlight found = new SavedInFlight();
         file.take(COMMITTED, 1L << 33, found);
         assertTimes(found, 1L << 33, attempts);
     }

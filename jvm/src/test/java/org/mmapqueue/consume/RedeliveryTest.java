@@ -15,7 +15,7 @@ class RedeliveryTest {
     private long now = 5000;
 
     private Redelivery redelivery(long visibilityMillis) {
-        return new Redelivery(window, new Bookmarks(), null, new Settings.Delivery(1000, visibilityMillis, 0, null),
+        return new Redelivery(window, new SparseIndex(), null, new Settings.Delivery(1000, visibilityMillis, 0, null),
                 () -> now);
     }
 

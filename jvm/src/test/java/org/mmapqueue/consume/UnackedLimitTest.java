@@ -120,19 +120,19 @@ class UnackedLimitTest {
     void aWaitingPopIsWokenByTheAck() throws Exception {
         push(20);
         popToTheLimit();
-        Waiting.Running<Message> popping = Waiting.start(() -> consumer.pop(Waiting.LONG)).untilItWaits();
-        assertFalse(popping.isDone());
+        Waiting.Running<Message> fetcher = Waiting.start(() -> consumer.pop(Waiting.LONG)).untilItWaits();
+        assertFalse(fetcher.isDone());
         consumer.ackSingle(0);
-        assertEquals(LIMIT, popping.result().offset());
+        assertEquals(LIMIT, fetcher.result().offset());
     }
 
     @Test
     void aWaitingPopIsWokenByANack() throws Exception {
         push(20);
         popToTheLimit();
-        Waiting.Running<Message> popping = Waiting.start(() -> consumer.pop(Waiting.LONG)).untilItWaits();
+        Waiting.Running<Message> fetcher = Waiting.start(() -> consumer.pop(Waiting.LONG)).untilItWaits();
         consumer.nack(2);
-        assertEquals(2, popping.result().offset());
+        assertEquals(2, fetcher.result().offset());
     }
 
     @Test

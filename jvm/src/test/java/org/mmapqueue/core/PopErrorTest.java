@@ -17,10 +17,10 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 import org.mmapqueue.QueueConfig;
-import org.mmapqueue.RecordReader;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.lookup.RangeReader;
 import org.mmapqueue.support.Cores;
 import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.Payload;
@@ -104,15 +104,19 @@ class PopErrorTest {
     @Test
     void aReadGivesWhatComesBeforeTheError() {
         failMapping(null);
-        int read = core.log().browser().get(0, RECORDS, Long.MAX_VALUE,
+        int read = core.log().randomAccess().get(0, RECORDS, Long.MAX_VALUE,
                 (offset, timestamp, buffer, start, length, attempts) -> seen.add(offset));
         assertTrue(read > 0 && read < RECORDS);
-        assertThrows(MmapQueueException.class, () -> core.log().browser().get(read, 1, Long.MAX_VALUE));
-        RecordReader reader = core.log().reader(0, RECORDS, () -> false);
-        assertEquals(read, reader.read(RECORDS, Long.MAX_VALUE, (offset, timestamp, data) -> { }));
+        assertThrows(MmapQueueException.class, () -> core.log().randomAccess().get(read, 1, Long.MAX_VALUE));
+        RangeReader reader = core.log().reader(0, RECORDS, () -> false);
+        assertEquals(read, read(reader));
         assertThrows(MmapQueueException.class,
-                () -> reader.read(RECORDS, Long.MAX_VALUE, (offset, timestamp, data) -> { }));
+                () -> read(reader));
         storage.heal();
-        assertEquals(RECORDS - read, reader.read(RECORDS, Long.MAX_VALUE, (offset, timestamp, data) -> { }));
+        assertEquals(RECORDS - read, read(reader));
+    }
+
+    private static int read(RangeReader reader) {
+        return reader.read(RECORDS, Long.MAX_VALUE, true, (offset, timestamp, data, start, length, attempts) -> { });
     }
 }

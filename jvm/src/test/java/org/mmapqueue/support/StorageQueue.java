@@ -147,7 +147,7 @@ public final class StorageQueue implements AutoCloseable {
 
     /** A record by its number. */
     public Message get(long offset) {
-        return core.log().browser().get(offset, 1, Long.MAX_VALUE).get(0);
+        return core.log().randomAccess().get(offset, 1, Long.MAX_VALUE).get(0);
     }
 
     /** Figures. */

@@ -127,7 +127,7 @@ class DiscardTest {
     void whatIsNotMappedIsDeletedAsWell() throws IOException {
         for (long id = 0; id < CAPACITY; id++) {
             write(id);
-            writer.displaceWhenFull();
+            writer.evictWhenFull();
         }
         assertTrue(writer.live() < CAPACITY);
         int deleted = 0;
@@ -419,7 +419,7 @@ class DiscardTest {
     void aReaderKeepsToTheLimitOverManyLaps() throws IOException {
         for (long id = 0; id < 10 * CAPACITY; id++) {
             write(id);
-            writer.displaceWhenFull();
+            writer.evictWhenFull();
             assertReads(reader, id);
             for (long back = Math.max(0, id - CAPACITY + 1); back < id; back += 2) {
                 assertReads(reader, back);
@@ -456,7 +456,7 @@ class DiscardTest {
                     assertReads(reader, id);
                     writer.unpin(segment);
                 }
-                writer.displaceWhenFull();
+                writer.evictWhenFull();
                 assertTrue(writer.mapped() <= MAX);
             }
         } finally {

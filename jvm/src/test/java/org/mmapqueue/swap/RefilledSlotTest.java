@@ -164,7 +164,7 @@ class RefilledSlotTest {
         writer.close();
         writer = writer(2);
         lap(0);
-        writer.displaceWhenFull();
+        writer.evictWhenFull();
         forced(1040);
         Object before = file(0);
         FutureTask<Void> preparing = new FutureTask<>(() -> {

@@ -108,10 +108,10 @@ class SwapperTest {
         for (long id = 0; id < 10; id++) {
             write(id);
         }
-        swapper.displaceWhenFull();
+        swapper.evictWhenFull();
         assertEquals(10 - (10 / 2 - 1), swapper.live());
         assertFalse(swapper.isFull());
-        swapper.displaceWhenFull();
+        swapper.evictWhenFull();
         assertEquals(6, swapper.live());
     }
 
@@ -123,7 +123,7 @@ class SwapperTest {
             write(id);
         }
         places.reading = new long[] {4};
-        swapper.displaceWhenFull();
+        swapper.evictWhenFull();
         assertEquals(5, swapper.live());
         for (long id = 3; id < 8; id++) {
             assertTrue(isMapped(id), "segment " + id);
@@ -138,7 +138,7 @@ class SwapperTest {
             write(id);
         }
         places.reading = new long[] {1};
-        swapper.displaceWhenFull();
+        swapper.evictWhenFull();
         assertEquals(5, swapper.live());
         // Gone: 0 by the read scope, 6 and 5 by the written one.
         for (long id : new long[] {1, 2, 3, 4, 7}) {

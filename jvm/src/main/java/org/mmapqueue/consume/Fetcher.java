@@ -1,0 +1,208 @@
+package org.mmapqueue.consume;
+
+import java.io.IOException;
+import java.util.concurrent.atomic.AtomicLong;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import org.mmapqueue.Message;
+import org.mmapqueue.log.LogReader;
+import org.mmapqueue.log.RecordBatch;
+import org.mmapqueue.meta.ConsumerCursors;
+
+/**
+ * What a consumer pops: records that were given back and are due, then new ones. Not thread-safe, but for
+ * {@link #readOffset}: the consumer's claim guards it.
+ */
+public final class Fetcher {
+    /** What a poll returns when there is a record, but max_unacked allows no more. */
+    public static final int LIMIT = -1;
+    private static final Logger LOG = LoggerFactory.getLogger(Fetcher.class);
+
+    private final LogReader reader;
+    private final ConsumerCursors cursors;
+    private final Window window;
+    private final SparseIndex sparseIndex;
+    private final SavedInFlight saved;
+    private final Redelivery redelivery;
+    private final AtomicLong readOffset = new AtomicLong();
+    /** How often the record that {@link #next} has found was popped before the queue was closed. */
+    private int timesBefore;
+
+    /**
+     * Stands nowhere yet.
+     *
+     * @param reader its own, for new records
+     */
+    Fetcher(LogReader reader, ConsumerCursors cursors, Window window, SparseIndex sparseIndex, SavedInFlight saved,
+            Redelivery redelivery) {
+        this.reader = reader;
+        this.cursors = cursors;
+        this.window = window;
+        this.sparseIndex = sparseIndex;
+        this.saved = saved;
+        this.redelivery = redelivery;
+    }
+
+    /** Goes to the place behind which the record begins that the window says is next. */
+    void standAt(long position) {
+        reader.moveTo(position);
+        readOffset.set(window.next());
+        cursors.reading(position);
+    }
+
+    /** The record that is popped next for the first time. Any thread. */
+    long readOffset() {
+        return readOffset.get();
+    }
+
+    /** The place behind which it begins. */
+    long position() {
+        return reader.position();
+    }
+
+    /** What would be popped next; null when there is nothing. */
+    Message peek() throws IOException {
+        redelivery.expire();
+        long again = redelivery.due();
+        if (again >= 0) {
+            return redelivery.read(again);
+        }
+        if (!next()) {
+            return null;
+        }
+        byte[] data = new byte[reader.length];
+        reader.read(data, 0);
+        reader.forgetEnd();
+        return new Message(window.next(), reader.timestamp, data, 1 + timesBefore);
+    }
+
+    /**
+     * Copies the next records into a batch, and pops them. An error after the first record ends the batch: the next
+     * call meets it again.
+     *
+     * @param batch begun, and empty
+     * @param maxRecords the most records, at least 1
+     * @param maxBytes the most bytes of payload
+     * @param first whether the caller has no record yet: then a record larger than {@code maxBytes} is popped all the
+     *     same, and errors are raised
+     * @return false when max_unacked allows no record, though there may be one
+     */
+    boolean fill(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
+        try {
+            redelivery.expire();
+            return redelivery.hasReturned() && !fillReturned(batch, maxRecords, maxBytes, first)
+                    || fillNew(batch, maxRecords, maxBytes, first);
+        } catch (IOException | RuntimeException | Error e) {
+            if (first && batch.count() == 0) {
+                throw e;
+            }
+            return true;
+        }
+    }
+
+    // False when there is no room for one that is due.
+    private boolean fillReturned(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
+        while (batch.count() < maxRecords) {
+            long again = redelivery.due();
+            if (again < 0) {
+                return true;
+            }
+            LogReader from = redelivery.find(again);
+            int length = from.length;
+            if (!batch.takes(length, maxBytes, first)) {
+                return false;
+            }
+            from.read(batch.room(length), batch.start());
+            redelivery.popped(again);
+            batch.add(again, from.timestamp, length, window.attempts(again));
+        }
+        return true;
+    }
+
+    private boolean fillNew(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
+        while (batch.count() < maxRecords && (batch.count() == 0 || !reader.hasCaughtUp()) && next()) {
+            if (window.isFull()) {
+                return batch.count() > 0;
+            }
+            int length = reader.length;
+            if (!batch.takes(length, maxBytes, first)) {
+                break;
+            }
+            reader.read(batch.room(length), batch.start());
+            long offset = window.next();
+            int attempts = 1 + timesBefore;
+            step(Window.OUT, attempts);
+            batch.add(offset, reader.timestamp, length, attempts);
+            redelivery.lease(offset);
+        }
+        return true;
+    }
+
+    /** Whether a poll would find something. */
+    boolean hasNext() throws IOException {
+        return redelivery.due() >= 0 || redelivery.hasExpired() || !window.isFull() && next();
+    }
+
+    // Goes to the next record that is to be popped, past those that were dealt with before the queue was closed.
+    private boolean next() throws IOException {
+        while (reader.next()) {
+            if (reader.lost) {
+                passLost();
+                continue;
+            }
+            timesBefore = saved.isOver() ? 0 : saved.times(window.next());
+            if (timesBefore == 0 || timesBefore > 0 && !redelivery.isSpent(timesBefore)) {
+                return true;
+            }
+            reader.skipChecked(0);
+            if (timesBefore == SavedInFlight.ACKED) {
+                step(Window.ACKED, 0);
+            } else {
+                step(Window.DYING, timesBefore);
+                redelivery.dies(window.next() - 1);
+            }
+        }
+        return false;
+    }
+
+    private void passLost() throws IOException {
+        long first = window.next();
+        do {
+            reader.skip();
+            step(Window.ACKED, 0);
+            window.advance(window.first());
+        } while (reader.next() && reader.lost);
+        LOG.warn("a consumer passes records {} to {}, which were lost before a repair", first, window.next() - 1);
+    }
+
+    private void step(int state, int attempts) {
+        window.add(state, attempts); // first: where memory runs out, nothing has moved
+        reader.advance();
+        long position = reader.position();
+        readOffset.lazySet(window.next());
+        cursors.reading(position);
+        sparseIndex.popped(window.next(), position);
+    }
+
+    /** Passes what was acked before the queue was closed and comes next; the first record that is not acked then. */
+    long passAcked() throws IOException {
+        while (saved.times(window.next()) == SavedInFlight.ACKED && reader.next()) {
+            reader.skipChecked(0);
+            step(Window.ACKED, 0);
+        }
+        return window.advance(window.first());
+    }
+
+    /** Holds no segment but the one that it stands in. */
+    void rest() {
+        reader.forgetEnd(); // of a record that was read and not popped
+        redelivery.rest();
+    }
+
+    /** Lets go of everything. */
+    void leave() {
+        reader.leave();
+    }
+}

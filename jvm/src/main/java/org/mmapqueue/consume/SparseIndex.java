@@ -1,0 +1,117 @@
+package org.mmapqueue.consume;
+
+/**
+ * Remembers where popped records that are not acked yet begin, sparsely: one place for every {@code spacing} records.
+ * When there are too many places every other one is dropped and the spacing doubles, so the memory stays below 1 MiB
+ * however much is in flight. Not thread-safe: the consumer's claim guards it.
+ */
+final class SparseIndex {
+    private static final int MOST = 1 << 15;
+    private static final int FIRST_SPACING = 16;
+
+    private long[] offsets = new long[64];
+    private long[] positions = new long[64];
+    private int head;
+    private int size;
+    private long spacing = FIRST_SPACING;
+    /** No record before this one is remembered. */
+    private long due;
+
+    /** Forgets all; record {@code offset} begins behind {@code position}. */
+    void reset(long offset, long position) {
+        head = 0;
+        size = 1;
+        spacing = FIRST_SPACING;
+        offsets[0] = offset;
+        positions[0] = position;
+        due = offset + spacing;
+    }
+
+    /** Record {@code offset}, the next one to pop, begins behind {@code position}. */
+    void popped(long offset, long position) {
+        if (offset >= due) {
+            remember(offset, position);
+        }
+    }
+
+    private void remember(long offset, long position) {
+        if (size == offsets.length) {
+            if (size == MOST) {
+                thinOut();
+                return;
+            }
+            try {
+                grow();
+            } catch (OutOfMemoryError e) {
+                return; // one bookmark less, and a longer walk
+            }
+        }
+        offsets[at(size)] = offset;
+        positions[at(size)] = position;
+        size++;
+        due = offset + spacing;
+    }
+
+    /** The last remembered record at or before {@code offset}: its own offset. */
+    long floorOffset(long offset) {
+        return offsets[at(floor(offset))];
+    }
+
+    /** The last remembered record at or before {@code offset}: behind which position it begins. */
+    long floorPosition(long offset) {
+        return positions[at(floor(offset))];
+    }
+
+    /** Everything before {@code offset}, which begins behind {@code position}, is acked. */
+    void acked(long offset, long position) {
+        int floor = floor(offset);
+        head = at(floor);
+        size -= floor;
+        offsets[head] = offset;
+        positions[head] = position;
+        if (size == 1) {
+            due = offset + spacing;
+        }
+    }
+
+    private int floor(long offset) {
+        int low = 0;
+        int high = size - 1;
+        while (low < high) {
+            int middle = low + high + 1 >>> 1;
+            if (offsets[at(middle)] <= offset) {
+                low = middle;
+            } else {
+                high = middle - 1;
+            }
+        }
+        return low;
+    }
+
+    private int at(int index) {
+        return head + index & offsets.length - 1;
+    }
+
+    private void grow() {
+        long[] moreOffsets = new long[size * 2];
+        long[] morePositions = new long[size * 2];
+        for (int i = 0; i < size; i++) {
+            moreOffsets[i] = offsets[at(i)];
+            morePositions[i] = positions[at(i)];
+        }
+        offsets = moreOffsets;
+        positions = morePositions;
+        head = 0;
+    }
+
+    private void thinOut() {
+        int kept = size / 2;
+        for (int i = 1; i < kept; i++) {
+            offsets[at(i)] = offsets[at(2 * i)];
+            positions[at(i)] = positions[at(2 * i)];
+        }
+        size = kept;
+        spacing *= 2;
+        due = offsets[at(size - 1)] + spacing;
+    }
+}

@@ -1,0 +1,78 @@
+package org.mmapqueue.lookup;
+
+import java.io.IOException;
+import java.time.InstantSource;
+
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.registry.Registry;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.Segment;
+import org.mmapqueue.swap.Swapper;
+
+/**
+ * From where on records are retained, by what meta.dat says: any process finds the same. Without retention it is the
+ * slowest consumer's committed position. With it, acked segments stay until they are too old, or the log from there on
+ * too large, or the writer needs their place; what was never forced is not retained once it may be lost.
+ */
+final class LogStart {
+    private final Geometry geometry;
+    private final MetaPage meta;
+    private final Swapper swapper;
+    private final Registry registry;
+    private final InstantSource clock;
+
+    LogStart(Geometry geometry, MetaPage meta, Swapper swapper, Registry registry, InstantSource clock) {
+        this.geometry = geometry;
+        this.meta = meta;
+        this.swapper = swapper;
+        this.registry = registry;
+        this.clock = clock;
+    }
+
+    /** The end of a record, or the beginning of a segment, behind which all records are retained. */
+    long head() throws IOException {
+        registry.refresh();
+        long slowest = registry.slowest();
+        if (!meta.isRetaining()) {
+            return slowest;
+        }
+        long millis = meta.retainMillis();
+        long bytes = meta.retainBytes();
+        long end = meta.writing();
+        long intact = meta.intact();
+        long first = Math.max(geometry.segmentOf(meta.reclaimed()), geometry.segmentOf(intact));
+        if (bytes > 0) {
+            first = Math.max(first, geometry.segmentOf(Math.max(0, end - bytes)));
+        }
+        if (millis > 0) {
+            // No record is older than 1970: a period that reaches back before that retains all.
+            first = firstSince(Math.max(0, clock.millis() - millis) * 1000, first, geometry.segmentOfEnd(end));
+        }
+        return Math.min(slowest, Math.max(intact, geometry.position(first, 0)));
+    }
+
+    // The first segment that may hold a record of that time or later: no record is younger than the next one's base.
+    private long firstSince(long micros, long first, long last) throws IOException {
+        long low = first;
+        long high = Math.max(first, last);
+        while (low < high) {
+            long middle = low + high >>> 1;
+            if (baseTimestamp(middle + 1) >= micros) {
+                high = middle;
+            } else {
+                low = middle + 1;
+            }
+        }
+        return low;
+    }
+
+    private long baseTimestamp(long id) throws IOException {
+        Segment segment = swapper.pinIfThere(id, meta.fields().uuidLow());
+        if (segment == null) {
+            return 0; // its place has been taken since: older than all that is left
+        }
+        long timestamp = segment.baseTimestamp();
+        swapper.unpin(segment);
+        return timestamp;
+    }
+}

@@ -1,0 +1,148 @@
+package org.mmapqueue.recovery;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.log.LogReaderV2;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.Segment;
+import org.mmapqueue.segment.SegmentHeader;
+import org.mmapqueue.swap.Swapper;
+
+/**
+ * Looks whether a closed log ends where its meta page says, and makes sure that nothing but zeros stands from there to
+ * the segment's end: records are stored behind the end without wiping it first, and a reader takes what is not zero
+ * behind the last one for a record. After a loss of power there may be anything, since nobody forces what no record
+ * uses; that is wiped. A record that is whole tells that the meta page is older than the segments: that is refused.
+ */
+public final class LogEndCheck {
+    private static final Logger LOG = LoggerFactory.getLogger(LogEndCheck.class);
+    private static final int CHUNK = 256 * 1024;
+
+    private final Storage storage;
+    private final Path directory;
+    private final Geometry geometry;
+    private final long uuidLow;
+    private final Swapper swapper;
+    private final LogReaderV2 reader;
+
+    /**
+     * A check of a queue that nobody writes yet.
+     *
+     * @param reader finds out what is published; is left anywhere, with nothing pinned
+     */
+    public LogEndCheck(Storage storage, Path directory, long uuidLow, Swapper swapper, LogReaderV2 reader) {
+        this.storage = storage;
+        this.directory = directory;
+        this.geometry = reader.geometry;
+        this.uuidLow = uuidLow;
+        this.swapper = swapper;
+        this.reader = reader;
+    }
+
+    /**
+     * Looks, and wipes.
+     *
+     * @param position the end of the log
+     * @throws CorruptException when a record begins there
+     */
+    public void run(long position) throws IOException {
+        long id = geometry.segmentOfEnd(position);
+        if (position > 0 && geometry.offsetOfEnd(position) < geometry.segmentSize()) {
+            int from = geometry.offsetOfEnd(position);
+            int found = firstByte(id, from);
+            if (found >= 0) {
+                checkNoRecord(position);
+                wipe(id, from);
+                LOG.warn("{}: there was something behind the end of the log, at byte {}, and is wiped: a loss of power"
+                        + " may leave that", path(id), found);
+            }
+        } else {
+            checkNext(id + 1, id < 0 ? 0 : SegmentHeader.decode(look(id)).epoch());
+        }
+    }
+
+    private Path path(long id) {
+        return directory.resolve(geometry.fileName(id));
+    }
+
+    // Where something is that is not zero; -1 when there is nothing.
+    private int firstByte(long id, int from) throws IOException {
+        ByteBuffer chunk = ByteBuffer.allocateDirect(CHUNK);
+        ByteBuffer zeros = ByteBuffer.allocateDirect(CHUNK);
+        try (DataFile file = storage.open(path(id), Storage.Mode.READ)) {
+            int at = from;
+            while (at < geometry.segmentSize()) {
+                chunk.clear().limit(Math.min(CHUNK, geometry.segmentSize() - at));
+                int count = file.read(chunk, at);
+                if (count <= 0) {
+                    throw new CorruptException(path(id).toString(), at, "the segment file ends here, expected "
+                            + geometry.segmentSize() + " bytes");
+                }
+                int wrong = chunk.flip().mismatch(zeros.clear().limit(count));
+                if (wrong >= 0) {
+                    return at + wrong;
+                }
+                at += count;
+            }
+        }
+        return -1;
+    }
+
+    private void checkNoRecord(long position) throws IOException {
+        reader.moveTo(position);
+        try {
+            if (!reader.nextHere()) {
+                return;
+            }
+            reader.check();
+        } catch (CorruptException e) {
+            return;
+        } finally {
+            reader.leave();
+        }
+        throw new CorruptException(path(geometry.segmentOfEnd(position)).toString(), geometry.offsetOfEnd(position),
+                "found a record, expected the end of the log before it: meta.dat is older than the segments");
+    }
+
+    private void wipe(long id, int from) throws IOException {
+        Segment segment = swapper.pin(id);
+        try {
+            segment.zero(from, geometry.segmentSize());
+        } finally {
+            swapper.unpin(segment);
+        }
+        swapper.force(id, from, geometry.segmentSize());
+    }
+
+    // What was stranded there by a recovery is older than the log's last segment; a header alone is no record.
+    private void checkNext(long id, long epoch) throws IOException {
+        ByteBuffer head = look(id);
+        SegmentHeader header = SegmentHeader.decode(head);
+        if (SegmentHeader.check(head) == null && header.check(uuidLow, id, geometry.segmentSize()) == null
+                && header.epoch() >= epoch && head.getLong(SegmentHeader.LENGTH) != 0) {
+            throw new CorruptException(path(id).toString(), SegmentHeader.LENGTH, "found a record in segment " + id
+                    + ", expected the end of the log before it: meta.dat is older than the segments");
+        }
+    }
+
+    // Zeros where there is no file.
+    private ByteBuffer look(long id) throws IOException {
+        ByteBuffer head = ByteBuffer.allocate(SegmentHeader.LENGTH + Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
+        try (DataFile file = storage.open(path(id), Storage.Mode.READ)) {
+            file.read(head, 0);
+        } catch (NoSuchFileException e) {
+            return head;
+        }
+        return head;
+    }
+}

@@ -1,0 +1,374 @@
+package org.mmapqueue.lookup;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.ByteBuffer;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.OptionalLong;
+import java.util.SplittableRandom;
+
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+import org.mmapqueue.Message;
+import org.mmapqueue.MessageHandler;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.core.QueueCore;
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.log.LogReaderV2;
+import org.mmapqueue.support.Cores;
+import org.mmapqueue.support.QuickDirectory;
+
+/** Reading by number and by time, beside all consumers. */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class RandomAccessReaderTest {
+    private static final int SEGMENT = 4096;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void everyRecordIsFoundByItsNumber(boolean timestamps) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, timestamps)) {
+            queue.pushMixed(200, 1);
+            queue.assertAll();
+            assertTrue(queue.begins.stream().anyMatch(begin -> begin > 0 && begin % SEGMENT == 0));
+            assertTrue(queue.begins.stream().anyMatch(begin -> begin % SEGMENT == SEGMENT - 8));
+            assertTrue(queue.core().stats().peakMappedSegments() <= 4);
+        }
+    }
+
+    @Test
+    void aRecordCountsBeforeItsWriterHasSaidWhereItEnds() {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
+            queue.pushMixed(40, 3);
+            int count = queue.log.size();
+            long behind = queue.begins.get(count - 1);
+            RandomAccessReader.Source late = new RandomAccessReader.Source() {
+                @Override
+                public long head() {
+                    return 0;
+                }
+
+                @Override
+                public long reclaimed() {
+                    return 0;
+                }
+
+                @Override
+                public long end() {
+                    return behind;
+                }
+
+                @Override
+                public boolean timestamps() {
+                    return true;
+                }
+            };
+            try (RandomAccessReader randomAccess = new RandomAccessReader((LogReaderV2) queue.core().log().reader(), late)) {
+                assertEquals(count, randomAccess.offsetAt(queue.end()));
+                assertThrows(CorruptException.class, () -> randomAccess.offsetAt(queue.end() + 8));
+            }
+        }
+    }
+
+    @Test
+    void oneInManyHundredSegmentsIsFound() {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 3000, true)) {
+            while (queue.end() < 2500 * SEGMENT) {
+                queue.push(queue.log.size() % 50 == 0 ? 15_000 : 1800);
+            }
+            SplittableRandom random = new SplittableRandom(8);
+            for (int i = 0; i < 5000; i++) {
+                int number = random.nextInt(queue.log.size());
+                queue.assertRecord(number);
+                long found = queue.randomAccess().find(queue.log.get(number).timestampMicros()).orElseThrow();
+                assertTrue(found <= number);
+                assertEquals(queue.log.get(number).timestampMicros(), queue.log.get((int) found).timestampMicros());
+            }
+        }
+    }
+
+    @Test
+    void oneOfManyThousandInASegmentIsFound() {
+        QueueConfig config = QueueConfig.builder(temp.resolve("queue")).segmentSize(1 << 20).queueCapacitySegments(8)
+                .maxInMemSegments(4).flushPeriodMillis(600_000).build();
+        QueueCore core = Cores.open(config, DiskStorage.INSTANCE);
+        try {
+            RandomAccessReader randomAccess = new RandomAccessReader((LogReaderV2) core.log().reader(), new RandomAccessReader.Source() {
+                @Override
+                public long head() {
+                    return 0;
+                }
+
+                @Override
+                public long reclaimed() {
+                    return 0;
+                }
+
+                @Override
+                public long end() {
+                    return core.log().end();
+                }
+
+                @Override
+                public boolean timestamps() {
+                    return true;
+                }
+            });
+            int count = 150_000;
+            byte[] data = new byte[8];
+            for (int i = 0; i < count; i++) {
+                ByteBuffer.wrap(data).putLong(0, i);
+                core.writer().push(data, 0, 8);
+            }
+            assertTrue(core.log().end() > 3 << 20);
+            assertEquals(count, randomAccess.endOffset());
+            SplittableRandom random = new SplittableRandom(9);
+            for (int i = 0; i < 5000; i++) {
+                int number = random.nextInt(count);
+                Message message = randomAccess.get(number, 1, 1).get(0);
+                assertEquals(number, message.offset());
+                assertEquals(number, ByteBuffer.wrap(message.data()).getLong());
+                long found = randomAccess.find(message.timestampMicros()).orElseThrow();
+                assertTrue(found <= number);
+                assertEquals(message.timestampMicros(), randomAccess.get(found, 1, 1).get(0).timestampMicros());
+                assertTrue(found == 0 || randomAccess.get(found - 1, 1, 1).get(0).timestampMicros()
+                        < message.timestampMicros());
+                assertEquals(number, randomAccess.offsetAt(randomAccess.locate(number).position()));
+            }
+        } finally {
+            core.close();
+        }
+    }
+
+    @Test
+    void manyAreReadInOrderFromAnyOne() {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
+            queue.pushMixed(200, 2);
+            for (int from = 0; from < queue.log.size(); from += 7) {
+                queue.assertRange(from, 1000, Long.MAX_VALUE);
+                queue.assertRange(from, 5, Long.MAX_VALUE);
+                queue.assertRange(from, 1000, 700);
+                queue.assertRange(from, 1000, 1);
+            }
+            List<Message> seen = new ArrayList<>();
+            MessageHandler handler = (offset, timestamp, buffer, start, length, attempts) -> seen.add(
+                    new Message(offset, timestamp, Arrays.copyOfRange(buffer, start, start + length), attempts));
+            int count = queue.randomAccess().get(50, 40, Long.MAX_VALUE, handler);
+            assertEquals(40, count);
+            for (int i = 0; i < 40; i++) {
+                queue.assertMessage(50 + i, seen.get(i));
+            }
+        }
+    }
+
+    @Test
+    void anEmptyQueueHasNoRange() {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 10, true)) {
+            assertEquals(0, queue.randomAccess().firstOffset());
+            assertEquals(0, queue.randomAccess().endOffset());
+            queue.assertOutOfRange(0, 0);
+            queue.assertOutOfRange(1, 0);
+            queue.assertFind(0);
+            queue.assertFind(Long.MAX_VALUE);
+            queue.assertPlace(0);
+            assertEquals(0, queue.randomAccess().offsetAt(0));
+            queue.push(10);
+            queue.assertAll();
+            queue.ackBefore(1);
+            queue.assertAll();
+            assertEquals(1, queue.randomAccess().firstOffset());
+            assertEquals("a record that is not retained any more, or not there yet: offset 0 is out of range;"
+                    + " available: none", assertThrows(MmapQueueException.class,
+                            () -> queue.randomAccess().get(0, 1, Long.MAX_VALUE)).getMessage());
+        }
+    }
+
+    @Test
+    void badArgumentsAreRefused() {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 10, false)) {
+            queue.push(5);
+            RandomAccessReader randomAccess = queue.randomAccess();
+            assertThrows(IllegalArgumentException.class, () -> randomAccess.get(0, 0, 1));
+            assertThrows(IllegalArgumentException.class, () -> randomAccess.get(0, -1, 1));
+            assertThrows(IllegalArgumentException.class, () -> randomAccess.get(0, 1, 0));
+            assertEquals("timestamps", assertThrows(ConfigException.class, () -> randomAccess.find(1)).key());
+            assertThrows(ConfigException.class, () -> randomAccess.locateTime(1));
+            assertThrows(MmapQueueException.class, () -> randomAccess.offsetAt(queue.end() + 8));
+            assertThrows(MmapQueueException.class, () -> randomAccess.offsetAt(-8));
+            assertThrows(CorruptException.class, () -> randomAccess.offsetAt(queue.end() - 8));
+        }
+    }
+
+    @Test
+    void nothingIsReadAfterClose() {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 10, true)) {
+            queue.push(5);
+            RandomAccessReader randomAccess = queue.randomAccess();
+            randomAccess.close();
+            randomAccess.close();
+            assertEquals("the queue is closed",
+                    assertThrows(ClosedException.class, () -> randomAccess.get(0, 1, 1)).getMessage());
+            assertThrows(ClosedException.class, () -> randomAccess.find(0));
+            assertThrows(ClosedException.class, randomAccess::firstOffset);
+            assertThrows(ClosedException.class, randomAccess::endOffset);
+            assertThrows(ClosedException.class, () -> randomAccess.locate(0));
+            assertThrows(ClosedException.class, () -> randomAccess.locateTime(0));
+            assertThrows(ClosedException.class, () -> randomAccess.offsetAt(0));
+        }
+    }
+
+    @Test
+    void aHandlerThatThrowsLeavesNothingHeld() {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 10, true)) {
+            queue.pushMixed(12, 3);
+            IllegalStateException thrown = new IllegalStateException();
+            CorruptException other = new CorruptException("another queue's file", 0, "damage");
+            for (RuntimeException each : List.of(thrown, other)) {
+                int[] calls = new int[1];
+                assertEquals(each, assertThrows(RuntimeException.class, () -> queue.randomAccess().get(2, 5, Long.MAX_VALUE,
+                        (offset, timestamp, buffer, start, length, attempts) -> {
+                            calls[0]++;
+                            throw each;
+                        })));
+                assertEquals(1, calls[0]);
+                queue.assertRecord(2);
+            }
+            assertEquals(5, queue.randomAccess().get(2, 5, Long.MAX_VALUE,
+                    (offset, timestamp, buffer, start, length, attempts) -> queue.assertRecord((int) offset)));
+        }
+    }
+
+    @Test
+    void theTailGrowsBetweenCalls() {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
+            SplittableRandom random = new SplittableRandom(4);
+            for (int i = 0; i < 300; i++) {
+                queue.push(i % 23 == 0 ? 5000 : random.nextInt(300));
+                queue.assertRecord(i);
+                queue.assertRecord(random.nextInt(i + 1));
+                queue.assertOutOfRange(i + 1L, 0);
+                assertEquals(i + 1, queue.randomAccess().endOffset());
+            }
+        }
+    }
+
+    @Test
+    void whatIsAckedIsOutOfRangeLapAfterLap() {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 8, true)) {
+            SplittableRandom random = new SplittableRandom(5);
+            while (queue.end() < 5 * 8 * SEGMENT) {
+                queue.push(random.nextInt(100) < 5 ? 4000 + random.nextInt(6000) : random.nextInt(500));
+                int first = queue.acked();
+                if (queue.end() - queue.reclaimed() > 3 * SEGMENT) {
+                    queue.ackBefore(first + 1 + random.nextInt(queue.log.size() - first));
+                }
+                first = queue.acked();
+                assertEquals(first, queue.randomAccess().firstOffset());
+                queue.assertOutOfRange(first - 1L, first);
+                queue.assertOutOfRange(queue.log.size(), first);
+                if (first < queue.log.size()) {
+                    queue.assertRecord(first);
+                    queue.assertRecord(queue.log.size() - 1);
+                    queue.assertRange(first, 1000, Long.MAX_VALUE);
+                }
+            }
+            queue.assertAll();
+        }
+    }
+
+    /** Retention goes by segments: a record that begins before the first one is not retained, though it ends there. */
+    @Test
+    void theHeadMayBeAnySegmentsBeginning() {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
+            queue.pushMixed(150, 6);
+            int inside = 0;
+            for (long head = 0; head <= queue.end(); head += SEGMENT) {
+                queue.head = head;
+                assertEquals(queue.first(), queue.randomAccess().firstOffset(), "head " + head);
+                queue.assertOutOfRange(queue.first() - 1L, queue.first());
+                queue.assertFind(0);
+                if (queue.first() < queue.log.size()) {
+                    queue.assertRecord(queue.first());
+                }
+                inside += queue.begins.contains(head) ? 0 : 1;
+            }
+            assertTrue(inside > 5, "heads within a record: " + inside);
+            for (int i = 0; i < queue.log.size(); i++) {
+                queue.head = queue.begins.get(i);
+                assertEquals(i, queue.randomAccess().firstOffset());
+                queue.assertRecord(i);
+                queue.assertOutOfRange(i - 1L, i);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void recordsBehindTheSealsOfRecoveriesAreFound(boolean timestamps) {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, timestamps)) {
+            for (int kill = 0; kill < 6; kill++) {
+                queue.pushMixed(25, 10 + kill);
+                queue.abandon();
+                queue.assertAll();
+                queue.abandon();
+                queue.assertAll();
+                queue.push(50);
+                queue.assertAll();
+            }
+            int last = queue.log.size();
+            queue.ackBefore(last);
+            queue.abandon();
+            // Only a seal lies between the head and the end.
+            assertEquals(last, queue.randomAccess().firstOffset());
+            queue.assertOutOfRange(last - 1L, last);
+            queue.assertPlace(last);
+            if (timestamps) {
+                queue.assertFind(0);
+            }
+        }
+    }
+
+    @Test
+    void whatIsNotPublishedIsNotRead() {
+        try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
+            queue.pushMixed(60, 90);
+            RandomAccessReader randomAccess = queue.randomAccess();
+            for (int number = 1; number < queue.log.size(); number++) {
+                queue.end = queue.begins.get(number);
+                assertEquals(number, randomAccess.endOffset());
+                assertEquals(Math.min(3, number),
+                        randomAccess.get(Math.max(0, number - 3), 10, Long.MAX_VALUE).size());
+                long beyond = number;
+                assertEquals(number - 1L, assertThrows(OutOfRangeException.class,
+                        () -> randomAccess.get(beyond, 1, Long.MAX_VALUE)).last());
+                assertEquals(new RandomAccessReader.Place(number, queue.end), randomAccess.locate(number));
+                assertEquals(new RandomAccessReader.Place(number, queue.end), randomAccess.locateTime(Long.MAX_VALUE));
+                assertEquals(OptionalLong.empty(), randomAccess.find(queue.log.get(number - 1).timestampMicros() + 1));
+            }
+            // A consumer may have acked a record whose writer has not moved its position yet.
+            queue.end = queue.begins.get(9);
+            queue.head = queue.begins.get(10);
+            assertEquals(9, randomAccess.firstOffset());
+            assertEquals(9, randomAccess.endOffset());
+            assertThrows(OutOfRangeException.class, () -> randomAccess.get(9, 1, 1));
+            assertThrows(OutOfRangeException.class, () -> randomAccess.get(8, 1, 1));
+            assertEquals(OptionalLong.empty(), randomAccess.find(0));
+        }
+    }
+}
