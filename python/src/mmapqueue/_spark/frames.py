@@ -1,7 +1,7 @@
 """Spark's DataFrames from and into queues: `format("mmapqueue")`, with its options typed.
 
-Nothing here needs a JVM in this process, so all of it works over Spark Connect, too. docs/reference/spark.md has the options'
-meaning in full.
+Nothing here needs a JVM in this process, so all of it works over Spark Connect as well. docs/reference/spark.md
+describes the options.
 """
 
 from __future__ import annotations
