@@ -9,6 +9,7 @@ import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.log.BatchSource;
 import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.log.RecordBatch;
 import org.mmapqueue.log.SpareBatch;
@@ -33,6 +34,22 @@ public final class RangeReader implements AutoCloseable {
     /** Whether the log reader stands before the next record. */
     private boolean placed;
     private final SpareBatch spare = new SpareBatch();
+    private final BatchSource source = new BatchSource() {
+        @Override
+        public RecordBatch fetch(int maxRecords, long maxBytes, boolean own, int done) {
+            return RangeReader.this.fetch(maxRecords, maxBytes, own, done == 0);
+        }
+
+        @Override
+        public void undelivered(RecordBatch batch) {
+            goBack(batch.offset(batch.delivered()));
+        }
+
+        @Override
+        public void recycle(RecordBatch batch) {
+            spare.giveBack(batch);
+        }
+    };
     private boolean closed;
 
     /**
@@ -88,25 +105,7 @@ public final class RangeReader implements AutoCloseable {
             throw new IllegalArgumentException("maxRecords = " + maxRecords + ", maxBytes = " + maxBytes
                     + "; both must be at least 1");
         }
-        int count = 0;
-        long bytesLeft = maxBytes;
-        while (true) {
-            RecordBatch batch = fetch(maxRecords - count, bytesLeft, own, count == 0);
-            count += batch.count();
-            bytesLeft -= batch.bytes();
-            boolean isLast = !batch.isFull();
-            try {
-                batch.deliver(handler);
-            } finally {
-                if (batch.delivered() < batch.count()) {
-                    goBack(batch.offset(batch.delivered()));
-                }
-                spare.giveBack(batch);
-            }
-            if (isLast) {
-                return count;
-            }
-        }
+        return BatchSource.deliver(source, maxRecords, maxBytes, own, handler);
     }
 
     private synchronized void goBack(long to) {
@@ -134,7 +133,7 @@ public final class RangeReader implements AutoCloseable {
         } catch (IOException e) {
             throw new MmapQueueException("record " + offset + " could not be read: " + e, e);
         } catch (InternalError e) {
-            throw TruncatedFiles.explain(e, reader.swapper.ring());
+            throw TruncatedFiles.explain(e, reader.swapper().ring());
         } finally {
             if (!fetched) {
                 spare.giveBack(batch);
@@ -151,7 +150,7 @@ public final class RangeReader implements AutoCloseable {
                 reader.moveTo(randomAccess.locate(offset).position());
                 placed = true;
             }
-            segment = reader.offset == reader.segmentSize ? reader.segmentId + 1 : reader.segmentId;
+            segment = reader.segmentOffset() == reader.segmentSize() ? reader.segmentId() + 1 : reader.segmentId();
             while (batch.count() < maxRecords && offset < to && reader.next() && take(batch, maxBytes, first)) {
                 reader.advance();
                 offset++;
@@ -162,22 +161,22 @@ public final class RangeReader implements AutoCloseable {
             }
         } finally {
             if (offset > before) {
-                countSegments(segment, reader.segmentId);
+                countSegments(segment, reader.segmentId());
             }
         }
     }
 
     // Passes the tombstone of a record that was lost.
     private boolean take(RecordBatch batch, long maxBytes, boolean first) throws IOException {
-        if (reader.lost) {
+        if (reader.isLost()) {
             reader.skip();
             return true;
         }
-        if (!batch.takes(reader.length, maxBytes, first)) {
+        if (!batch.takes(reader.length(), maxBytes, first)) {
             return false;
         }
-        reader.read(batch.room(reader.length), batch.start());
-        batch.add(offset, reader.timestamp, reader.length, 0);
+        reader.read(batch.room(reader.length()), batch.start());
+        batch.add(offset, reader.timestamp(), reader.length(), 0);
         return true;
     }
 
