@@ -17,7 +17,6 @@ import org.mmapqueue.io.Closing;
 import org.mmapqueue.log.BatchSource;
 import org.mmapqueue.log.LogReader;
 import org.mmapqueue.log.RecordBatch;
-import org.mmapqueue.log.SpareBatch;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.lookup.RandomAccessReader;
 import org.mmapqueue.meta.ConsumerCursors;
@@ -27,7 +26,7 @@ import org.mmapqueue.registry.Registry;
  * One consumer in the process that owns it. Any number of threads; the claim lets one at a time move the reading
  * position, and each record goes to one of them. Records that were given back come before new ones.
  */
-public final class ConsumerCore implements Closeable {
+public final class ConsumerCore extends BatchSource implements Closeable {
     private static final long NEVER = Long.MAX_VALUE;
 
     private final String name;
@@ -41,31 +40,6 @@ public final class ConsumerCore implements Closeable {
     private final Window window;
     private final SavedInFlight saved = new SavedInFlight();
     private final CommittedPosition committed;
-    private final SpareBatch spare = new SpareBatch();
-    private final BatchSource source = new BatchSource() {
-        @Override
-        public RecordBatch fetch(int maxRecords, long maxBytes, boolean own, int done) {
-            return ConsumerCore.this.fetch(maxRecords, maxBytes, own, done == 0);
-        }
-
-        // Such records have not been popped, unless the consumer was moved or closed since.
-        @Override
-        public void undelivered(RecordBatch batch) {
-            claimed(() -> {
-                if (isUsable() && batch.placement() == committed.placements()) {
-                    for (int i = batch.delivered(); i < batch.count(); i++) {
-                        redelivery.release(batch.offset(i), batch.attempts(i));
-                    }
-                }
-                return null;
-            });
-        }
-
-        @Override
-        public void recycle(RecordBatch batch) {
-            spare.giveBack(batch);
-        }
-    };
     private volatile boolean closed;
 
     /**
@@ -177,11 +151,12 @@ public final class ConsumerCore implements Closeable {
      * @return how many, or {@link Fetcher#LIMIT}
      */
     public int poll(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
-        return BatchSource.deliver(source, maxRecords, maxBytes, own, handler);
+        return deliver(0, maxRecords, maxBytes, own, handler);
     }
 
     // Null where max_unacked allows no more. Once the caller has records, nothing is raised: the next call meets it.
-    private RecordBatch fetch(int maxRecords, long maxBytes, boolean own, boolean first) {
+    @Override
+    protected RecordBatch fetch(long offset, int maxRecords, long maxBytes, boolean own, boolean first) {
         Thread self = lock.acquire();
         try {
             if (first) {
@@ -211,6 +186,19 @@ public final class ConsumerCore implements Closeable {
                 }
             }
         }
+    }
+
+    // Such records have not been popped, unless the consumer was moved or closed since.
+    @Override
+    protected void undelivered(RecordBatch batch) {
+        claimed(() -> {
+            if (isUsable() && batch.placement() == committed.placements()) {
+                for (int i = batch.delivered(); i < batch.count(); i++) {
+                    redelivery.release(batch.offset(i), batch.attempts(i));
+                }
+            }
+            return null;
+        });
     }
 
     /** Whether a pop would find something; any thread, no effect. */

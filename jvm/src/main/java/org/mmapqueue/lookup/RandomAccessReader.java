@@ -18,7 +18,6 @@ import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.log.BatchSource;
 import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.log.RecordBatch;
-import org.mmapqueue.log.SpareBatch;
 import org.mmapqueue.log.TruncatedFiles;
 
 /**
@@ -30,7 +29,7 @@ import org.mmapqueue.log.TruncatedFiles;
  * found counts only if its segment was still retained afterwards; and a call that has lost a segment looks at the range
  * anew.
  */
-public final class RandomAccessReader implements Closeable {
+public final class RandomAccessReader extends BatchSource implements Closeable {
     private static final int TRIES = 4;
 
     /** What there is to read; everything is asked for at each call. */
@@ -61,7 +60,6 @@ public final class RandomAccessReader implements Closeable {
     private final Source source;
     private final RetainedLog log;
     private final ReentrantLock lock = new ReentrantLock();
-    private final SpareBatch spare = new SpareBatch();
     private volatile boolean closed;
 
     /**
@@ -118,28 +116,19 @@ public final class RandomAccessReader implements Closeable {
             throw new IllegalArgumentException("count = " + count + ", maxBytes = " + maxBytes
                     + "; both must be at least 1");
         }
-        return BatchSource.deliver(new BatchSource() {
-            @Override
-            public RecordBatch fetch(int most, long mostBytes, boolean each, int done) {
-                return fetchAt(offset + done, most, mostBytes, each, done == 0);
-            }
+        return deliver(offset, count, maxBytes, own, handler);
+    }
 
-            @Override
-            public void undelivered(RecordBatch batch) {
-                // No position moves with a random read.
-            }
-
-            @Override
-            public void recycle(RecordBatch batch) {
-                spare.giveBack(batch);
-            }
-        }, count, maxBytes, own, handler);
+    @Override
+    protected void undelivered(RecordBatch batch) {
+        // No position moves with a random read.
     }
 
     // What stops it after the first batch is left to the next call.
-    private RecordBatch fetchAt(long offset, int count, long maxBytes, boolean own, boolean first) {
+    @Override
+    protected RecordBatch fetch(long offset, int count, long maxBytes, boolean own, boolean first) {
         try {
-            return fetch(offset, count, maxBytes, own, first);
+            return fetchFrom(offset, count, maxBytes, own, first);
         } catch (MmapQueueException e) {
             if (first) {
                 throw e;
@@ -148,7 +137,7 @@ public final class RandomAccessReader implements Closeable {
         }
     }
 
-    private RecordBatch fetch(long offset, int count, long maxBytes, boolean own, boolean first) {
+    private RecordBatch fetchFrom(long offset, int count, long maxBytes, boolean own, boolean first) {
         return call(() -> {
             if (!log.goTo(offset)) {
                 throw log.outOfRange(offset);

@@ -12,7 +12,6 @@ import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.log.BatchSource;
 import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.log.RecordBatch;
-import org.mmapqueue.log.SpareBatch;
 import org.mmapqueue.log.TruncatedFiles;
 
 /**
@@ -21,7 +20,7 @@ import org.mmapqueue.log.TruncatedFiles;
  * <p>It holds no record: a record that no consumer needs may be overwritten before it is read. The read throws {@link
  * OutOfRangeException} then. Between calls no segment is pinned.
  */
-public final class RangeReader implements AutoCloseable {
+public final class RangeReader extends BatchSource implements AutoCloseable {
     private final LogReaderV2 reader;
     private final RandomAccessReader randomAccess;
     private final BooleanSupplier gone;
@@ -33,23 +32,6 @@ public final class RangeReader implements AutoCloseable {
     private long lastSegment = -1;
     /** Whether the log reader stands before the next record. */
     private boolean placed;
-    private final SpareBatch spare = new SpareBatch();
-    private final BatchSource source = new BatchSource() {
-        @Override
-        public RecordBatch fetch(int maxRecords, long maxBytes, boolean own, int done) {
-            return RangeReader.this.fetch(maxRecords, maxBytes, own, done == 0);
-        }
-
-        @Override
-        public void undelivered(RecordBatch batch) {
-            goBack(batch.offset(batch.delivered()));
-        }
-
-        @Override
-        public void recycle(RecordBatch batch) {
-            spare.giveBack(batch);
-        }
-    };
     private boolean closed;
 
     /**
@@ -105,16 +87,18 @@ public final class RangeReader implements AutoCloseable {
             throw new IllegalArgumentException("maxRecords = " + maxRecords + ", maxBytes = " + maxBytes
                     + "; both must be at least 1");
         }
-        return BatchSource.deliver(source, maxRecords, maxBytes, own, handler);
+        return deliver(0, maxRecords, maxBytes, own, handler);
     }
 
-    private synchronized void goBack(long to) {
-        offset = to;
+    @Override
+    protected synchronized void undelivered(RecordBatch batch) {
+        offset = batch.offset(batch.delivered());
         placed = false;
     }
 
     // Once the caller has records, nothing is raised: the next call meets it.
-    private synchronized RecordBatch fetch(int maxRecords, long maxBytes, boolean own, boolean first) {
+    @Override
+    protected synchronized RecordBatch fetch(long next, int maxRecords, long maxBytes, boolean own, boolean first) {
         boolean usable = !closed && !gone.getAsBoolean();
         if (first && !usable) {
             throw new ClosedException("the reader, or the handle of the queue that gave it, is closed");
