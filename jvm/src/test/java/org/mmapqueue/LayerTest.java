@@ -63,7 +63,8 @@ class LayerTest {
                     "errors"),
             room("core", "values", "consume", "write", "lookup", "registry", "recovery", "log", "config", "concurrent",
                     "swap", "segment", "meta", "io", "errors"),
-            room(FACE, "values", "core", "consume", "write", "lookup", "registry", "recovery", "config", "io", "errors"),
+            room(FACE, "values", "core", "consume", "write", "lookup", "registry", "recovery", "config", "io",
+                    "errors"),
             room("bridge", "values", FACE, "errors"),
             room("tool", "segment", "meta", "io", "errors"),
             room("spark", "values", FACE, "io", "errors"));
@@ -157,7 +158,7 @@ class LayerTest {
 
     private static DescribedPredicate<JavaClass> in(String layer) {
         DescribedPredicate<JavaClass> values = DescribedPredicate.describe("the value types of the face",
-                each -> each.getPackageName().equals(ROOT) && VALUES.contains(topLevel(each)));
+                each -> each.getPackageName().equals(ROOT) && VALUES.contains(topLevel(each.getBaseComponentType())));
         return switch (layer) {
             case "values" -> values;
             case FACE -> resideInAPackage(ROOT).and(DescribedPredicate.not(values));

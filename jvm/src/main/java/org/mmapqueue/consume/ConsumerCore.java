@@ -4,7 +4,6 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.atomic.AtomicLong;
 
 import org.mmapqueue.Message;
 import org.mmapqueue.MessageHandler;
@@ -12,25 +11,22 @@ import org.mmapqueue.concurrent.SpinLock;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
-import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.MmapQueueException;
-import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.errors.UnackedLimitException;
 import org.mmapqueue.io.Closing;
+import org.mmapqueue.log.BatchSource;
 import org.mmapqueue.log.LogReader;
 import org.mmapqueue.log.RecordBatch;
-import org.mmapqueue.log.SpareBatch;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.lookup.RandomAccessReader;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.registry.Registry;
-import org.mmapqueue.segment.Geometry;
 
 /**
  * One consumer in the process that owns it. Any number of threads; the claim lets one at a time move the reading
  * position, and each record goes to one of them. Records that were given back come before new ones.
  */
-public final class ConsumerCore implements Closeable {
+public final class ConsumerCore extends BatchSource implements Closeable {
     private static final long NEVER = Long.MAX_VALUE;
 
     private final String name;
@@ -40,18 +36,10 @@ public final class ConsumerCore implements Closeable {
     private final Log log;
     private final InFlightFile inFlightFile;
     private final Closeable ownership;
-    private final Geometry geometry;
     private final SpinLock lock = new SpinLock();
-    private final SparseIndex sparseIndex = new SparseIndex();
     private final Window window;
     private final SavedInFlight saved = new SavedInFlight();
-    private final AtomicLong committedOffset = new AtomicLong();
-    private long committed;
-    /** Dropped before it was opened: the number of what it had committed is not known. */
-    private boolean placeIsLost;
-    /** How often the consumer was placed somewhere: what was popped before the last time is nobody's. */
-    private int placements;
-    private final SpareBatch spare = new SpareBatch();
+    private final CommittedPosition committed;
     private volatile boolean closed;
 
     /**
@@ -70,41 +58,16 @@ public final class ConsumerCore implements Closeable {
         this.inFlightFile = inFlightFile;
         this.ownership = ownership;
         this.window = new Window(delivery.maxUnacked());
+        SparseIndex sparseIndex = new SparseIndex();
         this.redelivery = new Redelivery(window, sparseIndex, log.reader(), delivery, Redelivery.clock());
         LogReader reader = log.reader();
-        this.geometry = reader.geometry;
         this.fetcher = new Fetcher(reader, cursors, window, sparseIndex, saved, redelivery);
-        committed = cursors.committed();
-        placeIsLost = cursors.dropped() > committed;
-        long stands = standWhereNeeded();
+        this.committed = new CommittedPosition(name, cursors, log, reader.geometry(), window, sparseIndex, fetcher,
+                redelivery);
+        long stands = committed.standWhereNeeded();
         if (inFlightFile != null) {
             inFlightFile.take(stands, window.first(), saved);
         }
-    }
-
-    // While it looks for the number of the place, the writer may drop the place, too.
-    private long standWhereNeeded() {
-        while (true) {
-            long position = cursors.needed();
-            try {
-                standAt(position, log.offsetAt(position));
-                return position;
-            } catch (MmapQueueException e) {
-                if (cursors.needed() == position) {
-                    throw e;
-                }
-            }
-        }
-    }
-
-    private void standAt(long position, long offset) {
-        placements++;
-        redelivery.reset();
-        saved.clear();
-        window.reset(offset);
-        sparseIndex.reset(offset, position);
-        fetcher.standAt(position);
-        committedOffset.set(offset);
     }
 
     public String name() {
@@ -133,7 +96,7 @@ public final class ConsumerCore implements Closeable {
     }
 
     public long committedOffset() {
-        return committedOffset.get();
+        return committed.offset();
     }
 
     public long unacked() {
@@ -150,13 +113,11 @@ public final class ConsumerCore implements Closeable {
         try {
             return work.call();
         } catch (CorruptException e) {
-            throw orDropped(e);
+            throw explained(e);
         } catch (RuntimeException e) {
             throw e;
-        } catch (Exception e) {
-            throw failed(e);
-        } catch (InternalError e) {
-            throw log.explain(e);
+        } catch (Exception | InternalError e) {
+            throw explained(e);
         } finally {
             if (lock.owner == self) {
                 lock.owner = null;
@@ -190,39 +151,19 @@ public final class ConsumerCore implements Closeable {
      * @return how many, or {@link Fetcher#LIMIT}
      */
     public int poll(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
-        int count = 0;
-        long bytesLeft = maxBytes;
-        while (true) {
-            RecordBatch batch = fetch(maxRecords - count, bytesLeft, own, count == 0);
-            if (batch == null) {
-                return count == 0 ? Fetcher.LIMIT : count;
-            }
-            count += batch.count();
-            bytesLeft -= batch.bytes();
-            boolean isLast = !batch.isFull();
-            try {
-                batch.deliver(handler);
-            } finally {
-                if (batch.delivered() < batch.count()) {
-                    release(batch);
-                }
-                spare.giveBack(batch);
-            }
-            if (isLast) {
-                return count;
-            }
-        }
+        return deliver(0, maxRecords, maxBytes, own, handler);
     }
 
     // Null where max_unacked allows no more. Once the caller has records, nothing is raised: the next call meets it.
-    private RecordBatch fetch(int maxRecords, long maxBytes, boolean own, boolean first) {
+    @Override
+    protected RecordBatch fetch(long offset, int maxRecords, long maxBytes, boolean own, boolean first) {
         Thread self = lock.acquire();
         try {
             if (first) {
                 checkUsable();
             }
             RecordBatch batch = spare.take();
-            batch.begin(own, placements);
+            batch.begin(own, committed.placements());
             boolean allowed = false;
             try {
                 allowed = !isUsable() || fetcher.fill(batch, maxRecords, maxBytes, first);
@@ -232,12 +173,8 @@ public final class ConsumerCore implements Closeable {
                     spare.giveBack(batch);
                 }
             }
-        } catch (CorruptException e) {
-            throw orDropped(e);
-        } catch (IOException e) {
-            throw failed(e);
-        } catch (InternalError e) {
-            throw log.explain(e);
+        } catch (CorruptException | IOException | InternalError e) {
+            throw explained(e);
         } finally {
             // At the end of its stack a thread can store to a field, but may not have the room for a call.
             try {
@@ -251,10 +188,11 @@ public final class ConsumerCore implements Closeable {
         }
     }
 
-    // What a handler did not get has not been popped, unless the consumer was moved or closed since.
-    private void release(RecordBatch batch) {
+    // Such records have not been popped, unless the consumer was moved or closed since.
+    @Override
+    protected void undelivered(RecordBatch batch) {
         claimed(() -> {
-            if (isUsable() && batch.placement() == placements) {
+            if (isUsable() && batch.placement() == committed.placements()) {
                 for (int i = batch.delivered(); i < batch.count(); i++) {
                     redelivery.release(batch.offset(i), batch.attempts(i));
                 }
@@ -284,57 +222,26 @@ public final class ConsumerCore implements Closeable {
     }
 
     public UnackedLimitException limit() {
-        return new UnackedLimitException("consumer " + name + " has popped " + (readOffset() - committedOffset())
-                + " records beyond the first one that it has not acked, offset " + committedOffset()
-                + "; max_unacked allows no more");
+        return committed.limit();
     }
 
     /** Everything up to {@code offset} has been dealt with. True when somebody may wait for that. */
     public boolean ack(long offset) {
-        Thread self = lock.acquire();
-        try {
-            checkUsable();
-            checkPopped(offset, "ack");
-            return commitIfBehind(offset >= window.first() ? window.advance(offset + 1) : window.first());
-        } catch (CorruptException e) {
-            throw orDropped(e);
-        } catch (IOException e) {
-            throw failed(e);
-        } catch (InternalError e) {
-            throw log.explain(e);
-        } finally {
-            try {
-                lock.release();
-            } finally {
-                if (lock.owner == self) {
-                    lock.owner = null;
-                }
-            }
-        }
+        return ack(offset, null);
     }
 
     /** These have been dealt with, whatever becomes of the others. True when somebody may wait for that. */
     public boolean ackSingle(long... offsets) {
+        return ack(-1, offsets);
+    }
+
+    private boolean ack(long upTo, long[] single) {
         Thread self = lock.acquire();
         try {
             checkUsable();
-            for (long offset : offsets) {
-                checkPopped(offset, "ack");
-            }
-            for (long offset : offsets) {
-                if (offset == window.first()) {
-                    window.advance(offset + 1);
-                } else if (window.contains(offset)) {
-                    window.mark(offset, Window.ACKED);
-                }
-            }
-            return commitIfBehind(window.first());
-        } catch (CorruptException e) {
-            throw orDropped(e);
-        } catch (IOException e) {
-            throw failed(e);
-        } catch (InternalError e) {
-            throw log.explain(e);
+            return committed.commitIfBehind(single == null ? passed(upTo) : marked(single));
+        } catch (CorruptException | IOException | InternalError e) {
+            throw explained(e);
         } finally {
             try {
                 lock.release();
@@ -346,34 +253,32 @@ public final class ConsumerCore implements Closeable {
         }
     }
 
-    // The last ack may have failed behind the window's step: then this one stores what that one was to.
-    private boolean commitIfBehind(long acked) throws IOException {
-        return acked > committedOffset.getPlain() && commit(acked);
+    private long passed(long offset) {
+        committed.checkPopped(offset, "ack");
+        return offset >= window.first() ? window.advance(offset + 1) : window.first();
     }
 
-    // True when a segment has become free, or room in the window.
-    private boolean commit(long acked) throws IOException {
-        boolean wasFull = window.next() - committedOffset.getPlain() >= window.most();
-        long first = acked == window.next() ? fetcher.passAcked() : acked;
-        long position = first == window.next() ? fetcher.position() : redelivery.positionOf(first);
-        boolean frees = geometry.segmentOf(position) != geometry.segmentOf(committed);
-        if (position > cursors.reading()) {
-            cursors.reading(position); // the reader has passed a pad since the last record
+    private long marked(long[] offsets) {
+        for (long offset : offsets) {
+            committed.checkPopped(offset, "ack");
         }
-        cursors.committed(position);
-        committed = position;
-        committedOffset.lazySet(first);
-        sparseIndex.acked(first, position);
-        return frees || wasFull;
+        for (long offset : offsets) {
+            if (offset == window.first()) {
+                window.advance(offset + 1);
+            } else if (window.contains(offset)) {
+                window.mark(offset, Window.ACKED);
+            }
+        }
+        return window.first();
     }
 
     /** Gives a record back; true when it goes to the dead-letter queue, which is the caller's to do. */
     public boolean nack(long offset, long delayNanos) {
         return claimed(() -> {
             checkUsable();
-            checkPopped(offset, "nack");
+            committed.checkPopped(offset, "nack");
             if (window.state(offset) == Window.ACKED) {
-                throw outOfRange("nack by consumer " + name + " of a record that it has acked", offset);
+                throw committed.outOfRange("nack by consumer " + name + " of a record that it has acked", offset);
             }
             return redelivery.giveBack(offset, -Math.floorDiv(-delayNanos, TimeUnit.MILLISECONDS.toNanos(1)));
         });
@@ -384,7 +289,7 @@ public final class ConsumerCore implements Closeable {
         claimed(() -> {
             checkUsable();
             for (long offset : offsets) {
-                checkPopped(offset, "unpop");
+                committed.checkPopped(offset, "unpop");
             }
             for (long offset : offsets) {
                 redelivery.unpop(offset);
@@ -424,57 +329,32 @@ public final class ConsumerCore implements Closeable {
                 return false;
             }
             // Nothing is looked up from here on: what failed now would leave the cursors ahead of what is in memory.
-            committed = place.position();
-            standAt(place.position(), place.offset());
+            committed.movedTo(place.position(), place.offset());
             return true;
         });
-    }
-
-    private void checkPopped(long offset, String what) {
-        if (offset < 0 || offset >= window.next()) {
-            throw outOfRange(what + " by consumer " + name + " of a record that it has not popped", offset);
-        }
-    }
-
-    private OutOfRangeException outOfRange(String what, long offset) {
-        return new OutOfRangeException(what, offset, window.first(), window.next() - 1);
     }
 
     private void checkUsable() {
         if (closed) {
             throw new ClosedException("the queue, or its consumer " + name + ", is closed");
         }
-        if (isDropped()) {
-            throw dropped();
+        if (committed.isDropped()) {
+            throw committed.dropped();
         }
     }
 
     private boolean isUsable() {
-        return !closed && !isDropped();
+        return !closed && !committed.isDropped();
     }
 
-    private boolean isDropped() {
-        return cursors.dropped() > committed;
-    }
-
-    // What the writer has taken from this consumer may hold later records by now.
-    private MmapQueueException orDropped(CorruptException e) {
-        return !closed && isDropped() ? dropped() : e;
-    }
-
-    // The writer has taken what this consumer was too slow to ack.
-    private DroppedException dropped() {
-        // Before committed is stored: after that the writer takes the next drop for a new one.
-        long first = placeIsLost ? cursors.droppedFirst() : window.first();
-        do {
-            committed = standWhereNeeded();
-            cursors.committed(committed);
-        } while (!cursors.noteDrop(committed));
-        placeIsLost = false;
-        return new DroppedException(name, first, window.first() - 1);
-    }
-
-    private MmapQueueException failed(Exception e) {
+    // What a failed read means to the caller; a fault in a mapping that nothing explains is thrown as it is.
+    private MmapQueueException explained(Throwable e) {
+        if (e instanceof CorruptException damage) {
+            return committed.orDropped(damage, closed);
+        }
+        if (e instanceof InternalError fault) {
+            return log.explain(fault);
+        }
         return new MmapQueueException("consumer " + name + " could not read on: " + e, e);
     }
 
@@ -485,8 +365,8 @@ public final class ConsumerCore implements Closeable {
         try {
             if (!closed) {
                 closed = true;
-                log.leftAt(committedOffset.get());
-                Closing.all(this::writeInFlight, this::leave);
+                log.leftAt(committed.offset());
+                Closing.all(this::writeInFlight, fetcher::leave, redelivery::leave);
             }
         } finally {
             if (lock.owner == self) {
@@ -499,13 +379,8 @@ public final class ConsumerCore implements Closeable {
     }
 
     private void writeInFlight() throws IOException {
-        if (inFlightFile != null && !isDropped()) {
-            inFlightFile.write(window, saved, committed, fetcher.position());
+        if (inFlightFile != null && !committed.isDropped()) {
+            inFlightFile.write(window, saved, committed.position(), fetcher.position());
         }
-    }
-
-    private void leave() {
-        fetcher.leave();
-        redelivery.leave();
     }
 }

@@ -7,6 +7,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 import org.mmapqueue.Message;
+import org.mmapqueue.log.BatchSource;
 import org.mmapqueue.log.LogReader;
 import org.mmapqueue.log.RecordBatch;
 import org.mmapqueue.meta.ConsumerCursors;
@@ -17,7 +18,7 @@ import org.mmapqueue.meta.ConsumerCursors;
  */
 public final class Fetcher {
     /** What a poll returns when there is a record, but max_unacked allows no more. */
-    public static final int LIMIT = -1;
+    public static final int LIMIT = BatchSource.NOT_ALLOWED;
     private static final Logger LOG = LoggerFactory.getLogger(Fetcher.class);
 
     private final LogReader reader;
@@ -45,8 +46,12 @@ public final class Fetcher {
         this.redelivery = redelivery;
     }
 
-    /** Goes to the place behind which the record begins that the window says is next. */
-    void standAt(long position) {
+    /** Goes to a position, past which the record with this offset begins; nothing is in flight then. */
+    void standAt(long position, long offset) {
+        redelivery.reset();
+        saved.clear();
+        window.reset(offset);
+        sparseIndex.reset(offset, position);
         reader.moveTo(position);
         readOffset.set(window.next());
         cursors.reading(position);
@@ -72,10 +77,10 @@ public final class Fetcher {
         if (!next()) {
             return null;
         }
-        byte[] data = new byte[reader.length];
+        byte[] data = new byte[reader.length()];
         reader.read(data, 0);
         reader.forgetEnd();
-        return new Message(window.next(), reader.timestamp, data, 1 + timesBefore);
+        return new Message(window.next(), reader.timestamp(), data, 1 + timesBefore);
     }
 
     /**
@@ -110,13 +115,13 @@ public final class Fetcher {
                 return true;
             }
             LogReader from = redelivery.find(again);
-            int length = from.length;
+            int length = from.length();
             if (!batch.takes(length, maxBytes, first)) {
                 return false;
             }
             from.read(batch.room(length), batch.start());
             redelivery.popped(again);
-            batch.add(again, from.timestamp, length, window.attempts(again));
+            batch.add(again, from.timestamp(), length, window.attempts(again));
         }
         return true;
     }
@@ -126,7 +131,7 @@ public final class Fetcher {
             if (window.isFull()) {
                 return batch.count() > 0;
             }
-            int length = reader.length;
+            int length = reader.length();
             if (!batch.takes(length, maxBytes, first)) {
                 break;
             }
@@ -134,7 +139,7 @@ public final class Fetcher {
             long offset = window.next();
             int attempts = 1 + timesBefore;
             step(Window.OUT, attempts);
-            batch.add(offset, reader.timestamp, length, attempts);
+            batch.add(offset, reader.timestamp(), length, attempts);
             redelivery.lease(offset);
         }
         return true;
@@ -148,7 +153,7 @@ public final class Fetcher {
     // Goes to the next record that is to be popped, past those that were dealt with before the queue was closed.
     private boolean next() throws IOException {
         while (reader.next()) {
-            if (reader.lost) {
+            if (reader.isLost()) {
                 passLost();
                 continue;
             }
@@ -173,7 +178,7 @@ public final class Fetcher {
             reader.skip();
             step(Window.ACKED, 0);
             window.advance(window.first());
-        } while (reader.next() && reader.lost);
+        } while (reader.next() && reader.isLost());
         LOG.warn("a consumer passes records {} to {}, which were lost before a repair", first, window.next() - 1);
     }
 

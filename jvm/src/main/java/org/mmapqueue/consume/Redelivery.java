@@ -95,7 +95,7 @@ final class Redelivery {
     LogReader find(long offset) throws IOException {
         walkTo(offset);
         if (!reader.next()) {
-            throw reader.corrupt(reader.offset, "record " + offset + ", which has been popped, is not there any more");
+            throw reader.corrupt(reader.segmentOffset(), "record " + offset + ", which has been popped, is not there any more");
         }
         return reader;
     }
@@ -123,9 +123,9 @@ final class Redelivery {
     Message read(long offset) throws IOException {
         try {
             find(offset);
-            byte[] data = new byte[reader.length];
+            byte[] data = new byte[reader.length()];
             reader.read(data, 0);
-            return new Message(offset, reader.timestamp, data, window.attempts(offset) + 1);
+            return new Message(offset, reader.timestamp(), data, window.attempts(offset) + 1);
         } finally {
             reader.leave();
         }

@@ -46,7 +46,6 @@ import org.mmapqueue.write.Writer;
  */
 public final class QueueCore {
     private static final Logger LOG = LoggerFactory.getLogger(QueueCore.class);
-    private static final int META_BYTES = 4096;
 
     private final Path directory;
     private final Settings settings;
@@ -319,22 +318,7 @@ public final class QueueCore {
     }
 
     public QueueStats stats() {
-        return onConsumer("*", this::figures);
-    }
-
-    private QueueStats figures() throws IOException {
-        // Behind before ahead: both only grow.
-        long watermark = meta.watermark();
-        registry.refresh();
-        Registry.Named consumer = registry.slowestConsumer();
-        long slowest = registry.slowest();
-        // The last record may be acked before the writer has stored where it ends.
-        long writing = Math.max(meta.writing(), slowest);
-        int inUse = writing == slowest ? 0 : (int) (geometry.segmentOfEnd(writing) - geometry.segmentOf(slowest) + 1);
-        return new QueueStats(log.firstOffset(), endOffset(), writing, watermark,
-                slowest, consumer == null ? "" : consumer.name(), inUse, geometry.capacity(), geometry.segmentSize(), swapper.live(),
-                (long) swapper.mapped() * geometry.segmentSize() + META_BYTES, swapper.peak(),
-                meta.fields().epoch());
+        return onConsumer("*", () -> Statistics.ofQueue(meta, registry, geometry, swapper, log, this::endOffset));
     }
 
     // ---- the end

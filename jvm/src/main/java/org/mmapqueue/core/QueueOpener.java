@@ -8,7 +8,6 @@ import org.mmapqueue.config.ConfigKey;
 import org.mmapqueue.config.ConfigValues;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.consume.Consumers;
-import org.mmapqueue.consume.InFlightFile;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
@@ -17,16 +16,9 @@ import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.log.LogEnd;
-import org.mmapqueue.log.LogReaderV2;
-import org.mmapqueue.log.OffsetResolver;
-import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
-import org.mmapqueue.recovery.DirectoryV1;
-import org.mmapqueue.recovery.LogEndCheck;
 import org.mmapqueue.recovery.QueueDirectory;
-import org.mmapqueue.recovery.Recovery;
-import org.mmapqueue.recovery.RecoveryV1;
 import org.mmapqueue.registry.Producers;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;
@@ -112,96 +104,9 @@ final class QueueOpener {
         if (!settings.readOnly() && geometry.version() == 2) {
             producers = new Producers(storage, path, found);
         }
-        LogEnd tail = settings.readOnly() ? null : takeUp(settings, ring);
-        return new QueueCore(path, settings, lock, meta, ring, swapper, registry, consumers, producers, tail);
-    }
-
-    private LogEnd takeUp(Settings settings, SegmentRing ring) throws IOException {
-        if (settings.geometry().version() == 1) {
-            LogEnd tail = RecoveryV1.run(swapper, settings, meta, path);
-            new DirectoryV1(storage, path, config).deleteLonger(settings.geometry().segmentSize());
-            meta.writing(tail.position());
-            meta.reading(meta.committed());
-            return tail;
-        }
-        checkCursors(settings.geometry());
-        LogEnd tail;
-        if (meta.clean()) {
-            LogReaderV2 reader = new LogReaderV2(swapper, settings.geometry(), meta.fields(), meta::writing);
-            try {
-                OffsetResolver.Place place = OffsetResolver.findEnd(reader, meta.writing(), meta.closedAt());
-                tail = new LogEnd(meta.writing(), place.offset(), place.lastTimestamp());
-                new LogEndCheck(storage, path, meta.fields().uuidLow(), swapper, reader).run(meta.writing());
-            } finally {
-                reader.leave();
-            }
-            // Whoever acked while nobody wrote may have left that in memory alone.
-            for (ConsumerCursors cursors : registry.cursors()) {
-                cursors.force();
-            }
-            meta.clean(false);
-        } else {
-            producers.force(); // before the records that it makes durable
-            tail = new Recovery(swapper, ring, meta, registry.cursors(), end ->
-                    InFlightFile.deleteBeyond(end, storage, registry.directory(), meta.fields())).run();
-        }
-        producers.start(tail.nextOffset());
-        MetaFields stored = meta.fields();
-        MetaFields wanted = stored.withSettings(settings.timestamps(),
-                Math.max(stored.maxEventSize(), settings.maxEventSize()));
-        if (!wanted.equals(stored)) {
-            meta.fields(wanted);
-        }
-        return tail;
-    }
-
-    private void checkCursors(Geometry geometry) {
-        String file = path.resolve(MetaPage.FILE_NAME).toString();
-        long writing = meta.writing();
-        if (writing < 0 || meta.watermark() < 0 || meta.watermark() > writing) {
-            throw new CorruptException(file, 576, "watermark is " + meta.watermark() + " and writing is " + writing
-                    + ", expected 0 <= watermark <= writing");
-        }
-        // As far as a record may be published that writing has not passed yet.
-        if (meta.reclaimed() < 0 || meta.reclaimed() % geometry.segmentSize() != 0
-                || meta.reclaimed() > writing + geometry.segmentSize()) {
-            throw new CorruptException(file, 832, "reclaimed is " + meta.reclaimed() + " and writing is " + writing
-                    + ", expected a multiple of " + geometry.segmentSize() + ", 0 <= reclaimed <= writing");
-        }
-        if (meta.clean() && !meta.isMirrored()) {
-            throw new CorruptException(file, 512, "writing is " + writing + " and watermark is " + meta.watermark()
-                    + ", but the table that was written when the queue was closed says something else");
-        }
-        for (Registry.Named each : registry.all()) {
-            checkConsumer(each.name(), each.cursors(), writing);
-        }
-        if (meta.heldFrom() < 0 || meta.clean() && meta.heldFrom() > writing) {
-            throw new CorruptException(file, 912, "held from is " + meta.heldFrom() + " and writing is " + writing
-                    + ", expected 0 or more" + (meta.clean() ? ", and not ahead of writing" : ""));
-        }
-        // A consumer may have seen a record whose writer was killed before it moved the writing position.
-        if (meta.clean() && meta.hasDefault() && (meta.committed() > meta.reading() || meta.reading() > writing)) {
-            throw new CorruptException(file, 704, "committed is " + meta.committed() + ", reading is " + meta.reading()
-                    + " and writing is " + writing + ", expected committed <= reading <= writing");
-        }
-        long held = geometry.segmentOfEnd(writing) - geometry.segmentOf(registry.slowest());
-        if (held >= geometry.capacity()) {
-            throw new CorruptException(file, 512, "writing is " + held + " segments ahead of committed, but the ring"
-                    + " has " + geometry.capacity());
-        }
-    }
-
-    private void checkConsumer(String name, ConsumerCursors cursors, long writing) {
-        boolean isDefault = name.equals(Registry.DEFAULT);
-        if (!isDefault && cursors.needed() == Long.MAX_VALUE) {
-            return; // deleted since the directory was read
-        }
-        if (cursors.committed() < 0 || cursors.dropped() < 0 || meta.clean() && cursors.needed() > writing) {
-            throw new CorruptException(isDefault ? path.resolve(MetaPage.FILE_NAME).toString()
-                    : registry.path(name).toString(), isDefault ? 640 : 128, "the committed position of consumer "
-                    + name + " is " + cursors.committed() + ", dropped is " + cursors.dropped() + " and writing is " + writing
-                    + ", expected 0 or more" + (meta.clean() ? ", and neither ahead of writing" : ""));
-        }
+        LogEnd end = settings.readOnly() ? null : new LogStartup(storage, config, settings, ring, swapper, meta, registry,
+                producers).run();
+        return new QueueCore(path, settings, lock, meta, ring, swapper, registry, consumers, producers, end);
     }
 
     private void undo() {

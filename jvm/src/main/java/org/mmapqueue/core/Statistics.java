@@ -1,18 +1,25 @@
 package org.mmapqueue.core;
 
+import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.LongSupplier;
 
 import org.mmapqueue.ConsumerStats;
+import org.mmapqueue.QueueStats;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.consume.Consumers;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.meta.ConsumerCursors;
+import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.registry.Registry;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.swap.Swapper;
 
 /** How far the consumers of a queue are, at one moment. */
 final class Statistics {
+    private static final int META_BYTES = 4096;
     private final Log log;
     private final long endOffset;
     private final Registry registry;
@@ -75,5 +82,26 @@ final class Statistics {
         } catch (MmapQueueException e) {
             return 0; // acked meanwhile; version 1 has no times
         }
+    }
+
+    /**
+     * The state of a queue.
+     *
+     * @param end the offset past the last record; asked after the cursors
+     */
+    static QueueStats ofQueue(MetaPage meta, Registry registry, Geometry geometry, Swapper swapper, Log log,
+            LongSupplier end) throws IOException {
+        // Behind before ahead: both only grow.
+        long watermark = meta.watermark();
+        registry.refresh();
+        Registry.Named consumer = registry.slowestConsumer();
+        long slowest = registry.slowest();
+        // The last record may be acked before the writer has stored where it ends.
+        long writing = Math.max(meta.writing(), slowest);
+        int inUse = writing == slowest ? 0 : (int) (geometry.segmentOfEnd(writing) - geometry.segmentOf(slowest) + 1);
+        return new QueueStats(log.firstOffset(), end.getAsLong(), writing, watermark, slowest,
+                consumer == null ? "" : consumer.name(), inUse, geometry.capacity(), geometry.segmentSize(),
+                swapper.live(), (long) swapper.mapped() * geometry.segmentSize() + META_BYTES, swapper.peak(),
+                meta.fields().epoch());
     }
 }

@@ -14,29 +14,29 @@ import org.mmapqueue.swap.Swapper;
  * thread-safe: its owner's claim guards it.
  */
 public abstract class LogReader {
-    public final Swapper swapper;
-    public final Geometry geometry;
-    public final int segmentSize;
+    final Swapper swapper;
+    final Geometry geometry;
+    final int segmentSize;
 
     /** The segment of the place, pinned; null while none is. */
-    public Segment segment;
+    Segment segment;
     /** The id that {@link #segment} has or would have; -1 before the first. */
-    public long segmentId;
+    long segmentId;
     /** The place in the segment; the segment size at its end. */
-    public int offset;
+    int offset;
 
     /** The payload's length of the record that {@link #next} has found. */
-    public int length;
+    int length;
     /** Its timestamp in µs, 0 for none. */
-    public long timestamp;
+    long timestamp;
     /** Whether it is a mark in the place of a record that was lost: it has a number, and no payload. */
-    public boolean lost;
+    boolean lost;
     /** Whether its batch goes on with the next record. */
-    public boolean batchGoesOn;
+    boolean batchGoesOn;
 
     /** Where the record that was read ends. */
     private Segment endSegment;
-    public long endId;
+    long endId;
     int endOffset;
 
     LogReader(Swapper swapper, Geometry geometry) {
@@ -59,9 +59,68 @@ public abstract class LogReader {
         return geometry.position(segmentId, offset);
     }
 
-    /** The segment that the place is in, for the replacement policy. */
+    /** Goes to another record of the segment of the place. */
+    public final void goTo(int to) {
+        offset = to;
+    }
+
+    /** Where the segments come from. */
+    public final Swapper swapper() {
+        return swapper;
+    }
+
+    public final Geometry geometry() {
+        return geometry;
+    }
+
+    /** Bytes of a segment. */
+    public final int segmentSize() {
+        return segmentSize;
+    }
+
+    /** The segment of the place; null while none is pinned. */
+    public final Segment segment() {
+        return segment;
+    }
+
+    /** Its id; -1 before the first. */
     public final long segmentId() {
-        return Math.max(segmentId, 0);
+        return segmentId;
+    }
+
+    /** The place in the segment, in bytes; the segment size at its end. */
+    public final int segmentOffset() {
+        return offset;
+    }
+
+    /** Bytes of payload of the record that {@link #next} has found. */
+    public final int length() {
+        return length;
+    }
+
+    /** Its timestamp in µs, 0 for none. */
+    public final long timestamp() {
+        return timestamp;
+    }
+
+    /** Whether it is a tombstone: it has an offset and no payload. */
+    public final boolean isLost() {
+        return lost;
+    }
+
+    /** Whether its batch goes on with the next record. */
+    public final boolean batchGoesOn() {
+        return batchGoesOn;
+    }
+
+    /** The segment in which the record ends that was read or skipped last. */
+    public final long endSegmentId() {
+        return endId;
+    }
+
+    /** Where it ends there, in bytes. */
+    final int endSegmentOffset() {
+        return endOffset;
     }
 
     /**

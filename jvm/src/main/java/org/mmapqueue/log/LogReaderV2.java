@@ -19,8 +19,6 @@ import org.mmapqueue.swap.Swapper;
  */
 public final class LogReaderV2 extends LogReader {
     private static final int EPOCH_BITS = 27;
-    /** How many bytes are looked at to tell where a damaged record ends; some 0.1 s. */
-    private static final int MOST_LOOKED_AT = 256 << 20;
 
     private final LongSupplier published;
     private final RecordChecksum checksum;
@@ -31,6 +29,7 @@ public final class LogReaderV2 extends LogReader {
     private long lowestEpoch;
     private int header;
     private int expected;
+    private final DamageProbe probe;
     private byte[] scratch = new byte[0];
 
     /**
@@ -46,6 +45,7 @@ public final class LogReaderV2 extends LogReader {
         this.fields = fields;
         this.maxLength = fields.maxEventSize();
         this.checksum = new RecordChecksum(fields.uuidHigh(), fields.uuidLow());
+        this.probe = new DamageProbe(this, fields, published, checksum);
     }
 
     /** The segment before the place has this epoch: one of a lower epoch does not follow it. */
@@ -282,7 +282,7 @@ public final class LogReaderV2 extends LogReader {
             return true;
         } catch (CorruptException e) {
             skip();
-            if (!endsWhereItSays(end)) {
+            if (!probe.endsWhereItSays(end)) {
                 throw e.file().equals(swapper.path(segmentId).toString()) ? e
                         : corrupt(offset, "the record's length is " + length + ", but where it goes on: "
                                 + e.getMessage());
@@ -296,92 +296,17 @@ public final class LogReaderV2 extends LogReader {
         read(room(length), 0);
     }
 
-    private byte[] room(int bytes) {
+    /** An array of at least so many bytes, which the next call may return again. */
+    byte[] room(int bytes) {
         if (scratch.length < bytes) {
             scratch = new byte[Math.max(bytes, 2 * scratch.length)];
         }
         return scratch;
     }
 
-    // Of a record that fails its check, and is not behind its end yet: no whole record begins inside of it, and one
-    // does where it ends, or the log ends there. So what is damaged is not its length, unless that is not all.
-    private boolean endsWhereItSays(long end) throws IOException {
-        boolean leaves = endId != segmentId || endOffset == segmentSize;
-        long left = MOST_LOOKED_AT;
-        for (int at = offset + RecordDescriptor.HEADER; at < (leaves ? segmentSize : endOffset); at += 8) {
-            int bytes = RecordDescriptor.length(RecordDescriptor.lengthAndFlags(segment.headerAcquire(at)));
-            left -= bytes > maxLength ? RecordDescriptor.HEADER : RecordDescriptor.HEADER + bytes;
-            if (left < 0 || isWhole(at)) {
-                return false;
-            }
-        }
-        long behind = geometry.position(endId, endOffset);
-        if (behind == end || behind == published.getAsLong()) {
-            return true;
-        }
-        return leaves ? isFirstBehind() : isWhole(endOffset);
-    }
-
-    // The segment in which the next record would begin says where its first one does.
-    private boolean isFirstBehind() throws IOException {
-        boolean begins = endId == segmentId;
-        int first = begins ? geometry.dataStart() : endOffset == segmentSize ? 0 : endOffset;
-        Segment last = swapper.pinIfThere(begins ? endId + 1 : endId, fields.uuidLow());
-        if (last == null) {
-            return false;
-        }
-        try {
-            return last.firstRecord() == first;
-        } finally {
-            swapper.unpin(last);
-        }
-    }
-
-    // Whether a record, a pad or a mark begins here that passes its check. The place stays.
-    private boolean isWhole(int at) throws IOException {
-        long word = segment.headerAcquire(at);
-        int flags = RecordDescriptor.lengthAndFlags(word);
-        if (word == 0 || (flags & RecordDescriptor.CLAIMED) != 0) {
-            return false;
-        }
-        CRC32C crc = new CRC32C();
-        long in = epoch;
-        long stamp = 0;
-        if ((flags & RecordDescriptor.PAD) != 0) {
-            in = padEpoch(epoch, flags);
-        } else if ((flags & RecordDescriptor.CONTROL) == 0) {
-            int bytes = RecordDescriptor.length(flags);
-            if (bytes > maxLength) {
-                return false;
-            }
-            int start = at + RecordDescriptor.HEADER;
-            if (RecordDescriptor.bodyBytes(flags) > segmentSize - start) {
-                return isWholeSpanning(at);
-            }
-            if ((flags & RecordDescriptor.TIMESTAMPED) != 0) {
-                stamp = segment.getLong(start);
-                start += 8;
-            }
-            segment.get(start, room(bytes), 0, bytes);
-            crc.update(scratch, 0, bytes);
-        }
-        return checksum.finish(crc, segmentId, in, at, flags, stamp) == RecordDescriptor.checksum(word);
-    }
-
-    private boolean isWholeSpanning(int at) throws IOException {
-        LogReaderV2 other = new LogReaderV2(swapper, geometry, fields, published);
-        try {
-            other.moveTo(geometry.position(segmentId, at));
-            if (!other.nextHere()) {
-                return false;
-            }
-            other.check();
-            return true;
-        } catch (CorruptException e) {
-            return false;
-        } finally {
-            other.leave();
-        }
+    /** The epoch of the segment of the place, which must be pinned. */
+    long epoch() {
+        return epoch;
     }
 
     @Override

@@ -28,8 +28,8 @@ public final class OffsetResolver {
      */
     public static Place find(LogReaderV2 reader, long position, long published) throws IOException {
         reader.moveTo(position);
-        if (reader.offset == reader.segmentSize && reader.segmentId >= 0 && published > position) {
-            reader.enterNext(reader.geometry.dataStart());
+        if (reader.segmentOffset() == reader.segmentSize() && reader.segmentId() >= 0 && published > position) {
+            reader.enterNext(reader.geometry().dataStart());
             Place place = new Place(reader.checkedSegment().baseIndex(), reader.checkedSegment().baseTimestamp());
             reader.moveTo(position);
             return place;
@@ -56,7 +56,7 @@ public final class OffsetResolver {
         }
         Place place = count(reader, end);
         if (number >= 0 && place.offset() != number) {
-            throw reader.corrupt(reader.offset, "the records lead to number " + place.offset() + ", but the queue was"
+            throw reader.corrupt(reader.segmentOffset(), "the records lead to number " + place.offset() + ", but the queue was"
                     + " closed at number " + number);
         }
         return place;
@@ -68,18 +68,18 @@ public final class OffsetResolver {
         }
         Segment segment = toFirst(reader, position);
         long id = segment.id();
-        int target = reader.geometry.offsetOfEnd(position);
+        int target = reader.geometry().offsetOfEnd(position);
         long index = segment.baseIndex();
         long timestamp = segment.baseTimestamp();
-        while (reader.segmentId == id && reader.offset < target && reader.nextHere()) {
+        while (reader.segmentId() == id && reader.segmentOffset() < target && reader.nextHere()) {
             if (reader.skipChecked(position)) {
-                timestamp = Math.max(timestamp, reader.timestamp);
+                timestamp = Math.max(timestamp, reader.timestamp());
             }
             reader.advance();
             index++;
         }
-        if (reader.segmentId != id || reader.offset != target) {
-            throw new CorruptException(reader.swapper.path(id).toString(), target, "a cursor points here, but"
+        if (reader.segmentId() != id || reader.segmentOffset() != target) {
+            throw new CorruptException(reader.swapper().path(id).toString(), target, "a cursor points here, but"
                     + " the records of segment " + id + " lead to " + reader.position());
         }
         reader.moveTo(position);
@@ -93,21 +93,21 @@ public final class OffsetResolver {
         }
         Segment segment = toFirst(reader, position);
         long id = segment.id();
-        int target = reader.geometry.offsetOfEnd(position);
+        int target = reader.geometry().offsetOfEnd(position);
         long index = segment.baseIndex();
         long timestamp = segment.baseTimestamp();
-        while (reader.segmentId == id && reader.offset < target && reader.nextHere()) {
+        while (reader.segmentId() == id && reader.segmentOffset() < target && reader.nextHere()) {
             reader.skip();
-            boolean isLast = reader.endId == reader.segmentId && reader.endOffset == target;
+            boolean isLast = reader.endSegmentId() == reader.segmentId() && reader.endSegmentOffset() == target;
             // Times do not decrease, and what counts is the last one.
-            if (reader.timestamp != 0 && reader.timestamp < timestamp || isLast && !reader.skipChecked(position)) {
+            if (reader.timestamp() != 0 && reader.timestamp() < timestamp || isLast && !reader.skipChecked(position)) {
                 return null;
             }
-            timestamp = Math.max(timestamp, reader.timestamp);
+            timestamp = Math.max(timestamp, reader.timestamp());
             reader.advance();
             index++;
         }
-        boolean arrived = reader.segmentId == id && reader.offset == target;
+        boolean arrived = reader.segmentId() == id && reader.segmentOffset() == target;
         reader.moveTo(position);
         return arrived ? new Place(index, timestamp) : null;
     }
@@ -116,7 +116,7 @@ public final class OffsetResolver {
         reader.moveTo(position);
         Segment segment = reader.checkedSegment();
         int first = segment.firstRecord();
-        reader.offset = first == 0 ? reader.segmentSize : first;
+        reader.goTo(first == 0 ? reader.segmentSize() : first);
         return segment;
     }
 }

@@ -40,7 +40,7 @@ final class OffsetSearch {
     /** A search with nothing in its memory. */
     OffsetSearch(LogReaderV2 reader, SegmentBases.Retained retained) {
         this.reader = reader;
-        this.geometry = reader.geometry;
+        this.geometry = reader.geometry();
         this.retained = retained;
         this.bases = new SegmentBases(reader, retained);
     }
@@ -168,13 +168,13 @@ final class OffsetSearch {
 
     // What was found, and what comes before it, decide together: the time of a damaged one may be any.
     private void checkTimes(int before) throws IOException {
-        int found = reader.offset;
+        int found = reader.segmentOffset();
         if (before > 0) {
-            reader.offset = before;
+            reader.goTo(before);
             reader.nextHere();
             reader.check();
         }
-        reader.offset = found;
+        reader.goTo(found);
         reader.nextHere();
         reader.check();
         reader.forgetEnd();
@@ -192,7 +192,7 @@ final class OffsetSearch {
         while (look()) {
             pass();
         }
-        boolean found = reader.segmentId == id && reader.offset == offset;
+        boolean found = reader.segmentId() == id && reader.segmentOffset() == offset;
         long arrived = reader.position();
         retained.check(id);
         if (!found) {
@@ -211,7 +211,7 @@ final class OffsetSearch {
             Segment header = reader.checkedSegment();
             int first = header.firstRecord();
             index = new SegmentIndex(id, header.baseIndex(), header.baseTimestamp(),
-                    first == 0 ? reader.segmentSize : first);
+                    first == 0 ? reader.segmentSize() : first);
             retained.check(id);
             indexes.put(index);
         }
@@ -226,32 +226,32 @@ final class OffsetSearch {
 
     // Whether a record starts here, in this segment and before the limit.
     private boolean look() throws IOException {
-        if (reader.segmentId != index.id || reader.offset >= limit) {
+        if (reader.segmentId() != index.id || reader.segmentOffset() >= limit) {
             return false;
         }
         if (reader.nextHere()) {
-            timestampBehind = Math.max(timestamp, reader.timestamp);
+            timestampBehind = Math.max(timestamp, reader.timestamp());
             return true;
         }
-        if (reader.offset == reader.segmentSize) {
+        if (reader.segmentOffset() == reader.segmentSize()) {
             return false; // behind a pad
         }
-        throw reader.corrupt(reader.offset, "there is no record, but the log goes on up to byte " + limit);
+        throw reader.corrupt(reader.segmentOffset(), "there is no record, but the log goes on up to byte " + limit);
     }
 
     private void pass() throws IOException {
-        lastOffset = reader.offset;
+        lastOffset = reader.segmentOffset();
         boolean isNew = number >= index.number(index.last());
         reader.skip();
         // Of one that goes on in the next segment the length is checked by the number there.
-        if (isNew && (reader.endId == index.id || !goesOnBehind()) && !reader.skipChecked(end)) {
+        if (isNew && (reader.endSegmentId() == index.id || !goesOnBehind()) && !reader.skipChecked(end)) {
             timestampBehind = timestamp;
         }
         reader.advance();
         number++;
         timestamp = timestampBehind;
-        if (number > index.number(index.last()) && reader.segmentId == index.id) {
-            index.add(number, reader.offset, timestamp);
+        if (number > index.number(index.last()) && reader.segmentId() == index.id) {
+            index.add(number, reader.segmentOffset(), timestamp);
         }
     }
 
@@ -261,7 +261,7 @@ final class OffsetSearch {
 
     // To be called at the end of a walk; may move the reader.
     private void checkCount() throws IOException {
-        boolean isThrough = reader.segmentId != index.id || reader.offset == reader.segmentSize;
+        boolean isThrough = reader.segmentId() != index.id || reader.segmentOffset() == reader.segmentSize();
         if (!isThrough || !goesOnBehind()) {
             return;
         }

@@ -6,7 +6,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.stream.LongStream;
 
 import org.mmapqueue.Message;
 import org.mmapqueue.MessageHandler;
@@ -16,11 +15,10 @@ import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.io.StackRoom;
+import org.mmapqueue.log.BatchSource;
 import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.log.RecordBatch;
-import org.mmapqueue.log.SpareBatch;
 import org.mmapqueue.log.TruncatedFiles;
-import org.mmapqueue.segment.Geometry;
 
 /**
  * Reads records by number or time in format version 2, and moves no consumer. Any number of threads, one at a time
@@ -31,7 +29,7 @@ import org.mmapqueue.segment.Geometry;
  * found counts only if its segment was still retained afterwards; and a call that has lost a segment looks at the range
  * anew.
  */
-public final class RandomAccessReader implements Closeable {
+public final class RandomAccessReader extends BatchSource implements Closeable {
     private static final int TRIES = 4;
 
     /** What there is to read; everything is asked for at each call. */
@@ -60,10 +58,8 @@ public final class RandomAccessReader implements Closeable {
 
     private final LogReaderV2 reader;
     private final Source source;
-    private final Geometry geometry;
     private final RetainedLog log;
     private final ReentrantLock lock = new ReentrantLock();
-    private final SpareBatch spare = new SpareBatch();
     private volatile boolean closed;
 
     /**
@@ -74,11 +70,8 @@ public final class RandomAccessReader implements Closeable {
     RandomAccessReader(LogReaderV2 reader, Source source) {
         this.reader = reader;
         this.source = source;
-        this.geometry = reader.geometry;
         this.log = new RetainedLog(reader, source);
     }
-
-    // ---- what it does
 
     /**
      * Reads records.
@@ -123,38 +116,28 @@ public final class RandomAccessReader implements Closeable {
             throw new IllegalArgumentException("count = " + count + ", maxBytes = " + maxBytes
                     + "; both must be at least 1");
         }
-        int done = 0;
-        long bytesLeft = maxBytes;
-        while (true) {
-            RecordBatch batch = done == 0 ? fetch(offset, count, bytesLeft, own, true)
-                    : fetchMore(offset + done, count - done, bytesLeft, own);
-            if (batch == null) {
-                return done;
-            }
-            done += batch.count();
-            bytesLeft -= batch.bytes();
-            boolean isLast = !batch.isFull();
-            try {
-                batch.deliver(handler);
-            } finally {
-                spare.giveBack(batch);
-            }
-            if (isLast) {
-                return done;
-            }
-        }
+        return deliver(offset, count, maxBytes, own, handler);
     }
 
-    // What stops it is left to the next call.
-    private RecordBatch fetchMore(long offset, int count, long maxBytes, boolean own) {
+    @Override
+    protected void undelivered(RecordBatch batch) {
+        // No position moves with a random read.
+    }
+
+    // What stops it after the first batch is left to the next call.
+    @Override
+    protected RecordBatch fetch(long offset, int count, long maxBytes, boolean own, boolean first) {
         try {
-            return fetch(offset, count, maxBytes, own, false);
+            return fetchFrom(offset, count, maxBytes, own, first);
         } catch (MmapQueueException e) {
+            if (first) {
+                throw e;
+            }
             return null;
         }
     }
 
-    private RecordBatch fetch(long offset, int count, long maxBytes, boolean own, boolean first) {
+    private RecordBatch fetchFrom(long offset, int count, long maxBytes, boolean own, boolean first) {
         return call(() -> {
             if (!log.goTo(offset)) {
                 throw log.outOfRange(offset);
@@ -258,14 +241,7 @@ public final class RandomAccessReader implements Closeable {
      * @throws MmapQueueException when it is not retained any more
      */
     long offsetAt(long position) {
-        return call(() -> {
-            long oldest = geometry.position(Math.max(0, log.firstRetained()), 0);
-            if (position < oldest && position != 0) {
-                throw new MmapQueueException("position " + position + " is not retained any more; the oldest is "
-                        + oldest);
-            }
-            return log.numberAt(position);
-        });
+        return call(() -> log.retainedNumberAt(position));
     }
 
     /**
@@ -304,21 +280,7 @@ public final class RandomAccessReader implements Closeable {
      * @throws OutOfRangeException when one of them is not retained any more, or not there yet
      */
     public long[] split(long from, long to, long bytes) {
-        return call(() -> {
-            LongStream.Builder bounds = LongStream.builder().add(from);
-            long last = from;
-            long end = log.estimate(to);
-            long at = log.estimate(from);
-            while (bytes < end - at) { // so that no sum overflows
-                at += bytes;
-                long bound = log.numberNear(at, bytes < geometry.segmentSize());
-                if (bound > last && bound < to) {
-                    bounds.add(bound);
-                    last = bound;
-                }
-            }
-            return bounds.add(to).build().toArray();
-        });
+        return call(() -> log.split(from, to, bytes));
     }
 
     /** Waits for the call that is under way and lets no other one begin. */
@@ -346,18 +308,18 @@ public final class RandomAccessReader implements Closeable {
             if (reader.position() >= log.end() || !reader.next()) {
                 return false;
             }
-            if (reader.lost) {
+            if (reader.isLost()) {
                 if (any) {
                     return false;
                 }
                 throw new OutOfRangeException("a record that was lost, and marked so by a repair", log.number(),
                         log.first(), log.next() - 1);
             }
-            if (!batch.takes(reader.length, maxBytes, first)) {
+            if (!batch.takes(reader.length(), maxBytes, first)) {
                 return false;
             }
-            reader.read(batch.room(reader.length), batch.start());
-            batch.add(offset, reader.timestamp, reader.length, 0);
+            reader.read(batch.room(reader.length()), batch.start());
+            batch.add(offset, reader.timestamp(), reader.length(), 0);
             return true;
         } catch (IOException | RuntimeException | Error e) {
             if (any) {
@@ -373,8 +335,6 @@ public final class RandomAccessReader implements Closeable {
         }
         return call(() -> log.goToTime(Math.max(0, micros)) ? log.place() : null);
     }
-
-    // ---- attempts
 
     private interface Attempt<T> {
         T run() throws IOException;
@@ -399,7 +359,7 @@ public final class RandomAccessReader implements Closeable {
         } catch (IOException e) {
             throw new MmapQueueException("the queue could not be read: " + e, e);
         } catch (InternalError e) {
-            throw TruncatedFiles.explain(e, reader.swapper.ring());
+            throw TruncatedFiles.explain(e, reader.swapper().ring());
         } finally {
             lock.unlock();
         }

@@ -9,9 +9,9 @@ import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.log.BatchSource;
 import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.log.RecordBatch;
-import org.mmapqueue.log.SpareBatch;
 import org.mmapqueue.log.TruncatedFiles;
 
 /**
@@ -20,7 +20,7 @@ import org.mmapqueue.log.TruncatedFiles;
  * <p>It holds no record: a record that no consumer needs may be overwritten before it is read. The read throws {@link
  * OutOfRangeException} then. Between calls no segment is pinned.
  */
-public final class RangeReader implements AutoCloseable {
+public final class RangeReader extends BatchSource implements AutoCloseable {
     private final LogReaderV2 reader;
     private final RandomAccessReader randomAccess;
     private final BooleanSupplier gone;
@@ -32,7 +32,6 @@ public final class RangeReader implements AutoCloseable {
     private long lastSegment = -1;
     /** Whether the log reader stands before the next record. */
     private boolean placed;
-    private final SpareBatch spare = new SpareBatch();
     private boolean closed;
 
     /**
@@ -88,34 +87,18 @@ public final class RangeReader implements AutoCloseable {
             throw new IllegalArgumentException("maxRecords = " + maxRecords + ", maxBytes = " + maxBytes
                     + "; both must be at least 1");
         }
-        int count = 0;
-        long bytesLeft = maxBytes;
-        while (true) {
-            RecordBatch batch = fetch(maxRecords - count, bytesLeft, own, count == 0);
-            count += batch.count();
-            bytesLeft -= batch.bytes();
-            boolean isLast = !batch.isFull();
-            try {
-                batch.deliver(handler);
-            } finally {
-                if (batch.delivered() < batch.count()) {
-                    goBack(batch.offset(batch.delivered()));
-                }
-                spare.giveBack(batch);
-            }
-            if (isLast) {
-                return count;
-            }
-        }
+        return deliver(0, maxRecords, maxBytes, own, handler);
     }
 
-    private synchronized void goBack(long to) {
-        offset = to;
+    @Override
+    protected synchronized void undelivered(RecordBatch batch) {
+        offset = batch.offset(batch.delivered());
         placed = false;
     }
 
     // Once the caller has records, nothing is raised: the next call meets it.
-    private synchronized RecordBatch fetch(int maxRecords, long maxBytes, boolean own, boolean first) {
+    @Override
+    protected synchronized RecordBatch fetch(long next, int maxRecords, long maxBytes, boolean own, boolean first) {
         boolean usable = !closed && !gone.getAsBoolean();
         if (first && !usable) {
             throw new ClosedException("the reader, or the handle of the queue that gave it, is closed");
@@ -134,7 +117,7 @@ public final class RangeReader implements AutoCloseable {
         } catch (IOException e) {
             throw new MmapQueueException("record " + offset + " could not be read: " + e, e);
         } catch (InternalError e) {
-            throw TruncatedFiles.explain(e, reader.swapper.ring());
+            throw TruncatedFiles.explain(e, reader.swapper().ring());
         } finally {
             if (!fetched) {
                 spare.giveBack(batch);
@@ -151,7 +134,7 @@ public final class RangeReader implements AutoCloseable {
                 reader.moveTo(randomAccess.locate(offset).position());
                 placed = true;
             }
-            segment = reader.offset == reader.segmentSize ? reader.segmentId + 1 : reader.segmentId;
+            segment = reader.segmentOffset() == reader.segmentSize() ? reader.segmentId() + 1 : reader.segmentId();
             while (batch.count() < maxRecords && offset < to && reader.next() && take(batch, maxBytes, first)) {
                 reader.advance();
                 offset++;
@@ -162,22 +145,22 @@ public final class RangeReader implements AutoCloseable {
             }
         } finally {
             if (offset > before) {
-                countSegments(segment, reader.segmentId);
+                countSegments(segment, reader.segmentId());
             }
         }
     }
 
     // Passes the tombstone of a record that was lost.
     private boolean take(RecordBatch batch, long maxBytes, boolean first) throws IOException {
-        if (reader.lost) {
+        if (reader.isLost()) {
             reader.skip();
             return true;
         }
-        if (!batch.takes(reader.length, maxBytes, first)) {
+        if (!batch.takes(reader.length(), maxBytes, first)) {
             return false;
         }
-        reader.read(batch.room(reader.length), batch.start());
-        batch.add(offset, reader.timestamp, reader.length, 0);
+        reader.read(batch.room(reader.length()), batch.start());
+        batch.add(offset, reader.timestamp(), reader.length(), 0);
         return true;
     }
 

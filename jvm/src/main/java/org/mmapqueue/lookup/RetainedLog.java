@@ -2,8 +2,10 @@ package org.mmapqueue.lookup;
 
 import java.io.IOException;
 import java.lang.invoke.VarHandle;
+import java.util.stream.LongStream;
 
 import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.segment.Geometry;
@@ -30,7 +32,7 @@ final class RetainedLog {
     RetainedLog(LogReaderV2 reader, RandomAccessReader.Source source) {
         this.reader = reader;
         this.source = source;
-        this.geometry = reader.geometry;
+        this.geometry = reader.geometry();
         this.search = new OffsetSearch(reader, this::checkRetained);
     }
 
@@ -85,8 +87,8 @@ final class RetainedLog {
 
     /** The place that the last of these calls has gone to. */
     RandomAccessReader.Place place() {
-        int start = reader.offset == geometry.dataStart() ? 0 : reader.offset;
-        return new RandomAccessReader.Place(search.number(), geometry.position(reader.segmentId, start));
+        int start = reader.segmentOffset() == geometry.dataStart() ? 0 : reader.segmentOffset();
+        return new RandomAccessReader.Place(search.number(), geometry.position(reader.segmentId(), start));
     }
 
     /** The number of the oldest record; {@link #next} when there is none. */
@@ -111,6 +113,19 @@ final class RetainedLog {
         }
         search.toOffset(id, offset);
         return search.number();
+    }
+
+    /**
+     * As {@link #numberAt}, for any position.
+     *
+     * @throws MmapQueueException when the position is not retained any more
+     */
+    long retainedNumberAt(long position) throws IOException {
+        long oldest = geometry.position(Math.max(0, firstRetained()), 0);
+        if (position < oldest && position != 0) {
+            throw new MmapQueueException("position " + position + " is not retained any more; the oldest is " + oldest);
+        }
+        return numberAt(position);
     }
 
     /**
@@ -146,6 +161,23 @@ final class RetainedLog {
         }
         long records = (id < geometry.segmentOfEnd(end) ? search.baseIndex(id + 1) : next()) - low;
         return low + (long) ((double) (position - beginOf(id)) / (endOf(id) - beginOf(id)) * records);
+    }
+
+    /** Bounds of parts of a range; see {@link RandomAccessReader#split}. */
+    long[] split(long from, long to, long bytes) throws IOException {
+        LongStream.Builder bounds = LongStream.builder().add(from);
+        long last = from;
+        long until = estimate(to);
+        long at = estimate(from);
+        while (bytes < until - at) { // so that no sum overflows
+            at += bytes;
+            long bound = numberNear(at, bytes < geometry.segmentSize());
+            if (bound > last && bound < to) {
+                bounds.add(bound);
+                last = bound;
+            }
+        }
+        return bounds.add(to).build().toArray();
     }
 
     private long beginOf(long id) {

@@ -64,7 +64,7 @@ final class SegmentBases {
         if (keys[slot] == id + 1) {
             return slot;
         }
-        reader.moveTo(reader.geometry.position(id, reader.geometry.dataStart()));
+        reader.moveTo(reader.geometry().position(id, reader.geometry().dataStart()));
         Segment segment = reader.checkedSegment();
         long index = segment.baseIndex();
         long timestamp = segment.baseTimestamp();

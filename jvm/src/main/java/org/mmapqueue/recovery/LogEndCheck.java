@@ -43,7 +43,7 @@ public final class LogEndCheck {
     public LogEndCheck(Storage storage, Path directory, long uuidLow, Swapper swapper, LogReaderV2 reader) {
         this.storage = storage;
         this.directory = directory;
-        this.geometry = reader.geometry;
+        this.geometry = reader.geometry();
         this.uuidLow = uuidLow;
         this.swapper = swapper;
         this.reader = reader;

@@ -199,8 +199,8 @@ public final class Recovery {
                 return end;
             }
             offset++;
-            timestamp = Math.max(timestamp, reader.timestamp);
-            boolean batchGoesOn = reader.batchGoesOn;
+            timestamp = Math.max(timestamp, reader.timestamp());
+            boolean batchGoesOn = reader.batchGoesOn();
             reader.advance();
             if (!batchGoesOn) {
                 end = new LogEnd(reader.position(), offset, timestamp);

@@ -2,17 +2,13 @@ package org.mmapqueue.registry;
 
 import java.io.Closeable;
 import java.io.IOException;
-import java.nio.file.DirectoryStream;
-import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.TreeSet;
+import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 
 import org.slf4j.Logger;
@@ -20,7 +16,6 @@ import org.slf4j.LoggerFactory;
 
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
-import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.FileMode;
 import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
@@ -70,7 +65,7 @@ public final class Registry implements Closeable {
     private final Path directory;
     private final MetaPage meta;
     private final NoConsumer noConsumer;
-    private final Map<String, ConsumerPage> pages = new HashMap<>();
+    private final ConsumerPages pages;
     private volatile Known known = new Known(-1, List.of(), List.of());
 
     /** Opens the pages of all consumers that the queue directory has. */
@@ -78,6 +73,7 @@ public final class Registry implements Closeable {
         this.storage = storage;
         this.directory = queueDirectory.resolve(ConsumerPage.DIRECTORY);
         this.meta = meta;
+        this.pages = new ConsumerPages(storage, directory, meta);
         this.noConsumer = new NoConsumer(meta, () -> slowestConsumer() == null);
         try {
             refresh();
@@ -116,63 +112,28 @@ public final class Registry implements Closeable {
         if (meta.hasDefault()) {
             all.add(new Named(DEFAULT, meta));
         }
-        TreeSet<String> stored = stored();
+        Set<String> stored = pages.stored();
         for (String name : stored) {
             try {
-                ConsumerPage page = page(name);
+                ConsumerPage page = pages.get(name);
                 if (!page.isDeleted()) {
                     all.add(new Named(name, page));
                 }
             } catch (NoSuchFileException e) {
                 // Deleted since the directory was read.
-                forget(name);
+                pages.forget(name);
             }
         }
-        for (String name : List.copyOf(pages.keySet())) {
-            if (!stored.contains(name)) {
-                forget(name);
-            }
-        }
+        pages.retain(stored);
         List<ConsumerCursors> cursors = new ArrayList<>();
         all.forEach(each -> cursors.add(each.cursors));
         cursors.add(noConsumer);
         known = new Known(changes, List.copyOf(all), List.copyOf(cursors));
     }
 
-    private TreeSet<String> stored() throws IOException {
-        TreeSet<String> names = new TreeSet<>();
-        refuseLink();
-        if (Files.isDirectory(directory)) {
-            try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "*" + ConsumerPage.SUFFIX)) {
-                for (Path file : files) {
-                    String name = file.getFileName().toString();
-                    names.add(name.substring(0, name.length() - ConsumerPage.SUFFIX.length()));
-                }
-            }
-        }
-        return names;
-    }
-
-    private ConsumerPage page(String name) throws IOException {
-        ConsumerPage page = pages.get(name);
-        if (page == null || !page.isStillAt(storage, path(name))) {
-            forget(name);
-            page = ConsumerPage.open(storage, path(name), meta.fields());
-            pages.put(name, page);
-        }
-        return page;
-    }
-
-    private void forget(String name) throws IOException {
-        ConsumerPage page = pages.remove(name);
-        if (page != null) {
-            page.close();
-        }
-    }
-
     /** The file of a named consumer's page. */
     public Path path(String name) {
-        return directory.resolve(name + ConsumerPage.SUFFIX);
+        return pages.path(name);
     }
 
     /** All consumers, the default one first, the others in alphabetical order. */
@@ -296,7 +257,7 @@ public final class Registry implements Closeable {
         }
         ConsumerPage.create(storage, path(name), meta.fields(), ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()),
                 position);
-        return page(name);
+        return pages.get(name);
     }
 
     // Whether a place is the consumer's, who has stored it: from now on the writer leaves it alone. False: it is lost.
@@ -381,27 +342,24 @@ public final class Registry implements Closeable {
         } else {
             try {
                 // First what the writer has mapped: it need not look at the directory to know.
-                page(name).delete();
+                pages.get(name).delete();
             } catch (NoSuchFileException e) {
                 return;
             }
             storage.delete(path(name));
             storage.forceDirectory(directory);
-            forget(name);
+            pages.forget(name);
         }
         meta.countConsumerChange();
     }
 
     @Override
     public synchronized void close() throws IOException {
-        Closing.all(pages.values().toArray(new Closeable[0]));
-        pages.clear();
+        pages.close();
     }
 
-    /** Pages and locks must not be made where somebody else wants them to be. */
+    /** Throws when the directory of consumers is a symbolic link: pages and locks must not be made elsewhere. */
     public void refuseLink() throws IOException {
-        if (Files.isSymbolicLink(directory)) {
-            throw new IOException(directory + " is a symbolic link; expected a directory, or nothing");
-        }
+        pages.refuseLink();
     }
 }

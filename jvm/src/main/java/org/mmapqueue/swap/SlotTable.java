@@ -19,20 +19,26 @@ final class SlotTable {
     private final Condition changed;
     private final Unmapper unmapper;
     private final NavigableMap<Long, Slot> slots = new TreeMap<>();
+    /** The most mapped segments; raised under the lock, never lowered. */
+    private int max;
     private int live;
     private int ahead;
     private int peak;
+    private long lastEntered = -1;
+    private volatile boolean limitReached;
 
     /**
      * An empty table.
      *
      * @param byId whether each segment is a slot of its own, instead of each file
+     * @param max the most segments that may be mapped at once
      * @param changed is signalled when a slot's {@code filling} has ended, and here when its last pin is gone
      * @param unmapper takes the mappings that are given up
      */
-    SlotTable(SegmentRing ring, boolean byId, Condition changed, Unmapper unmapper) {
+    SlotTable(SegmentRing ring, boolean byId, int max, Condition changed, Unmapper unmapper) {
         this.ring = ring;
         this.byId = byId;
+        this.max = max;
         this.changed = changed;
         this.unmapper = unmapper;
     }
@@ -94,6 +100,47 @@ final class SlotTable {
     /** The most that were mapped at once. */
     int peak() {
         return peak;
+    }
+
+    /** The most segments that may be mapped at once. */
+    int max() {
+        return max;
+    }
+
+    /** Raises the limit. */
+    void raiseMax(int segments) {
+        max = segments;
+        noteLimit();
+    }
+
+    /** Whether no segment more may be mapped. */
+    boolean isFull() {
+        return mapped() >= max;
+    }
+
+    /** {@link #isAtLimit} when it was noted last. Any thread, without the lock. */
+    boolean isLimitReached() {
+        return limitReached;
+    }
+
+    /** Whether the limit is reached by segments that hold records. A ring that fits into memory never reaches it. */
+    boolean isAtLimit() {
+        return live >= max && max < ring.geometry().capacity();
+    }
+
+    /** Notes {@link #isAtLimit} for threads without the lock. */
+    void noteLimit() {
+        limitReached = isAtLimit();
+    }
+
+    /** The writer has entered this segment: only later ones are ever filled with zeros. */
+    void enteredUpTo(long id) {
+        lastEntered = id;
+    }
+
+    /** The segment that the writer has entered last. */
+    long lastEntered() {
+        return lastEntered;
     }
 
     /** The slot has got a mapping that is in use. */

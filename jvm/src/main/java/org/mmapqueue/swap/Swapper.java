@@ -4,15 +4,12 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Objects;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 
 import org.mmapqueue.errors.CorruptException;
-import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.StackRoom;
-import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentForcer;
 import org.mmapqueue.segment.SegmentRing;
@@ -34,26 +31,16 @@ import org.mmapqueue.segment.SegmentRing;
  * would show nothing. So there each segment has a mapping of its own.
  */
 public final class Swapper implements SegmentForcer, Closeable {
-    private static final long PIN_WAIT_NANOS = 10_000_000_000L;
-    /** Below this a page fault or two on the writer's side are cheaper than having the preparing thread take them. */
-    private static final int TOUCHED_FROM = 2 << 20;
-
     private final SegmentRing ring;
-    private final Geometry geometry;
-    /** Raised under the lock, never lowered. */
-    private int max;
     private final boolean writable;
-    private EvictionPolicy evictionPolicy;
-    private final Scopes scopes;
     private final ReentrantLock lock = new ReentrantLock();
     /** A slot has been filled or has lost its last pin, or a mapping is gone. */
     private final Condition changed = lock.newCondition();
     private final Unmapper unmapper = new Unmapper(lock, changed);
     private final SlotTable slots;
     private final SlotForcer forcer;
-    private final FilledFiles filled = new FilledFiles();
-    private long lastEntered = -1;
-    private volatile boolean full;
+    private final Evictor evictor;
+    private final Preallocator preallocator;
 
     /**
      * A swapper with nothing mapped.
@@ -65,13 +52,11 @@ public final class Swapper implements SegmentForcer, Closeable {
      */
     public Swapper(SegmentRing ring, int max, boolean writable, Scopes scopes) {
         this.ring = ring;
-        this.geometry = ring.geometry();
-        this.max = max;
         this.writable = writable;
-        this.scopes = scopes;
-        this.slots = new SlotTable(ring, !writable, changed, unmapper);
+        this.slots = new SlotTable(ring, !writable, max, changed, unmapper);
         this.forcer = new SlotForcer(ring, slots, lock, changed);
-        this.evictionPolicy = new EvictionPolicy(max, slots::keyOf, scopes);
+        this.evictor = new Evictor(writable, slots, unmapper, scopes, lock, changed);
+        this.preallocator = new Preallocator(ring, writable, slots, forcer, unmapper, lock, changed);
     }
 
     /**
@@ -89,7 +74,7 @@ public final class Swapper implements SegmentForcer, Closeable {
         try {
             Slot slot = slots.settled(id);
             if (!slot.file.isMapped()) {
-                mapLive(slot);
+                evictor.mapLive(slot);
                 slot.forced = true; // a reader's faults map pages read-only: as dear to a writer as forced ones
             }
             return pinned(slot, id);
@@ -104,18 +89,18 @@ public final class Swapper implements SegmentForcer, Closeable {
      * @throws IOException when the disk is full or the file can not be mapped; the call may be repeated
      */
     public Segment enter(long id) throws IOException {
-        prepare(id);
+        preallocator.prepare(id);
         lock.lock();
         try {
             Slot slot = slots.settled(id);
             if (!slot.file.isMapped()) {
-                mapLive(slot);
+                evictor.mapLive(slot);
             } else {
                 slots.enter(slot);
-                full = isLimitReached();
+                slots.noteLimit();
             }
             slot.preparedId = Slot.NONE;
-            lastEntered = id;
+            slots.enteredUpTo(id);
             return pinned(slot, id);
         } finally {
             lock.unlock();
@@ -150,7 +135,7 @@ public final class Swapper implements SegmentForcer, Closeable {
     public void startAt(long id) {
         lock.lock();
         try {
-            lastEntered = id;
+            slots.enteredUpTo(id);
         } finally {
             lock.unlock();
         }
@@ -209,124 +194,7 @@ public final class Swapper implements SegmentForcer, Closeable {
      * in other blocks than are good now.
      */
     public void prepare(long id) throws IOException {
-        Slot slot;
-        boolean isFilled;
-        boolean isNew;
-        boolean isFound;
-        int number = geometry.slotOf(id);
-        int blockSize = ring.blocks().next();
-        if (filled.isOtherwise(number, blockSize)) {
-            discardIfPossible(number, id - geometry.capacity() + 1);
-        }
-        lock.lock();
-        try {
-            slot = slots.settled(id);
-            isFilled = slot.preparedId == id;
-            boolean isDone = isFilled && (slot.file.isMapped() || slots.mapped() >= max);
-            // Somebody may have prepared it meanwhile, and the writer may be in it.
-            if (isDone || id <= lastEntered) {
-                slots.forgetIfIdle(slot);
-                return;
-            }
-            isNew = slot.file.openToWrite();
-            isFound = forcer.taken(number, isNew);
-            slot.filling = true;
-        } finally {
-            lock.unlock();
-        }
-        boolean done = false;
-        try {
-            if (!isFilled) {
-                if (isFound && geometry.segmentSize() > ring.blocks().large()) {
-                    forceLength(slot, number);
-                }
-                slot.file.fill(blockSize);
-                if (isNew) {
-                    filled.made(number, blockSize);
-                }
-            }
-            mapAhead(slot);
-            done = true;
-        } finally {
-            lock.lock();
-            try {
-                slot.filling = false;
-                slot.preparedId = done ? id : Slot.NONE;
-                if (!slot.file.isMapped()) {
-                    slot.file.detach().close();
-                }
-                changed.signalAll();
-            } finally {
-                lock.unlock();
-            }
-        }
-    }
-
-    private void discardIfPossible(int number, long firstNeeded) {
-        try {
-            discard(number, firstNeeded);
-        } catch (IOException e) {
-            // It is as good as before, and slower to force at worst.
-        }
-    }
-
-    // While it holds what nobody needs any more, and an earlier process has mostly brought to the disk. Else the first
-    // flush of the new segment would have to do it, and each page behind the writer's place would fault.
-    private void forceLength(Slot slot, int number) throws IOException {
-        if (slot.file.forceLength()) {
-            lock.lock();
-            try {
-                forcer.lengthForced(number);
-            } finally {
-                lock.unlock();
-            }
-        }
-    }
-
-    // By whoever fills the slot: nobody else pins or unmaps it meanwhile.
-    private void mapAhead(Slot slot) throws IOException {
-        boolean remap;
-        lock.lock();
-        try {
-            // What its last lap held is of no use to anybody by now, and the next part of it will not be forced.
-            while (slot.forcing > 0) {
-                changed.awaitUninterruptibly();
-            }
-            if (slot.file.isMapped()) {
-                remap = slot.forced && slot.pins == 0;
-            } else if (slots.mapped() < max) {
-                slot.file.map(writable);
-                slots.countAhead(slot);
-                remap = false;
-            } else {
-                return;
-            }
-        } finally {
-            lock.unlock();
-        }
-        if (remap) {
-            slot.segment = null;
-            slot.forced = false;
-            try {
-                slot.file.remap(writable);
-            } finally {
-                countIfLost(slot);
-            }
-        }
-        if (geometry.segmentSize() >= TOUCHED_FROM) {
-            slot.file.touch();
-        }
-    }
-
-    private void countIfLost(Slot slot) {
-        lock.lock();
-        try {
-            if (!slot.file.isMapped()) {
-                slots.countLost(slot);
-            }
-        } finally {
-            lock.unlock();
-        }
+        preallocator.prepare(id);
     }
 
     /**
@@ -345,61 +213,7 @@ public final class Swapper implements SegmentForcer, Closeable {
      * @throws IOException when it can not be deleted; the slot is as good as before
      */
     public long discard(int number, long firstNeeded) throws IOException {
-        StackRoom.ensure();
-        if (!writable) {
-            throw new IllegalStateException("a process that only reads deletes no segment files");
-        }
-        Objects.checkIndex(number, geometry.capacity());
-        // What was displaced from here before would keep the space.
-        unmapper.sweep();
-        Slot slot;
-        Closeable old;
-        boolean wasMapped;
-        lock.lock();
-        try {
-            // By where the writer is now, which may be further than the caller knows.
-            if (Math.floorMod(number - firstNeeded, (long) geometry.capacity()) <= lastEntered - firstNeeded) {
-                return 0;
-            }
-            if (forcer.isForcingUnheld(number)) {
-                return 0;
-            }
-            slot = slots.at(number);
-            if (slot == null) {
-                slot = slots.add(number);
-            } else if (slot.pins > 0 || slot.filling || slot.ahead || slot.preparedId != Slot.NONE) {
-                return 0;
-            }
-            slot.filling = true;
-            slot.segment = null;
-            slot.forced = false;
-            wasMapped = slot.file.isMapped();
-            old = slot.file.detach();
-        } finally {
-            lock.unlock();
-        }
-        long bytes = 0;
-        try {
-            old.close();
-            bytes = ring.delete(number);
-            return bytes;
-        } finally {
-            lock.lock();
-            try {
-                slot.filling = false;
-                if (wasMapped) {
-                    slots.countLost(slot);
-                }
-                full = isLimitReached();
-                if (bytes > 0) {
-                    forcer.discarded(number);
-                }
-                slots.forgetIfIdle(slot);
-                changed.signalAll();
-            } finally {
-                lock.unlock();
-            }
-        }
+        return preallocator.discard(number, firstNeeded);
     }
 
     /**
@@ -420,19 +234,13 @@ public final class Swapper implements SegmentForcer, Closeable {
         forcer.force(id, from, to);
     }
 
-    // A ring that fits into memory never needs a place.
-    private boolean isLimitReached() {
-        return slots.live() >= max && max < geometry.capacity();
-    }
-
     /** Raises the limit where it is lower; for more readers than it was made for. */
     public void atLeast(int segments) {
         lock.lock();
         try {
-            if (segments > max) {
-                max = segments;
-                evictionPolicy = new EvictionPolicy(max, slots::keyOf, scopes);
-                full = isLimitReached();
+            if (segments > slots.max()) {
+                slots.raiseMax(segments);
+                evictor.limitChanged();
                 changed.signalAll();
             }
         } finally {
@@ -442,7 +250,7 @@ public final class Swapper implements SegmentForcer, Closeable {
 
     /** Whether the limit has been reached by segments that hold records: {@link #evictWhenFull} has work to do. */
     public boolean isFull() {
-        return full;
+        return slots.isLimitReached();
     }
 
     /** Displaces when the limit is reached, so that the next segment finds a free place. */
@@ -450,8 +258,8 @@ public final class Swapper implements SegmentForcer, Closeable {
         StackRoom.ensure();
         lock.lock();
         try {
-            if (isLimitReached()) {
-                evict();
+            if (slots.isAtLimit()) {
+                evictor.evict();
             }
         } finally {
             lock.unlock();
@@ -514,87 +322,4 @@ public final class Swapper implements SegmentForcer, Closeable {
         return slot.segment;
     }
 
-    private void mapLive(Slot slot) throws IOException {
-        slot.pins++; // not to be displaced by its own coming
-        try {
-            makeRoomFor(slot);
-            if (!slot.file.isMapped()) {
-                slot.file.map(writable);
-                slots.countLive();
-            } else {
-                slots.enter(slot);
-            }
-            full = isLimitReached();
-        } finally {
-            slot.pins--;
-            if (!slot.file.isMapped()) {
-                slot.file.detach().close();
-            }
-            slots.forgetIfIdle(slot);
-        }
-    }
-
-    // What is worth waiting for: another thread fills or maps this very slot, or is about to unmap others; one that is
-    // being filled can not be given back; readers pin a second segment while they follow a record into it.
-    private void makeRoomFor(Slot slot) throws IOException {
-        long left = PIN_WAIT_NANOS;
-        while (slot.filling || !slot.file.isMapped() && slots.mapped() >= max) {
-            if (!slot.filling && unmapper.isIdle() && slots.live() < max) {
-                slots.releaseOneAhead();
-            }
-            if (!slot.filling && unmapper.isIdle()) {
-                evict();
-            }
-            if (slot.filling || unmapper.isIdle()) {
-                left = awaitChange(left);
-            } else {
-                lock.unlock();
-                try {
-                    unmapper.sweep();
-                } finally {
-                    lock.lock();
-                }
-            }
-        }
-    }
-
-    @SuppressWarnings("WaitNotInLoop") // the callers loop
-    private long awaitChange(long left) {
-        if (left <= 0) {
-            throw new MmapQueueException("all " + max + " segments that max_in_mem_segments allows are in use at once;"
-                    + " it has to be larger for this many consumers");
-        }
-        boolean interrupted = Thread.interrupted();
-        long start = System.nanoTime();
-        try {
-            changed.awaitNanos(left);
-        } catch (InterruptedException e) {
-            interrupted = true;
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
-        }
-        return left - (System.nanoTime() - start);
-    }
-
-    private void evict() {
-        int wanted = evictionPolicy.wantedPlaces();
-        evictionPolicy.offer(key -> {
-            Slot slot = slots.at(key);
-            if (slot != null) {
-                slots.release(slot);
-            }
-            return max - slots.live() >= wanted;
-        });
-        if (slots.live() >= max) {
-            // Neither scope holds one that is free to go: readers have jumped. Any other one will do.
-            for (Slot slot : slots.all()) {
-                if (max - slots.live() < wanted) {
-                    slots.release(slot);
-                }
-            }
-        }
-        full = isLimitReached();
-    }
 }

@@ -49,7 +49,7 @@ class SpinLockTest {
     @Test
     void enteringTwiceIsAMistakeThatIsTold() {
         lock.acquire();
-        assertThrows(IllegalStateException.class, lock::enter);
+        assertThrows(IllegalStateException.class, lock::acquire);
         lock.release();
         lock.acquire();
         lock.release();

@@ -250,7 +250,7 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
             walker.moveTo(place.position());
             assertEquals(number < log.size(), walker.next());
             if (number < log.size()) {
-                byte[] data = new byte[walker.length];
+                byte[] data = new byte[walker.length()];
                 walker.read(data, 0);
                 assertArrayEquals(log.get(number).data(), data, "record " + number);
             }
@@ -310,7 +310,7 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
     }
 
     private void assertHoldsNothing() {
-        assertNull(reader.segment, "pinned between calls");
+        assertNull(reader.segment(), "pinned between calls");
     }
 
     @Override

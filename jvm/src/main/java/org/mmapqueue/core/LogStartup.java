@@ -1,0 +1,115 @@
+package org.mmapqueue.core;
+
+import java.io.IOException;
+import java.nio.file.Path;
+
+import org.mmapqueue.config.ConfigValues;
+import org.mmapqueue.config.Settings;
+import org.mmapqueue.consume.InFlightFile;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.log.LogEnd;
+import org.mmapqueue.log.LogReaderV2;
+import org.mmapqueue.log.OffsetResolver;
+import org.mmapqueue.meta.ConsumerCursors;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.recovery.DirectoryV1;
+import org.mmapqueue.recovery.LogEndCheck;
+import org.mmapqueue.recovery.Recovery;
+import org.mmapqueue.recovery.RecoveryV1;
+import org.mmapqueue.registry.Producers;
+import org.mmapqueue.registry.Registry;
+import org.mmapqueue.segment.SegmentRing;
+import org.mmapqueue.swap.Swapper;
+
+/**
+ * Finds the log end of a queue that is opened to write, in numbered passes; a queue that was not closed is recovered.
+ * The caller holds the lock of the queue. Used once, by one thread.
+ */
+final class LogStartup {
+    private final Storage storage;
+    private final ConfigValues config;
+    private final Path path;
+    private final Settings settings;
+    private final SegmentRing ring;
+    private final Swapper swapper;
+    private final MetaPage meta;
+    private final Registry registry;
+    private final Producers producers;
+
+    /** @param producers the pages of idempotent producers; null in version 1 */
+    LogStartup(Storage storage, ConfigValues config, Settings settings, SegmentRing ring, Swapper swapper,
+            MetaPage meta, Registry registry, Producers producers) {
+        this.storage = storage;
+        this.config = config;
+        this.path = config.queueDir();
+        this.settings = settings;
+        this.ring = ring;
+        this.swapper = swapper;
+        this.meta = meta;
+        this.registry = registry;
+        this.producers = producers;
+    }
+
+    /**
+     * Runs all passes.
+     *
+     * @return the log end, from which the next record is appended
+     * @throws org.mmapqueue.errors.CorruptException when cursors contradict each other, or the log is damaged
+     */
+    LogEnd run() throws IOException {
+        if (settings.geometry().version() == 1) {
+            return version1();
+        }
+        // First pass: the cursors are compared with each other.
+        new CursorCheck(path, meta, registry, settings.geometry()).run();
+        // Second pass: the log end is found, by the clean close or by recovery.
+        LogEnd end = meta.clean() ? afterClose() : afterCrash();
+        // Third pass: sequences of producers count if the log reaches their end offset.
+        producers.start(end.nextOffset());
+        // Fourth pass: settings that the directory keeps.
+        store();
+        return end;
+    }
+
+    private LogEnd version1() throws IOException {
+        LogEnd end = RecoveryV1.run(swapper, settings, meta, path);
+        new DirectoryV1(storage, path, config).deleteLonger(settings.geometry().segmentSize());
+        meta.writing(end.position());
+        meta.reading(meta.committed());
+        return end;
+    }
+
+    private LogEnd afterClose() throws IOException {
+        LogEnd end;
+        LogReaderV2 reader = new LogReaderV2(swapper, settings.geometry(), meta.fields(), meta::writing);
+        try {
+            OffsetResolver.Place place = OffsetResolver.findEnd(reader, meta.writing(), meta.closedAt());
+            end = new LogEnd(meta.writing(), place.offset(), place.lastTimestamp());
+            new LogEndCheck(storage, path, meta.fields().uuidLow(), swapper, reader).run(meta.writing());
+        } finally {
+            reader.leave();
+        }
+        // An ack while no process wrote may be in memory alone.
+        for (ConsumerCursors cursors : registry.cursors()) {
+            cursors.force();
+        }
+        meta.clean(false);
+        return end;
+    }
+
+    private LogEnd afterCrash() throws IOException {
+        producers.force(); // before the records that it makes durable
+        return new Recovery(swapper, ring, meta, registry.cursors(), end ->
+                InFlightFile.deleteBeyond(end, storage, registry.directory(), meta.fields())).run();
+    }
+
+    private void store() throws IOException {
+        MetaFields stored = meta.fields();
+        MetaFields wanted = stored.withSettings(settings.timestamps(),
+                Math.max(stored.maxEventSize(), settings.maxEventSize()));
+        if (!wanted.equals(stored)) {
+            meta.fields(wanted);
+        }
+    }
+}

@@ -1,0 +1,66 @@
+package org.mmapqueue.log;
+
+import org.mmapqueue.MessageHandler;
+
+/**
+ * Fetches records a batch at a time under a lock, and delivers them to a handler without it: the one loop of pops,
+ * random reads and range reads. Any number of threads may deliver at once.
+ */
+public abstract class BatchSource {
+    /** What {@link #deliver} returns when the source allowed no batch at all. */
+    public static final int NOT_ALLOWED = -1;
+
+    /** Under the lock of {@link #fetch}. */
+    protected final SpareBatch spare = new SpareBatch();
+
+    /**
+     * Fetches the next records, under the lock of the source.
+     *
+     * @param offset of the first one, for a source that has no position of its own
+     * @param maxRecords the most records
+     * @param maxBytes the most bytes of payload
+     * @param own whether each record gets an array of its own
+     * @param first whether the delivery begins: a record larger than {@code maxBytes} is fetched all the same then, and
+     *     errors are thrown
+     * @return the batch, from {@link #spare}; null when the source allows none
+     */
+    protected abstract RecordBatch fetch(long offset, int maxRecords, long maxBytes, boolean own, boolean first);
+
+    /** The handler has thrown: it did not get the records from {@link RecordBatch#delivered} on. */
+    protected abstract void undelivered(RecordBatch batch);
+
+    /**
+     * Fetches and delivers records until there are no more, or enough.
+     *
+     * @param offset of the first one, for a source that has no position of its own
+     * @param maxRecords the most records, at least 1
+     * @param maxBytes the most bytes of payload; a first record that is larger is delivered all the same
+     * @param own whether the handler may keep the arrays that it gets
+     * @param handler gets the records, in order, without a lock
+     * @return how many, or {@link #NOT_ALLOWED}
+     */
+    protected final int deliver(long offset, int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
+        int count = 0;
+        long bytesLeft = maxBytes;
+        while (true) {
+            RecordBatch batch = fetch(offset + count, maxRecords - count, bytesLeft, own, count == 0);
+            if (batch == null) {
+                return count == 0 ? NOT_ALLOWED : count;
+            }
+            count += batch.count();
+            bytesLeft -= batch.bytes();
+            boolean isLast = !batch.isFull();
+            try {
+                batch.deliver(handler);
+            } finally {
+                if (batch.delivered() < batch.count()) {
+                    undelivered(batch);
+                }
+                spare.giveBack(batch);
+            }
+            if (isLast) {
+                return count;
+            }
+        }
+    }
+}

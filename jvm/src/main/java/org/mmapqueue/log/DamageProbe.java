@@ -1,0 +1,123 @@
+package org.mmapqueue.log;
+
+import java.io.IOException;
+import java.util.function.LongSupplier;
+import java.util.zip.CRC32C;
+
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.segment.RecordChecksum;
+import org.mmapqueue.segment.RecordDescriptor;
+import org.mmapqueue.segment.Segment;
+
+/**
+ * Decides whether the length of a damaged record can be trusted: no whole record may begin inside of the record, and a
+ * whole record must begin where it ends, unless the log ends there. Belongs to one reader of version 2 and is guarded
+ * as the reader is; its place does not move.
+ */
+final class DamageProbe {
+    /** Bytes that one probe reads at most; some 0.1 s. */
+    private static final int MOST_LOOKED_AT = 256 << 20;
+
+    private final LogReaderV2 reader;
+    private final MetaFields fields;
+    private final LongSupplier published;
+    private final RecordChecksum checksum;
+
+    /**
+     * @param reader the reader that has found the record
+     * @param published everything before this position is published
+     */
+    DamageProbe(LogReaderV2 reader, MetaFields fields, LongSupplier published, RecordChecksum checksum) {
+        this.reader = reader;
+        this.fields = fields;
+        this.published = published;
+        this.checksum = checksum;
+    }
+
+    /**
+     * Whether the record that the reader has skipped, and not advanced past, ends where its length says.
+     *
+     * @param end a position at which a record is known to end
+     */
+    boolean endsWhereItSays(long end) throws IOException {
+        boolean leaves = reader.endSegmentId() != reader.segmentId() || reader.endSegmentOffset() == reader.segmentSize();
+        long left = MOST_LOOKED_AT;
+        int until = leaves ? reader.segmentSize() : reader.endSegmentOffset();
+        for (int at = reader.segmentOffset() + RecordDescriptor.HEADER; at < until; at += 8) {
+            int bytes = RecordDescriptor.length(RecordDescriptor.lengthAndFlags(reader.segment().headerAcquire(at)));
+            left -= bytes > fields.maxEventSize() ? RecordDescriptor.HEADER : RecordDescriptor.HEADER + bytes;
+            if (left < 0 || isWhole(at)) {
+                return false;
+            }
+        }
+        long behind = reader.geometry().position(reader.endSegmentId(), reader.endSegmentOffset());
+        if (behind == end || behind == published.getAsLong()) {
+            return true;
+        }
+        return leaves ? isFirstBehind() : isWhole(reader.endSegmentOffset());
+    }
+
+    // The segment in which the next record would begin says where its first one does.
+    private boolean isFirstBehind() throws IOException {
+        boolean begins = reader.endSegmentId() == reader.segmentId();
+        int first = begins ? reader.geometry().dataStart() : reader.endSegmentOffset() == reader.segmentSize() ? 0 : reader.endSegmentOffset();
+        Segment last = reader.swapper().pinIfThere(begins ? reader.endSegmentId() + 1 : reader.endSegmentId(), fields.uuidLow());
+        if (last == null) {
+            return false;
+        }
+        try {
+            return last.firstRecord() == first;
+        } finally {
+            reader.swapper().unpin(last);
+        }
+    }
+
+    // Whether a record, a pad or a mark begins here that passes its check. The place stays.
+    private boolean isWhole(int at) throws IOException {
+        long word = reader.segment().headerAcquire(at);
+        int flags = RecordDescriptor.lengthAndFlags(word);
+        if (word == 0 || (flags & RecordDescriptor.CLAIMED) != 0) {
+            return false;
+        }
+        CRC32C crc = new CRC32C();
+        long in = reader.epoch();
+        long stamp = 0;
+        if ((flags & RecordDescriptor.PAD) != 0) {
+            in = LogReaderV2.padEpoch(reader.epoch(), flags);
+        } else if ((flags & RecordDescriptor.CONTROL) == 0) {
+            int bytes = RecordDescriptor.length(flags);
+            if (bytes > fields.maxEventSize()) {
+                return false;
+            }
+            int start = at + RecordDescriptor.HEADER;
+            if (RecordDescriptor.bodyBytes(flags) > reader.segmentSize() - start) {
+                return isWholeSpanning(at);
+            }
+            if ((flags & RecordDescriptor.TIMESTAMPED) != 0) {
+                stamp = reader.segment().getLong(start);
+                start += 8;
+            }
+            byte[] payload = reader.room(bytes);
+            reader.segment().get(start, payload, 0, bytes);
+            crc.update(payload, 0, bytes);
+        }
+        return checksum.finish(crc, reader.segmentId(), in, at, flags, stamp) == RecordDescriptor.checksum(word);
+    }
+
+    private boolean isWholeSpanning(int at) throws IOException {
+        LogReaderV2 other = new LogReaderV2(reader.swapper(), reader.geometry(), fields, published);
+        try {
+            other.moveTo(reader.geometry().position(reader.segmentId(), at));
+            if (!other.nextHere()) {
+                return false;
+            }
+            other.check();
+            return true;
+        } catch (CorruptException e) {
+            return false;
+        } finally {
+            other.leave();
+        }
+    }
+}

@@ -1,0 +1,96 @@
+package org.mmapqueue.registry;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
+
+import org.mmapqueue.io.Closing;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.ConsumerPage;
+import org.mmapqueue.meta.MetaPage;
+
+/** The pages of named consumers: which files exist, and those that are open. The monitor of the registry guards it. */
+final class ConsumerPages implements Closeable {
+    private final Storage storage;
+    private final Path directory;
+    private final MetaPage meta;
+    private final Map<String, ConsumerPage> pages = new HashMap<>();
+
+    ConsumerPages(Storage storage, Path directory, MetaPage meta) {
+        this.storage = storage;
+        this.directory = directory;
+        this.meta = meta;
+    }
+
+    /** The file of a page. Any thread. */
+    Path path(String name) {
+        return directory.resolve(name + ConsumerPage.SUFFIX);
+    }
+
+    /** The names of all pages that the directory has, in alphabetical order. */
+    Set<String> stored() throws IOException {
+        TreeSet<String> names = new TreeSet<>();
+        refuseLink();
+        if (Files.isDirectory(directory)) {
+            try (DirectoryStream<Path> files = Files.newDirectoryStream(directory, "*" + ConsumerPage.SUFFIX)) {
+                for (Path file : files) {
+                    String name = file.getFileName().toString();
+                    names.add(name.substring(0, name.length() - ConsumerPage.SUFFIX.length()));
+                }
+            }
+        }
+        return names;
+    }
+
+    /**
+     * The page of a consumer, opened when it is not open.
+     *
+     * @throws java.nio.file.NoSuchFileException when the directory has none
+     */
+    ConsumerPage get(String name) throws IOException {
+        ConsumerPage page = pages.get(name);
+        if (page == null || !page.isStillAt(storage, path(name))) {
+            forget(name);
+            page = ConsumerPage.open(storage, path(name), meta.fields());
+            pages.put(name, page);
+        }
+        return page;
+    }
+
+    /** Closes a page. */
+    void forget(String name) throws IOException {
+        ConsumerPage page = pages.remove(name);
+        if (page != null) {
+            page.close();
+        }
+    }
+
+    /** Closes the pages of all other consumers. */
+    void retain(Set<String> names) throws IOException {
+        for (String name : List.copyOf(pages.keySet())) {
+            if (!names.contains(name)) {
+                forget(name);
+            }
+        }
+    }
+
+    /** Throws when the directory is a symbolic link. Any thread. */
+    void refuseLink() throws IOException {
+        if (Files.isSymbolicLink(directory)) {
+            throw new IOException(directory + " is a symbolic link; expected a directory, or nothing");
+        }
+    }
+
+    @Override
+    public void close() throws IOException {
+        Closing.all(pages.values().toArray(new Closeable[0]));
+        pages.clear();
+    }
+}

@@ -1,0 +1,128 @@
+package org.mmapqueue.swap;
+
+import java.io.IOException;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+import org.mmapqueue.errors.MmapQueueException;
+
+/**
+ * Maps segments, and unmaps others when the limit is reached: {@link EvictionPolicy} says which. All of it with the
+ * swapper's lock, which is released while mappings are unmapped.
+ */
+final class Evictor {
+    private static final long PIN_WAIT_NANOS = 10_000_000_000L;
+
+    private final boolean writable;
+    private final SlotTable slots;
+    private final Unmapper unmapper;
+    private final Scopes scopes;
+    private final ReentrantLock lock;
+    private final Condition changed;
+    private EvictionPolicy evictionPolicy;
+
+    /**
+     * @param lock the swapper's
+     * @param changed its condition: a slot has been filled or has lost its last pin, or a mapping is gone
+     */
+    Evictor(boolean writable, SlotTable slots, Unmapper unmapper, Scopes scopes, ReentrantLock lock,
+            Condition changed) {
+        this.writable = writable;
+        this.slots = slots;
+        this.unmapper = unmapper;
+        this.scopes = scopes;
+        this.lock = lock;
+        this.changed = changed;
+        limitChanged();
+    }
+
+    /** The limit of the table was raised. */
+    void limitChanged() {
+        evictionPolicy = new EvictionPolicy(slots.max(), slots::keyOf, scopes);
+    }
+
+    /** Maps a slot whose file exists, after others were unmapped when the limit is reached. */
+    void mapLive(Slot slot) throws IOException {
+        slot.pins++; // not to be displaced by its own coming
+        try {
+            makeRoomFor(slot);
+            if (!slot.file.isMapped()) {
+                slot.file.map(writable);
+                slots.countLive();
+            } else {
+                slots.enter(slot);
+            }
+            slots.noteLimit();
+        } finally {
+            slot.pins--;
+            if (!slot.file.isMapped()) {
+                slot.file.detach().close();
+            }
+            slots.forgetIfIdle(slot);
+        }
+    }
+
+    // What is worth waiting for: another thread fills or maps this very slot, or is about to unmap others; one that is
+    // being filled can not be given back; readers pin a second segment while they follow a record into it.
+    private void makeRoomFor(Slot slot) throws IOException {
+        long left = PIN_WAIT_NANOS;
+        while (slot.filling || !slot.file.isMapped() && slots.isFull()) {
+            if (!slot.filling && unmapper.isIdle() && slots.live() < slots.max()) {
+                slots.releaseOneAhead();
+            }
+            if (!slot.filling && unmapper.isIdle()) {
+                evict();
+            }
+            if (slot.filling || unmapper.isIdle()) {
+                left = awaitChange(left);
+            } else {
+                lock.unlock();
+                try {
+                    unmapper.sweep();
+                } finally {
+                    lock.lock();
+                }
+            }
+        }
+    }
+
+    private long awaitChange(long left) {
+        if (left <= 0) {
+            throw new MmapQueueException("all " + slots.max() + " segments that max_in_mem_segments allows are in use at"
+                    + " once; it has to be larger for this many consumers");
+        }
+        boolean interrupted = Thread.interrupted();
+        long start = System.nanoTime();
+        try {
+            changed.awaitNanos(left);
+        } catch (InterruptedException e) {
+            interrupted = true;
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
+        return left - (System.nanoTime() - start);
+    }
+
+    /** Unmaps segments that have no pin, until the policy has as many free places as it wants. */
+    void evict() {
+        int wanted = evictionPolicy.wantedPlaces();
+        evictionPolicy.offer(key -> {
+            Slot slot = slots.at(key);
+            if (slot != null) {
+                slots.release(slot);
+            }
+            return slots.max() - slots.live() >= wanted;
+        });
+        if (slots.live() >= slots.max()) {
+            // Neither scope holds one that is free to go: readers have jumped. Any other one will do.
+            for (Slot slot : slots.all()) {
+                if (slots.max() - slots.live() < wanted) {
+                    slots.release(slot);
+                }
+            }
+        }
+        slots.noteLimit();
+    }
+}

@@ -1,0 +1,228 @@
+package org.mmapqueue.swap;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.util.Objects;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.ReentrantLock;
+
+import org.mmapqueue.io.StackRoom;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.SegmentRing;
+
+/**
+ * Fills the files of future segments with zeros and maps them ahead of the writer; deletes files that no segment needs.
+ * A slot's {@code filling} mark stands for the lock while its file is filled, mapped anew or deleted. Safe for any
+ * number of threads.
+ */
+final class Preallocator {
+    /** Below this a page fault or two on the writer's side are cheaper than having the preparing thread take them. */
+    private static final int TOUCHED_FROM = 2 << 20;
+
+    private final SegmentRing ring;
+    private final Geometry geometry;
+    private final boolean writable;
+    private final SlotTable slots;
+    private final SlotForcer forcer;
+    private final Unmapper unmapper;
+    private final ReentrantLock lock;
+    private final Condition changed;
+    private final FilledFiles filled = new FilledFiles();
+
+    /**
+     * @param lock the swapper's
+     * @param changed its condition: a slot has been filled or has lost its last pin, or a mapping is gone
+     */
+    Preallocator(SegmentRing ring, boolean writable, SlotTable slots, SlotForcer forcer, Unmapper unmapper,
+            ReentrantLock lock, Condition changed) {
+        this.ring = ring;
+        this.geometry = ring.geometry();
+        this.writable = writable;
+        this.slots = slots;
+        this.forcer = forcer;
+        this.unmapper = unmapper;
+        this.lock = lock;
+        this.changed = changed;
+    }
+
+    /** As {@link Swapper#prepare}. */
+    void prepare(long id) throws IOException {
+        Slot slot;
+        boolean isFilled;
+        boolean isNew;
+        boolean isFound;
+        int number = geometry.slotOf(id);
+        int blockSize = ring.blocks().next();
+        if (filled.isOtherwise(number, blockSize)) {
+            discardIfPossible(number, id - geometry.capacity() + 1);
+        }
+        lock.lock();
+        try {
+            slot = slots.settled(id);
+            isFilled = slot.preparedId == id;
+            boolean isDone = isFilled && (slot.file.isMapped() || slots.isFull());
+            // Somebody may have prepared it meanwhile, and the writer may be in it.
+            if (isDone || id <= slots.lastEntered()) {
+                slots.forgetIfIdle(slot);
+                return;
+            }
+            isNew = slot.file.openToWrite();
+            isFound = forcer.taken(number, isNew);
+            slot.filling = true;
+        } finally {
+            lock.unlock();
+        }
+        boolean done = false;
+        try {
+            if (!isFilled) {
+                if (isFound && geometry.segmentSize() > ring.blocks().large()) {
+                    forceLength(slot, number);
+                }
+                slot.file.fill(blockSize);
+                if (isNew) {
+                    filled.made(number, blockSize);
+                }
+            }
+            mapAhead(slot);
+            done = true;
+        } finally {
+            lock.lock();
+            try {
+                slot.filling = false;
+                slot.preparedId = done ? id : Slot.NONE;
+                if (!slot.file.isMapped()) {
+                    slot.file.detach().close();
+                }
+                changed.signalAll();
+            } finally {
+                lock.unlock();
+            }
+        }
+    }
+
+    private void discardIfPossible(int number, long firstNeeded) {
+        try {
+            discard(number, firstNeeded);
+        } catch (IOException e) {
+            // It is as good as before, and slower to force at worst.
+        }
+    }
+
+    // While it holds what nobody needs any more, and an earlier process has mostly brought to the disk. Else the first
+    // flush of the new segment would have to do it, and each page behind the writer's place would fault.
+    private void forceLength(Slot slot, int number) throws IOException {
+        if (slot.file.forceLength()) {
+            lock.lock();
+            try {
+                forcer.lengthForced(number);
+            } finally {
+                lock.unlock();
+            }
+        }
+    }
+
+    // By whoever fills the slot: nobody else pins or unmaps it meanwhile.
+    private void mapAhead(Slot slot) throws IOException {
+        boolean remap;
+        lock.lock();
+        try {
+            // What its last lap held is of no use to anybody by now, and the next part of it will not be forced.
+            while (slot.forcing > 0) {
+                changed.awaitUninterruptibly();
+            }
+            if (slot.file.isMapped()) {
+                remap = slot.forced && slot.pins == 0;
+            } else if (!slots.isFull()) {
+                slot.file.map(writable);
+                slots.countAhead(slot);
+                remap = false;
+            } else {
+                return;
+            }
+        } finally {
+            lock.unlock();
+        }
+        if (remap) {
+            slot.segment = null;
+            slot.forced = false;
+            try {
+                slot.file.remap(writable);
+            } finally {
+                countIfLost(slot);
+            }
+        }
+        if (geometry.segmentSize() >= TOUCHED_FROM) {
+            slot.file.touch();
+        }
+    }
+
+    private void countIfLost(Slot slot) {
+        lock.lock();
+        try {
+            if (!slot.file.isMapped()) {
+                slots.countLost(slot);
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** As {@link Swapper#discard}. */
+    long discard(int number, long firstNeeded) throws IOException {
+        StackRoom.ensure();
+        if (!writable) {
+            throw new IllegalStateException("a process that only reads deletes no segment files");
+        }
+        Objects.checkIndex(number, geometry.capacity());
+        // What was displaced from here before would keep the space.
+        unmapper.sweep();
+        Slot slot;
+        Closeable old;
+        boolean wasMapped;
+        lock.lock();
+        try {
+            // By where the writer is now, which may be further than the caller knows.
+            if (Math.floorMod(number - firstNeeded, (long) geometry.capacity()) <= slots.lastEntered() - firstNeeded) {
+                return 0;
+            }
+            if (forcer.isForcingUnheld(number)) {
+                return 0;
+            }
+            slot = slots.at(number);
+            if (slot == null) {
+                slot = slots.add(number);
+            } else if (slot.pins > 0 || slot.filling || slot.ahead || slot.preparedId != Slot.NONE) {
+                return 0;
+            }
+            slot.filling = true;
+            slot.segment = null;
+            slot.forced = false;
+            wasMapped = slot.file.isMapped();
+            old = slot.file.detach();
+        } finally {
+            lock.unlock();
+        }
+        long bytes = 0;
+        try {
+            old.close();
+            bytes = ring.delete(number);
+            return bytes;
+        } finally {
+            lock.lock();
+            try {
+                slot.filling = false;
+                if (wasMapped) {
+                    slots.countLost(slot);
+                }
+                slots.noteLimit();
+                if (bytes > 0) {
+                    forcer.discarded(number);
+                }
+                slots.forgetIfIdle(slot);
+                changed.signalAll();
+            } finally {
+                lock.unlock();
+            }
+        }
+    }
+}
