@@ -25,6 +25,9 @@ SPARK       ?= $(if $(KAFKA),4.2.0,$(lastword $(SPARKS)))
 SPARK_VENV  := build/spark-$(SPARK)
 SPARK_READY := $(SPARK_VENV)/.ready
 
+DOCS_VENV  := build/docs/venv
+DOCS_READY := $(DOCS_VENV)/.ready
+
 VENV_READY    := $(VENV)/.requirements
 PACKAGE_READY := $(VENV)/.package
 
@@ -35,7 +38,7 @@ PEERS         := $(VENV)/peers
 PEERS_READY   := $(PEERS)/.requirements
 
 # Directories are prerequisites too: that is how a deleted file is noticed.
-BUILD_FILES := build.gradle settings.gradle gradle.properties gradle/libraries.gradle
+BUILD_FILES := build.gradle settings.gradle gradle.properties gradle/libraries.gradle gradle/lint.gradle
 JVM_BUILD   := $(BUILD_FILES) jvm/build.gradle jvm/libraries.lock LICENSE
 JVM_MAIN    := $(shell find jvm/src/main jvm/src/spark4 2>/dev/null)
 JVM_TEST    := $(shell find jvm/src/test 2>/dev/null)
@@ -46,7 +49,7 @@ PY_MAIN     := $(shell find python/src -name __pycache__ -prune -o -path '*/jars
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup build test test-java test-python test-spark test-spark-all test-connect bench-spark bench-events bench-pipeline soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill lint format bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock clean distclean
+.PHONY: help setup build packages test test-long test-java test-python test-spark test-spark-all test-connect bench-spark bench-events bench-pipeline soak soak-long consumer-race crash powerloss faults fulldisk jcstress jcstress-short wakeups fanout gets damage verify-random fuzz mutants spark-kill pipeline-kill docs bench bench-full bench-latency bench-guard bench-scale bench-python bench-report demo demo-clean proto lock clean distclean
 
 help: ## List the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -55,16 +58,32 @@ setup: $(PACKAGE_READY) ## Install what is missing: Gradle, .venv with the locke
 
 build: $(JAR) $(WHEEL) ## Build the jar and the wheel
 
-test: test-java test-python ## Run all tests: JUnit, then pytest
+# Each waits often, so side by side they take less time. Gradle runs before them: two builds at once would collide.
+test: $(TEST_CP) $(PACKAGE_READY) $(JAR) ## Run all tests: JUnit beside pytest
+	+MAKE="$(MAKE)" $(PYTHON) scripts/side_by_side.py build/tests test-java test-python
+
+test-long: ## Run the long forms of the tests that have one: more rounds, all JIT compilers
+	$(MAKE) --no-print-directory test LONG=1
+
+# The short forms are compiled with C1 alone: most of their methods do not live long enough for C2 to pay off.
+SHORT_FORMS := -XX:TieredStopAtLevel=1 -XX:+UseSerialGC
+LONG_FORMS  := -Doverflow.rounds=12 -Dpower.runs=40 -Dtorn.runs=60 -Dfaults.step=1 -Ddamage.tries=400 \
+	-Ddamage.rounds=21 -Dcrash.rounds=6 -Djqwik.tries.default=1000
 
 test-java: $(TEST_CP) ## Run the JVM tests (JUNIT="--select-class=…" for some of them)
-	java -ea -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	$(LIMITED) java -ea $(JUNIT_LIMIT) $(if $(LONG),$(LONG_FORMS),$(SHORT_FORMS)) -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
 	    @$(TEST_CP) org.junit.platform.console.ConsoleLauncher execute $(JUNIT) \
-	    --details=tree --disable-banner --fail-if-no-tests $(if $(CI),--disable-ansi-colors)
-test-java: JUNIT ?= --scan-class-path=jvm/build/classes/java/test
+	    $(if $(REPORTS),--details=summary --reports-dir=$(REPORTS),--details=tree) \
+	    --disable-banner --fail-if-no-tests $(if $(CI),--disable-ansi-colors)
+# For what JUnit cannot interrupt: SIGQUIT prints the stacks of all threads, SIGKILL ends the run.
+LIMITED = timeout --foreground --signal=QUIT --kill-after=10s $(LIMIT)
+LIMIT  ?= 40m
+JUNIT_LIMIT = $(if $(filter-out 40m,$(LIMIT)),-Djunit.jupiter.execution.timeout.mode=disabled)
+test-java: JUNIT ?= --scan-class-path=jvm/build/classes/java/test $(if $(LONG),--include-tag=long-form)
 
 test-python: $(PACKAGE_READY) $(JAR) ## Run the Python tests (PYTEST="tests/…" for some of them)
-	$(PY) -m pytest $(PYTEST)
+	$(if $(LONG),MMAPQUEUE_TESTS=long) $(PY) -m pytest $(if $(REPORTS),--junitxml=$(REPORTS)/pytest.xml) $(PYTEST)
+test-python: PYTEST ?= -n 3 --dist loadgroup --no-loadscope-reorder $(if $(LONG),-m long_form)
 
 test-spark: $(SPARK_READY) $(JAR) ## Run the tests of the data source with another Spark (SPARK=3.5.7, JAVA=home of a JDK)
 	$(if $(JAVA),JAVA_HOME=$(JAVA)) $(SPARK_VENV)/bin/python -m pytest $(or $(PYTEST),tests/spark)
@@ -116,7 +135,7 @@ powerloss: N ?= 1000
 powerloss: SEED ?= 1
 
 faults: $(TEST_CP) ## Have each call to the disk fail once, in each of the ways that it can
-	java -ea -Dfaults.step=1 -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
+	java -ea -Dfaults.step=1 -Djunit.jupiter.execution.timeout.mode=disabled -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
 	    @$(TEST_CP) org.junit.platform.console.ConsoleLauncher execute --select-class=org.mmapqueue.core.EachCallFailsTest \
 	    --details=tree --disable-banner --fail-if-no-tests $(if $(CI),--disable-ansi-colors)
 
@@ -175,18 +194,24 @@ spark-kill: $(PACKAGE_READY) $(JAR) ## Kill a streaming pipeline N=100 times and
 spark-kill: N ?= 100
 spark-kill: MASTER ?= local[2,4]
 
+packages: $(VENV_READY) $(JAR) ## Draw which package of the jar uses which (TO=docs/images/packages.svg)
+	$(PY) scripts/packages.py $(JAR) $(TO)
+packages: TO ?= docs/images/packages.svg
+
 pipeline-kill: $(PACKAGE_READY) $(JAR) ## Kill gather, process or both N=50 times under load from real clients, and compare (SEED=…)
 	$(PY) tests/pipeline/kill_loop.py $(N) $(if $(SEED),--seed $(SEED)) $(if $(DIR),--directory "$(DIR)")
 pipeline-kill: N ?= 50
 
-lint: $(PACKAGE_READY) ## Check the Python sources: ruff, mypy (javac checks the Java ones in every build)
-	$(PY) -m ruff check .
-	$(PY) -m ruff format --check .
-	$(PY) -m mypy
+# Where the public classes are, and what their documentation may name.
+JAVADOC_PACKAGES = org.mmapqueue.errors $(subst /,.,$(patsubst jvm/src/main/java/%/MmapQueue.java,%,$(filter %/MmapQueue.java,$(JVM_MAIN))))
 
-format: $(PACKAGE_READY) ## Format the Python sources
-	$(PY) -m ruff check --fix .
-	$(PY) -m ruff format .
+docs: $(DOCS_READY) $(WHEEL) $(JAR) ## Build the documentation site with the API reference of Python and Java: build/docs/html
+	$(DOCS_VENV)/bin/python -m pip install --quiet --no-deps --force-reinstall $(WHEEL)
+	rm -rf build/docs/extra
+	javadoc -quiet -Werror -Xdoclint:all,-missing -notimestamp -encoding UTF-8 -windowtitle mmapqueue \
+	    -cp "$(dir $(JAR))*" -sourcepath jvm/src/main/java -d build/docs/extra/javadoc $(JAVADOC_PACKAGES)
+	$(DOCS_VENV)/bin/python -m sphinx -W --keep-going -q -b html -d build/docs/doctrees docs build/docs/html
+	@echo "build/docs/html/index.html"
 
 bench: $(JMH_CP) ## Run the benchmarks in five minutes (BENCH="--only REGEX" for some; BIGQUEUE=jar to compare with it)
 	$(call NOTED,jmh) $(BENCH_RUN).BenchMain --short $(BENCH)
@@ -231,7 +256,7 @@ bench-pipeline: BENCH ?=
 # Notes beside the results what the machine was, how busy, and when. The JVM's benchmarks need no virtual environment.
 NOTED = $(PYTHON) python/benchmarks/bench_report/machine.py $(1) "make $@" build/bench
 
-bench-report: $(VENV_READY) ## Make docs/BENCHMARKS.md and the plots of the kept raw results (RUN=build/bench to keep those first)
+bench-report: $(VENV_READY) ## Make docs/explanation/benchmarks.md and the plots of the kept raw results (RUN=build/bench to keep those first)
 	PYTHONPATH=python/benchmarks $(PY) -m bench_report $(if $(RUN),--publish $(RUN))
 
 bench-python: $(PACKAGE_READY) $(JAR) $(PEERS_READY) ## Measure the Python module beside its peers (BENCH="--only REGEX --rounds 1" for less)
@@ -253,18 +278,20 @@ proto: ## Generate the Python code of event.proto
 
 lock: ## Lock the libraries and requirements anew (needs uv)
 	$(GRADLE) lockLibraries
-	for name in build dev connect peers; do \
+	for name in build dev connect peers docs; do \
 	    uv pip compile --universal --python-version 3.10 --generate-hashes --no-emit-index-url --no-header \
 	        --quiet --upgrade --output-file requirements/$$name.lock requirements/$$name.in || exit 1; \
 	done
 
 clean: ## Remove what was built
-	rm -rf build dist jvm/build jmh/build jcstress/build python/benchmarks/kafka/build python/src/mmapqueue/jars $(PACKAGE_READY)
+	rm -rf build dist jvm/build jmh/build jcstress/build lint/build python/benchmarks/kafka/build python/src/mmapqueue/jars $(PACKAGE_READY)
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
 	find python examples tests -name __pycache__ -prune -exec rm -rf {} + 2>/dev/null || true
 
 distclean: clean ## Remove what was set up, too
 	rm -rf $(VENV) .gradle
+
+include lint/lint.mk
 
 # Gradle leaves files alone that come out the same, hence the touch.
 $(JAR): $(JVM_BUILD) $(JVM_MAIN)
@@ -324,8 +351,14 @@ $(SPARK_READY): requirements/build.lock requirements/dev.lock $(PY_BUILD) | $(JA
 	$(PYTHON) -m venv $(SPARK_VENV)
 	$(SPARK_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements/build.lock
 	$(SPARK_VENV)/bin/python -m pip install --quiet --no-build-isolation pyspark==$(SPARK) \
-	    $$(sed -n 's/^\(pytest==[^ ]*\).*/\1/p' requirements/dev.lock)
+	    $$(sed -n 's/^\(pytest\(-timeout\)\?==[^ ]*\).*/\1/p' requirements/dev.lock)
 	$(SPARK_VENV)/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable python
+	@touch $@
+
+$(DOCS_READY): requirements/docs.lock
+	rm -rf $(DOCS_VENV)
+	$(PYTHON) -m venv $(DOCS_VENV)
+	$(DOCS_VENV)/bin/python -m pip install --quiet --require-hashes -r requirements/docs.lock
 	@touch $@
 
 $(WHEEL): $(JAR) $(VENV_READY) $(PY_BUILD) $(PY_MAIN)

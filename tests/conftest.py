@@ -19,6 +19,13 @@ import mmapqueue
 #: A segment is a page here: records span segments, and the ring goes round all the time.
 SMALL = {"segment_size": "4k", "queue_capacity_segments": 16, "max_in_mem_segments": 6, "max_event_size": 8000}
 
+#: Whether tests with random inputs, kills or many rounds run their long form: `make test-long`.
+LONG = os.environ.get("MMAPQUEUE_TESTS") == "long"
+
+# Each JVM of Spark's that a test starts lives for a few minutes at most, so compiling with C1 alone is quicker.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
 CONFIGURATIONS = {
     "default": {},
     "small": SMALL,
@@ -26,6 +33,15 @@ CONFIGURATIONS = {
 }
 
 Open = Callable[..., mmapqueue.Queue]
+
+
+@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Groups tests for workers of pytest-xdist: those of one Spark session, and otherwise those of one file."""
+    for item in items:
+        fixtures = getattr(item, "fixturenames", ())
+        group = item.path.parent.name if "spark" in fixtures else item.path.stem
+        item.add_marker(pytest.mark.xdist_group(group))
 
 
 @pytest.fixture
@@ -53,6 +69,22 @@ def any_queue(request: pytest.FixtureRequest, open_queue: Open) -> mmapqueue.Que
 def small_queue(open_queue: Open) -> mmapqueue.Queue:
     """A queue that is soon full."""
     return open_queue(**SMALL)
+
+
+@pytest.fixture
+def records() -> list[bytes]:
+    """What `closed` holds."""
+    return [b"%04d" % number * 40 for number in range(100)]
+
+
+@pytest.fixture
+def closed(open_queue: Open, records: list[bytes], tmp_path: Path) -> Path:
+    """The directory of a queue that no process has open."""
+    with open_queue(tmp_path / "queue", **SMALL) as queue:
+        queue.push_many(records)
+        queue.create_consumer("other")
+        queue.ack(queue.pop_many(10)[-1])
+    return tmp_path / "queue"
 
 
 def _heed_ctrl_c() -> None:
@@ -151,3 +183,10 @@ def fill(queue: mmapqueue.Queue, record: bytes = b"x" * 500) -> int:
 
 def data(messages: Any) -> list[bytes]:
     return [message.data for message in messages]
+
+
+def flip(file: Path, at: int) -> None:
+    """Changes one bit of a file."""
+    content = bytearray(file.read_bytes())
+    content[at] ^= 0x10
+    file.write_bytes(content)

@@ -1,20 +1,15 @@
 """What is installed, and that its two halves fit together."""
 
 import re
-import subprocess
-import sys
 import zipfile
 from pathlib import Path
 from types import ModuleType
 
-import pytest
-
 import mmapqueue
 from conftest import Open, Script
-from mmapqueue import _cli, _jars, _names, _standalone
+from mmapqueue._jvm import jars, names, standalone
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "python" / "src" / "mmapqueue"
 BRIDGE = ROOT / "jvm" / "src" / "main" / "java" / "org" / "mmapqueue" / "bridge"
 
 
@@ -39,11 +34,6 @@ def test_all_names_are_there_and_documented() -> None:
             assert member.startswith("_") or not callable(value) or value.__doc__, f"{name}.{member}"
 
 
-def test_every_module_but_the_package_is_private() -> None:
-    assert all(file.name.startswith("_") for file in PACKAGE.glob("*.py"))
-    assert all(len(file.read_text().splitlines()) <= 400 for file in PACKAGE.glob("*.py"))
-
-
 def test_import_needs_no_pyspark_and_starts_nothing(script: Script) -> None:
     script.run(
         """
@@ -51,6 +41,7 @@ def test_import_needs_no_pyspark_and_starts_nothing(script: Script) -> None:
         sys.modules["pyspark"] = None  # as if it were not installed
         import mmapqueue
         assert threading.active_count() == 1
+        assert "asyncio" not in sys.modules  # slow to import
         mmapqueue.Queue(None, sys.argv[1]).close()
         """,
         script.directory / "queue",
@@ -61,7 +52,7 @@ def test_the_jar_has_all_that_it_must() -> None:
     with zipfile.ZipFile(mmapqueue.jar_path()) as jar:
         assert jar.read("org/mmapqueue/version.properties").decode().strip() == f"version={mmapqueue.__version__}"
         assert {"org/mmapqueue/bridge/Bridge.class", "org/mmapqueue/MmapQueue.class"} <= set(jar.namelist())
-    assert [jar.name.rsplit("-", 1)[0] for jar in _jars.standalone_class_path()] == [
+    assert [jar.name.rsplit("-", 1)[0] for jar in jars.standalone_class_path()] == [
         "mmapqueue", "slf4j-api", "slf4j-jdk14",
     ]  # fmt: skip
 
@@ -74,25 +65,25 @@ def constants(file: str) -> dict[str, str]:
 def test_both_languages_have_the_same_numbers() -> None:
     status = constants("Status.java")
     assert {name: int(value) for name, value in status.items()} == {
-        "FULL": _names.FULL, "EMPTY": _names.EMPTY, "CLOSED": _names.CLOSED, "DONE": _names.DONE,
+        "FULL": names.FULL, "EMPTY": names.EMPTY, "CLOSED": names.CLOSED, "DONE": names.DONE,
     }  # fmt: skip
     layout = constants("StageLayout.java")
-    assert int(layout["PAYLOAD"]) == _names.PAYLOAD
-    assert int(layout["TIMESTAMPS"]) == _names.HAS_TIMESTAMPS
-    assert int(layout["OFFSETS"]) == _names.HAS_OFFSETS
+    assert int(layout["PAYLOAD"]) == names.PAYLOAD
+    assert int(layout["TIMESTAMPS"]) == names.HAS_TIMESTAMPS
+    assert int(layout["OFFSETS"]) == names.HAS_OFFSETS
     places = [int(layout[name]) for name in ("OFFSET", "TIMESTAMP", "COUNT", "FLAGS", "BYTES", "ATTEMPTS")]
     assert places == [0, 8, 16, 20, 24, 28]
-    assert _names.HEADER.format == "=qqiiii"
+    assert names.HEADER.format == "=qqiiii"
 
 
 def test_both_languages_have_the_same_methods(open_queue: Open) -> None:
     open_queue()
-    package = _standalone.jvm().org.mmapqueue.bridge
+    package = standalone.jvm().org.mmapqueue.bridge
     kinds = {"int": "i", "long": "L", "class java.lang.String": "s", "class [B": "b"}
     for java, calls in (
-        (package.Bridge, _names.BRIDGE_CALLS),
-        (package.QueueHandle, _names.HANDLE_CALLS),
-        (package.Stage, _names.STAGE_CALLS),
+        (package.Bridge, names.BRIDGE_CALLS),
+        (package.QueueHandle, names.HANDLE_CALLS),
+        (package.Stage, names.SHARED_BUFFER_CALLS),
     ):
         found = {
             method.getName(): "".join(kinds[kind.toString()] for kind in method.getParameterTypes())
@@ -100,27 +91,3 @@ def test_both_languages_have_the_same_methods(open_queue: Open) -> None:
             if method.toString().startswith("public ")
         }
         assert found == calls
-
-
-def test_jar_prints_the_path(capsys: pytest.CaptureFixture[str]) -> None:
-    assert _cli.main(["jar"]) == 0
-    assert capsys.readouterr().out == f"{mmapqueue.jar_path()}\n"
-
-
-def test_the_command_is_installed() -> None:
-    command = Path(sys.executable).with_name("mmapqueue")
-    found = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
-    assert found.stdout == f"mmapqueue {mmapqueue.__version__}\n"
-
-
-def test_the_command_tells_what_is_wrong(
-    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setattr(_jars, "_JARS", tmp_path)
-    with pytest.raises(SystemExit) as caught:
-        _cli.main(["jar"])
-    assert caught.value.code == 1
-    assert re.fullmatch("mmapqueue: .* carries no jar.*\n", capsys.readouterr().err)
-    with pytest.raises(SystemExit) as caught:
-        _cli.main([])
-    assert caught.value.code == 2

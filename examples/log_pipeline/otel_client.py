@@ -11,11 +11,9 @@ from __future__ import annotations
 
 import argparse
 import itertools
-import signal
 import threading
 import time
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 from opentelemetry._logs import LogRecord, SeverityNumber
@@ -27,6 +25,7 @@ from opentelemetry.sdk.resources import Resource
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
 
+import client
 from journal import Journal
 
 #: Records that wait for the exporter, at most; the application waits then. The SDK would drop them.
@@ -156,24 +155,18 @@ def run(options: argparse.Namespace, stopped: threading.Event) -> None:
     journal.close()
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Log and trace with OpenTelemetry, and note the answers.")
-    parser.add_argument("--endpoint", required=True, help="URL of the OTLP server, as http://127.0.0.1:11800")
-    parser.add_argument("--journal", required=True, type=Path, help="JSON lines of what was sent and answered")
-    parser.add_argument("--service", default="shop", help="service.name (shop)")
-    parser.add_argument("--logs", type=int, default=0, help="logs to emit; 0: until SIGTERM")
-    parser.add_argument("--spans", type=int, default=0, help="spans to emit; 0: until SIGTERM")
-    parser.add_argument("--log-rate", type=float, default=0.0, help="logs a second, at most; 0: as many as it can")
-    parser.add_argument("--span-rate", type=float, default=0.0, help="spans a second, at most; 0: as many as it can")
-    parser.add_argument("--first", type=int, default=0, help="number of the first log and of the first span (0)")
-    parser.add_argument("--batch", type=int, default=1000, help="logs a request, at most (1000)")
-    options = parser.parse_args(arguments)
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
-    run(options, stopped)
-    return 0
+def options() -> argparse.ArgumentParser:
+    options = client.parser(
+        "Log and trace with OpenTelemetry, and note the answers.", "URL of the OTLP server, as http://127.0.0.1:11800"
+    )
+    options.add_argument("--logs", type=int, default=0, help="logs to emit; 0: until SIGTERM")
+    options.add_argument("--spans", type=int, default=0, help="spans to emit; 0: until SIGTERM")
+    options.add_argument("--log-rate", type=float, default=0.0, help="logs a second, at most; 0: as many as it can")
+    options.add_argument("--span-rate", type=float, default=0.0, help="spans a second, at most; 0: as many as it can")
+    options.add_argument("--first", type=int, default=0, help="number of the first log and of the first span (0)")
+    options.add_argument("--batch", type=int, default=1000, help="logs a request, at most (1000)")
+    return options
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(client.main(options(), run))

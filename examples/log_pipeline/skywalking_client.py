@@ -11,13 +11,12 @@ from __future__ import annotations
 import argparse
 import logging
 import re
-import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator
 from typing import Any
 
+import client
 from journal import Journal
 
 #: Requests that are not reported yet, at most. The agent's buffers hold 10 000 and drop what does not fit.
@@ -141,20 +140,14 @@ def _serve(options: argparse.Namespace, stopped: threading.Event, made: list[lis
         time.sleep(0.02)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description="Serve requests with the SkyWalking agent, and note the answers.")
-    parser.add_argument("--endpoint", required=True, help="HOST:PORT of the gRPC server")
-    parser.add_argument("--journal", required=True, type=Path, help="JSON lines of what was sent and answered")
-    parser.add_argument("--service", default="shop", help="name of the service (shop)")
-    parser.add_argument("--requests", type=int, default=0, help="requests to serve; 0: until SIGTERM")
-    parser.add_argument("--rate", type=float, default=0.0, help="requests a second, at most; 0: as many as it can")
-    options = parser.parse_args(arguments)
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
-    run(options, stopped)
-    return 0
+def options() -> argparse.ArgumentParser:
+    options = client.parser(
+        "Serve requests with the SkyWalking agent, and note the answers.", "HOST:PORT of the gRPC server"
+    )
+    options.add_argument("--requests", type=int, default=0, help="requests to serve; 0: until SIGTERM")
+    options.add_argument("--rate", type=float, default=0.0, help="requests a second, at most; 0: as many as it can")
+    return options
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(client.main(options(), run))

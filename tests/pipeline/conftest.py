@@ -1,35 +1,38 @@
-"""What the tests of the collector share: a Spark session."""
+"""What the tests of the collector share: a Spark session, and a fetcher of files that is led step by step."""
 
-import os
-import sys
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-import mmapqueue
+from pipeline.tailing import Make, MemoryInbox, Steps
+from sessions import spark_session
 
 
 @pytest.fixture(scope="package")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator["SparkSession"]:  # noqa: F821
-    """A session on three cores; it ends with this package, so that the other tests may have one of their own."""
+    """A session on three cores, for all tests of the collector."""
     pytest.importorskip("pyspark")
-    from pyspark.sql import SparkSession
+    with spark_session(3, tmp_path_factory.mktemp("warehouse"), "ERROR", spark_scheduler_mode="FAIR") as session:
+        yield session
 
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
 
-    builder = SparkSession.builder.master("local[3]").appName("tests")
-    for key, value in {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.scheduler.mode": "FAIR",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-    }.items():
-        builder.config(key, value)
-    session = mmapqueue.configure(builder).getOrCreate()
-    session.sparkContext.setLogLevel("ERROR")
-    yield session
-    session.stop()
+@pytest.fixture
+def log(tmp_path: Path) -> Path:
+    return tmp_path / "app.log"
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    made: list[Steps] = []
+
+    def make_one(inbox: MemoryInbox | None = None, **options: Any) -> Steps:
+        steps = Steps(inbox or MemoryInbox(), **{"paths": [str(tmp_path / "*.log")], **options})
+        made.append(steps)
+        steps.start()
+        return steps
+
+    yield make_one
+    for each in made:
+        each.close()

@@ -254,15 +254,15 @@ def verdict(pipeline: Pipeline, recorder: Recorder) -> dict[str, object]:
     }
 
 
-def run(kills: int, directory: Path, seed: int = 0) -> dict[str, object]:
-    """Does it.
+def run(kills: int, directory: Path, seed: int = 0, processes: tuple[str, ...] = VICTIMS) -> dict[str, object]:
+    """Runs the loop. As many kills as `processes` kill each of them once, in this order; more kills choose at random.
 
     Raises:
         AssertionError: Something is lost, is there more often than it may be, or a key has two contents.
     """
     chance = random.Random(seed)
     recorder = Recorder(random.Random(chance.random()))
-    victims: Counter[str] = Counter()
+    killed: Counter[str] = Counter()
     with recorder.serving() as url:
         pipeline = Pipeline(directory, chance, url)
         try:
@@ -272,14 +272,14 @@ def run(kills: int, directory: Path, seed: int = 0) -> dict[str, object]:
             for client in pipeline.clients:
                 client.start()
             for number in range(kills):
-                victim = VICTIMS[number % 3] if kills <= 3 else chance.choice(VICTIMS)
+                victim = processes[number] if kills <= len(processes) else chance.choice(processes)
                 pipeline.await_moment(victim)
                 pipeline.kill(victim)
-                victims[victim] += 1
+                killed[victim] += 1
             stored = pipeline.finish()
         finally:
             pipeline.close()
-    return {"seed": seed, "kills": dict(victims), "records stored": stored, **verdict(pipeline, recorder)}
+    return {"seed": seed, "kills": dict(killed), "records stored": stored, **verdict(pipeline, recorder)}
 
 
 def main() -> None:

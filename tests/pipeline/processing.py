@@ -42,6 +42,7 @@ def pipeline(
         name=name,
         queue=QueueSettings(dir=directory / "queue", **KEYS),
         filters=filters,
+        on_undecodable="dead_letter" if dead_letter else "drop",
         dead_letter=DeadLetter(dir=directory / "dead") if dead_letter else None,
         senders=senders,
     )
@@ -61,7 +62,7 @@ class Counts:
         self.counted[pipe, sender, status] += count
 
 
-def process(spark: Any, configured: Pipeline, telemetry: Counts | None = None) -> None:
+def process(spark: Any, configured: Pipeline, telemetry: Any = None) -> None:
     """Processes what the queues hold."""
     processor = Processor(configured, spark, once=True, telemetry=telemetry)
     processor.start()
@@ -72,7 +73,7 @@ def process(spark: Any, configured: Pipeline, telemetry: Counts | None = None) -
 
 
 @contextmanager
-def processing(spark: Any, configured: Pipeline, telemetry: Counts | None = None) -> Iterator[Processor]:
+def processing(spark: Any, configured: Pipeline, telemetry: Any = None) -> Iterator[Processor]:
     """A processor that is started; `look_until` keeps it running."""
     processor = Processor(configured, spark, telemetry=telemetry)
     processor.start()
@@ -93,9 +94,9 @@ def look_until(processor: Processor, condition: Callable[[], bool], what: str, s
         time.sleep(0.05)
 
 
-def dead_letters(directory: Path) -> list[Event]:
+def dead_letters(directory: Path, name: str = "dead") -> list[Event]:
     """Events of the dead-letter queue. Spark's sink may have it open still, so it is only read."""
-    with mmapqueue.Queue(None, directory / "dead", read_only=True) as queue:
+    with mmapqueue.Queue(None, directory / name, read_only=True) as queue:
         return [Event.FromString(message.data) for message in queue.get_many(0, 1_000_000)]
 
 

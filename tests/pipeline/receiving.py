@@ -1,6 +1,7 @@
 """Receivers for tests of senders: HTTP and gRPC servers that keep what they get and answer as they are told."""
 
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -29,7 +30,7 @@ class Request(NamedTuple):
 class HttpReceiver:
     """Keeps requests. `answer` is asked for each one: its position, and the request."""
 
-    def __init__(self, answer: Callable[[int, Request], Answer]) -> None:
+    def __init__(self, answer: Callable[[int, Request], Answer], tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[Request] = []
         self.taken: list[Request] = []
         self.release = threading.Event()
@@ -58,7 +59,9 @@ class HttpReceiver:
                 pass
 
         self._server = Server(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
+        self.url = f"http{'s' if tls else ''}://127.0.0.1:{self._server.server_port}"
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
         self._thread.start()
 
@@ -97,8 +100,10 @@ class HttpReceiver:
 
 
 @contextmanager
-def http_receiver(answer: Callable[[int, Request], Answer] | Answer = 200) -> Iterator[HttpReceiver]:
-    receiver = HttpReceiver(answer if callable(answer) else lambda _position, _request: answer)
+def http_receiver(
+    answer: Callable[[int, Request], Answer] | Answer = 200, tls: ssl.SSLContext | None = None
+) -> Iterator[HttpReceiver]:
+    receiver = HttpReceiver(answer if callable(answer) else lambda _position, _request: answer, tls)
     try:
         yield receiver
     finally:
@@ -131,13 +136,16 @@ class GrpcReceiver(grpc.GenericRpcHandler):  # type: ignore[misc]
 
 @contextmanager
 def grpc_receiver(
-    fail: Callable[[int, grpc.ServicerContext], None] = lambda _position, _context: None, answer: bytes = b""
+    fail: Callable[[int, grpc.ServicerContext], None] = lambda _position, _context: None,
+    answer: bytes = b"",
+    tls: grpc.ServerCredentials | None = None,
 ) -> Iterator[tuple[str, GrpcReceiver]]:
     """A server; its address and what it has got."""
     receiver = GrpcReceiver(fail, answer)
     with ThreadPoolExecutor(4) as pool:
         server = grpc.server(pool, handlers=[receiver])
-        port = server.add_insecure_port("127.0.0.1:0")
+        address = "127.0.0.1:0"
+        port = server.add_secure_port(address, tls) if tls else server.add_insecure_port(address)
         server.start()
         try:
             yield f"127.0.0.1:{port}", receiver

@@ -2,7 +2,7 @@
 
 import asyncio
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -158,3 +158,11 @@ def joined(records: Sequence[bytes]) -> list[bytes]:
         if each.incomplete:
             open_lines[each.inode, each.position + len(each.data)] = at
     return found
+
+
+Make = Callable[..., Steps]
+
+
+def append(path: Path, content: bytes) -> None:
+    with path.open("ab") as file:
+        file.write(content)

@@ -15,8 +15,8 @@ from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsSer
 
 import conftest
 import mmapqueue
-from mmapqueue import _pipeline_commands
-from mmapqueue._cli import main
+from mmapqueue._cli import pipeline_commands
+from mmapqueue._cli.main import main
 from mmapqueue.pipeline import Event
 
 _EXPORT = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
@@ -134,7 +134,7 @@ def test_events_that_were_accepted_survive_kill_9(tmp_path: Path) -> None:
 
 
 def test_check_ends_quietly_when_its_reader_does() -> None:
-    code = "import sys, mmapqueue._cli as c; sys.exit(c.main(['check', '--schema']))"
+    code = "import sys, mmapqueue._cli.main as c; sys.exit(c.main(['check', '--schema']))"
     process = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert process.stdout is not None
     process.stdout.close()
@@ -237,6 +237,23 @@ def test_check_describes_what_would_run(tmp_path: Path, capsys: pytest.CaptureFi
     assert not (tmp_path / "q").exists()
 
 
+@pytest.mark.parametrize(
+    ("keys", "text"),
+    [
+        ("", "{dir}/q.dead: undecodable records, the newest 16 MiB"),
+        ("dead_letter: {dir: d}", "{dir}/d: undecodable records; when it is full, they wait in the queue"),
+        ("on_undecodable: drop", "none: undecodable records are dropped and counted"),
+    ],
+)
+def test_check_says_where_undecodable_records_go(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], keys: str, text: str
+) -> None:
+    file = Path(config(tmp_path))
+    file.write_text(f"{file.read_text()}    senders: [{{type: spark, format: noop}}]\n    {keys}\n")
+    assert main(["check", str(file)]) == 0
+    assert f"    dead letters {text.format(dir=tmp_path)}" in capsys.readouterr().out.splitlines()
+
+
 @pytest.mark.parametrize("arguments", [[], ["a.yaml", "--schema"]])
 def test_check_needs_a_file_or_schema(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["check", *arguments]) == 2
@@ -251,7 +268,7 @@ def test_a_missing_extra_is_one_line(module: str, tmp_path: Path) -> None:
         f"class Missing:\n    def find_spec(self, name, path=None, target=None):\n"
         f"        if name == {module!r}: raise ModuleNotFoundError('missing', name=name)\n"
         "sys.meta_path.insert(0, Missing())\n"
-        "from mmapqueue._cli import main\n"
+        "from mmapqueue._cli.main import main\n"
         f"sys.exit(main(['check', {config(tmp_path)!r}]))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=_SECONDS)
@@ -260,7 +277,7 @@ def test_a_missing_extra_is_one_line(module: str, tmp_path: Path) -> None:
 
 
 def test_other_commands_need_no_extra() -> None:
-    code = "import sys, mmapqueue._cli as c; c.main(['jar']); print('mmapqueue.pipeline' in sys.modules)"
+    code = "import sys, mmapqueue._cli.main as c; c.main(['jar']); print('mmapqueue.pipeline' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=_SECONDS, check=True)
     assert done.stdout.splitlines()[-1] == "False"
 
@@ -270,4 +287,4 @@ def test_modules_of_the_extra_are_known() -> None:
     modules = {"pyyaml": "yaml", "protobuf": "google", "grpcio": "grpc", "googleapis_common_protos": "google"}
     names = [re.split(r"[>=<]", each.strip(' ",'))[0].replace("-", "_") for each in lines.splitlines() if each.strip()]
     for name in names:
-        assert modules.get(name, name).removesuffix("_proto") in _pipeline_commands._EXTRA
+        assert modules.get(name, name).removesuffix("_proto") in pipeline_commands._EXTRA

@@ -96,6 +96,7 @@ def scrape(
         waiting = asyncio.create_task(host.until(lambda: until(host)))
         await asyncio.wait([task, waiting], return_when=asyncio.FIRST_COMPLETED)
         task.cancel()
+        waiting.cancel()
         ended, _ = await asyncio.gather(task, waiting, return_exceptions=True)
         await runner.cleanup()
         if isinstance(ended, Exception):

@@ -1,27 +1,29 @@
 """Five ways in which Satellite loses events, each shown not to exist here."""
 
-import asyncio
-import threading
-from collections import Counter
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import grpc
 import pytest
+from google.rpc.error_details_pb2 import RetryInfo
+from google.rpc.status_pb2 import Status
 
 import mmapqueue
-from conftest import Open, fill
-from mmapqueue.pipeline import Event
 from mmapqueue.pipeline.event_pb2 import LogList
-from mmapqueue.pipeline.gather.inbox import Full, QueueInbox
-from mmapqueue.pipeline.process.records import LOGS
-from mmapqueue.pipeline.process.senders._worker import Report, Task
+from mmapqueue.pipeline.process.columns import LOGS
+from mmapqueue.pipeline.process.senders._worker import LETTER, Report, Task
 from mmapqueue.pipeline.process.senders.skywalking import SkyWalkingSender
+from pipeline.gathering import SECONDS, gathering, request, stored
 from pipeline.processing import QUICK, Counts, dead_letters, line, lines, pipeline, process, processing, push
 from pipeline.receiving import grpc_receiver, http_receiver, until
 from pipeline.test_runner import backend, offsets
 
 COUNT = 30
+COLUMNS = [each.split()[0] for each in LETTER.split(", ")]
 
 
 def committed(directory: Path, consumer: str) -> int:
@@ -66,57 +68,54 @@ def test_2_failed_events_are_never_taken_for_handled(spark: Any, tmp_path: Path)
     assert set(counts.counted) <= {("p", "backend", "success")}
 
 
-class Gated:
-    """A queue whose pushes wait."""
-
-    def __init__(self, queue: mmapqueue.Queue) -> None:
-        self._queue = queue
-        self.asked = threading.Event()
-        self.gate = threading.Event()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._queue, name)
-
-    def push_many(self, *arguments: Any, **options: Any) -> Any:
-        self.asked.set()
-        assert self.gate.wait(60)
-        return self._queue.push_many(*arguments, **options)
+def test_3_no_answer_comes_before_the_queue_has_the_event(tmp_path: Path) -> None:
+    with gathering(tmp_path) as gather, ThreadPoolExecutor(1) as pool:
+        jvm = gather.stop_jvm()
+        by_grpc, by_http = gather.export(request("grpc")), pool.submit(gather.post, request("http"))
+        # Gather reads and answers on the same connection; only what needs a push waits.
+        assert gather.unknown_method() == grpc.StatusCode.UNIMPLEMENTED
+        assert not by_grpc.done()
+        assert not by_http.done()
+        os.kill(jvm, signal.SIGCONT)
+        assert by_grpc.result(SECONDS) == b""
+        assert by_http.result(SECONDS)[0] == 200
+        assert sorted(stored(gather.directory)) == sorted([request("grpc"), request("http")])
 
 
-def test_3_no_answer_comes_before_the_queue_has_the_event(open_queue: Open) -> None:
-    queue = open_queue()
-    gated = Gated(queue)
-
-    async def receive() -> None:
-        inbox = QueueInbox(gated)  # type: ignore[arg-type]
-        answer = asyncio.create_task(inbox.put(b"event"))
-        assert await asyncio.to_thread(gated.asked.wait, 60)
-        assert not answer.done()
-        assert queue.end_offset() == 0
-        gated.gate.set()
-        await answer
-        assert queue.get(0).data == b"event"
-        await inbox.close()
-
-    asyncio.run(receive())
+def test_3_what_is_not_in_the_queue_was_not_answered(tmp_path: Path) -> None:
+    with gathering(tmp_path) as gather, ThreadPoolExecutor(1) as pool:
+        assert gather.export(request("answered")).result(SECONDS) == b""
+        assert gather.post(request("answered, too"))[0] == 200
+        jvm = gather.stop_jvm()
+        by_grpc, by_http = gather.export(request("not")), pool.submit(gather.post, request("not either"))
+        assert gather.unknown_method() == grpc.StatusCode.UNIMPLEMENTED
+        for pid in (gather.pid, jvm):
+            os.kill(pid, signal.SIGKILL)
+        assert by_grpc.exception(SECONDS).code() == grpc.StatusCode.UNAVAILABLE
+        assert isinstance(by_http.exception(SECONDS), OSError)
+    assert stored(tmp_path / "queue") == [request("answered"), request("answered, too")]
 
 
-def test_4_a_client_is_told_of_a_full_queue(small_queue: mmapqueue.Queue) -> None:
-    fill(small_queue)
-    end = small_queue.end_offset()
-    counted: Counter[str] = Counter()
-
-    async def receive() -> None:
-        inbox = QueueInbox(small_queue, count=lambda status, records: counted.update({status: records}))
-        try:
-            with pytest.raises(Full) as refused:
-                await inbox.put(b"x" * 500)
-            assert refused.value.retry_after > 0
-        finally:
-            await inbox.close()
-
-    asyncio.run(receive())
-    assert (counted, small_queue.end_offset()) == ({"rejected": 1}, end)
+def test_4_clients_of_a_full_queue_are_refused_and_counted(tmp_path: Path) -> None:
+    one = request("x" * 60_000)
+    with gathering(tmp_path, capacity="1m") as gather:
+        accepted = 0
+        refusal = gather.export(one).exception(SECONDS)
+        while refusal is None:
+            accepted += 1
+            refusal = gather.export(one).exception(SECONDS)
+        assert accepted > 1
+        assert refusal.code() == grpc.StatusCode.RESOURCE_EXHAUSTED
+        trailers = dict(refusal.trailing_metadata())
+        (detail,) = Status.FromString(trailers["grpc-status-details-bin"]).details
+        retry = RetryInfo()
+        assert detail.Unpack(retry)
+        assert retry.retry_delay.ToTimedelta() > timedelta(0)
+        status, headers = gather.post(one)
+        assert status == 429
+        assert int(headers["Retry-After"]) > 0
+        assert gather.received() == {"success": accepted, "rejected": 2}
+        assert stored(gather.directory) == [one] * accepted
 
 
 @pytest.mark.parametrize(("then", "status"), [("drop", "dropped"), ("dead_letter", "dead_letter")])
@@ -138,5 +137,5 @@ def test_5_an_error_of_the_log_stream_is_no_success(then: str, status: str) -> N
     # The stream was read to its end before it failed, so that every write to it had succeeded.
     assert [call.messages for call in receiver.calls] == [[b"one", b"two"]] * 3
     assert [(each.status, each.number) for each in reports if each.kind == "count"] == [(status, 1)]
-    letters = [Event.FromString(each.value) for each in reports if each.kind == "letter"]
-    assert [list(each.log_list.logs) for each in letters] == [[b"one", b"two"]] * (then == "dead_letter")
+    letters = [dict(zip(COLUMNS, each.value, strict=True)) for each in reports if each.kind == "letter"]
+    assert [(each["data"], each["content_type"]) for each in letters] == [(payload, LOGS)] * (then == "dead_letter")

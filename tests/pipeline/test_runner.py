@@ -14,12 +14,14 @@ import pytest
 
 from mmapqueue.pipeline import EventType, encode
 from mmapqueue.pipeline._event import OTLP_LOGS
+from mmapqueue.pipeline.config import Gather, Pipeline
 from mmapqueue.pipeline.plugins import Filter, Sender, SenderContext
 from mmapqueue.pipeline.process.filters import Explode, Where
 from mmapqueue.pipeline.process.queues import queue_ids
-from mmapqueue.pipeline.process.runner import Processor, StartError
+from mmapqueue.pipeline.process.runner import Processor, StartError, _process
 from mmapqueue.pipeline.process.senders.http import HttpSender
 from mmapqueue.pipeline.process.senders.spark import SparkSender
+from mmapqueue.pipeline.telemetry import ProcessTelemetry
 from pipeline.processing import (
     FAST,
     QUICK,
@@ -118,6 +120,78 @@ def test_payloads_that_cannot_be_exploded_are_dead_letters(
     ]
 
 
+@pytest.mark.parametrize("filters", [(), (Explode(rows="logs"),)], ids=["records", "payloads"])
+def test_undecodable_records_are_dropped_and_counted_when_the_pipe_says_so(
+    spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture, filters: tuple[Filter, ...]
+) -> None:
+    broken = encode(type=EventType.LOGGING, data=b"\xff\xff", content_type=OTLP_LOGS, time_ms=1)
+    push(tmp_path / "queue", [*lines(2), b"\xff\xff", broken, *lines(1, 2), b"\x0a\xff"])
+    configured = pipeline(
+        tmp_path, archive(tmp_path, batch={**FAST, "max_records": 4}), filters=filters, dead_letter=False
+    )
+    telemetry = ProcessTelemetry(configured)
+    process(spark, configured, telemetry)
+    dropped = 3 if filters else 2
+    warnings = [each.getMessage() for each in caplog.records if "undecodable" in each.getMessage()]
+    assert len(warnings) == 2
+    assert warnings[0].startswith(f"p.archive: {dropped - 1} undecodable records in micro-batch 0, dropped; ")
+    assert "the first one: partition 0, offset 2: " in warnings[0]
+    assert (
+        "p.archive: 1 undecodable records in micro-batch 1, dropped; the first one: partition 0, offset 5: "
+        in warnings[1]
+    )
+    until(lambda: output(telemetry, "undecodable") == {"archive": dropped}, "not counted")
+    telemetry.detach()
+    assert not list(tmp_path.glob("*dead*"))
+
+
+def test_undecodable_records_have_a_queue_when_the_pipe_says_nothing(
+    spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    push(tmp_path / "queue", [*lines(2), b"\xff\xff", *lines(1, 2)])
+    given = pipeline(tmp_path, archive(tmp_path), dead_letter=False).pipes[0]
+    configured = Pipeline(name="test", pipes=(given.model_copy(update={"on_undecodable": "dead_letter"}),))
+    telemetry = ProcessTelemetry(configured)
+    process(spark, configured, telemetry)
+    assert parquet(spark, tmp_path / "out") == [line(i) for i in range(3)]
+    (letter,) = dead_letters(tmp_path, "queue.dead")
+    assert (letter.data, letter.meta["partition"], letter.meta["offset"]) == (b"\xff\xff", "0", "2")
+    assert (
+        f"p.dead_letter: 1 undecodable records in micro-batch 0, stored in {tmp_path / 'queue.dead'}; " in caplog.text
+    )
+    until(lambda: output(telemetry, "undecodable") == {"dead_letter": 1}, "not counted")
+    telemetry.detach()
+
+
+def output(telemetry: ProcessTelemetry, status: str) -> dict[str, int]:
+    """Rows that senders have counted, by sender."""
+    counts = telemetry._sent.collect()
+    return {
+        sample.labels["type"]: int(sample.value)
+        for family in counts
+        for sample in family.samples
+        if sample.labels["status"] == status
+    }
+
+
+def test_each_partition_of_a_pipe_is_written_once(spark: Any, tmp_path: Path) -> None:
+    given = pipeline(tmp_path, archive(tmp_path, batch={**FAST, "max_records": 40}))
+    configured = Pipeline(name="test", gather=Gather(processes=3), pipes=given.pipes)
+    for partition in range(3):
+        push(tmp_path / "queue" / f"p={partition}", lines(100, 100 * partition))
+    process(spark, configured)
+    for partition in range(3):
+        push(tmp_path / "queue" / f"p={partition}", [*lines(10, 300 + 10 * partition), b"\xff"])
+    for sender in ("archive", "dead_letter"):
+        forget_last_commit(configured, sender)
+    process(spark, configured)
+    assert parquet(spark, tmp_path / "out") == sorted(line(i) for i in range(330))
+    written = spark.read.parquet(str(tmp_path / "out")).groupBy("partition").count().collect()
+    assert {row.partition: row["count"] for row in written} == {0: 110, 1: 110, 2: 110}
+    places = [(each.meta["partition"], each.meta["offset"]) for each in dead_letters(tmp_path)]
+    assert sorted(places) == [("0", "110"), ("1", "110"), ("2", "110")]
+
+
 def test_a_sender_that_blocks_does_not_hold_up_the_other_one(spark: Any, tmp_path: Path) -> None:
     push(tmp_path / "queue", lines(RECORDS))
     away = [True]
@@ -133,9 +207,10 @@ def test_a_sender_that_blocks_does_not_hold_up_the_other_one(spark: Any, tmp_pat
             assert offsets(receiver.taken) == list(range(RECORDS))
 
 
-@pytest.mark.parametrize("seed", [random.SystemRandom().randrange(1 << 32)])
-def test_a_faulty_receiver_gets_everything(spark: Any, tmp_path: Path, seed: int) -> None:
+def test_a_faulty_receiver_gets_everything(spark: Any, tmp_path: Path) -> None:
     push(tmp_path / "queue", lines(RECORDS))
+    seed = random.SystemRandom().randrange(1 << 32)
+    print(f"seed {seed}")
     chance = random.Random(seed)
     faults: list[Answer] = [429, 503, (503, {"Retry-After": "0"}, b""), "reset", "hang"]
 
@@ -212,18 +287,39 @@ def test_a_query_that_fails_is_started_again(
     ("change", "message"),
     [
         ({"where": "no_such_column > 1"}, "pipe p, sender archive: .*no_such_column"),
-        ({"format": "no_such_format"}, "p.archive: .*no_such_format"),
+        ({"format": "no_such_format"}, "pipe p, sender archive: .*no_such_format"),
+        ({"format": "no_such_format", "batch_writes": True}, "pipe p, sender archive: .*no_such_format"),
         ({"partition_by": ("nowhere",)}, "pipe p, sender archive: partition_by: no column nowhere"),
     ],
 )
-def test_a_sender_that_cannot_work_stops_the_start(
+def test_a_sender_that_cannot_work_keeps_all_from_starting(
     spark: Any, tmp_path: Path, change: dict[str, Any], message: str
 ) -> None:
     push(tmp_path / "queue", lines(1))
-    processor = Processor(pipeline(tmp_path, archive(tmp_path, **change)), spark)
+    Broken.starts.clear()
+    other = Broken.model_validate({"name": "other", "failures": 0})
+    processor = Processor(pipeline(tmp_path, other, archive(tmp_path, **change)), spark)
     with pytest.raises(StartError, match=message):
         processor.start()
     assert spark.streams.active == []
+    assert Broken.starts == []
+
+
+def test_an_error_that_only_a_start_shows_stops_the_queries_that_run(
+    spark: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    push(tmp_path / "queue", lines(1))
+    Broken.starts.clear()
+    other = Broken.model_validate({"name": "other", "failures": 0})
+    # Files take no changed rows, which Spark says when the query starts.
+    configured = pipeline(tmp_path, other, archive(tmp_path, output_mode="update"))
+    assert _process(Processor(configured, spark)) == 1
+    assert spark.streams.active == []
+    assert len(Broken.starts) == 1
+    (line_,) = [each.getMessage() for each in caplog.records if each.name == "mmapqueue.pipeline.process"]
+    assert line_.startswith("p.archive: ")
+    assert "update" in line_.lower()
+    assert "\n" not in line_
 
 
 def test_once_needs_a_queue(spark: Any, tmp_path: Path) -> None:
@@ -294,3 +390,5 @@ def test_a_driver_that_is_killed_goes_on_with_the_same_keys(spark: Any, tmp_path
                 driver.wait()
         check_equal_keys(receiver.requests)
     assert parquet(spark, tmp_path / "out") == sorted(line(i) for i in range(RECORDS))
+    log = (tmp_path / "driver.log").read_text()
+    assert not [each for each in log.splitlines() if " pool" in each.lower() or "fair scheduler" in each.lower()]

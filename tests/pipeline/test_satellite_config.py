@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mmapqueue._cli import main
+from mmapqueue._cli.main import main
 from mmapqueue.pipeline.config import ConfigFileError, Loaded, load_all
 
 #: In the format of satellite_config.yaml.

@@ -14,6 +14,8 @@ from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
+from sessions import spark_session
+
 #: A segment is a page here: a few hundred records lie in several of them.
 SMALL = {"segment_size": "4k", "queue_capacity_segments": 256, "max_in_mem_segments": 10, "max_event_size": 8000}
 
@@ -26,22 +28,9 @@ Load = Callable[..., DataFrame]
 
 @pytest.fixture(scope="package")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A session on two cores; it ends with this package, so that the other tests may have one of their own."""
-    builder = SparkSession.builder.master("local[2]").appName("tests")
-    for key, value in {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.sql.shuffle.partitions": "2",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.warehouse.dir": str(tmp_path_factory.mktemp("warehouse")),
-    }.items():
-        builder.config(key, value)
-    session = mmapqueue.configure(builder).getOrCreate()
-    session.sparkContext.setLogLevel("WARN")
-    yield session
-    session.stop()
+    """A session on two cores, for all tests of the data source."""
+    with spark_session(2, tmp_path_factory.mktemp("warehouse"), "WARN") as session:
+        yield session
 
 
 @pytest.fixture

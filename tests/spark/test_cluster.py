@@ -1,7 +1,8 @@
-"""Executors in processes of their own: what they read and write, and what they say when they see another disk."""
+"""Executors in processes of their own: what they read and write, their gauges, and what they say of another disk."""
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -10,17 +11,25 @@ from conftest import Script
 pytest.importorskip("pyspark")
 
 CLUSTER = """
-import json, os, shutil, sys, traceback
+import json, os, sys, time
+from pathlib import Path
+
 import mmapqueue
 from pyspark.sql import SparkSession
 
 root = sys.argv[1]
+metrics = Path(root, "metrics")
+metrics.mkdir()
 builder = SparkSession.builder.master("local-cluster[2,1,1024]").config("spark.log.level", "OFF")
 for key, value in {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false",
                    "spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1",
                    "spark.executor.memory": "512m", "spark.sql.shuffle.partitions": "2",
                    "spark.task.maxFailures": "1", "spark.sql.warehouse.dir": root + "/warehouse",
-                   "spark.plugins": "org.mmapqueue.spark.MmapQueuePlugin"}.items():
+                   "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+                   "spark.plugins": "org.mmapqueue.spark.MmapQueuePlugin",
+                   "spark.metrics.conf.executor.sink.csv.class": "org.apache.spark.metrics.sink.CsvSink",
+                   "spark.metrics.conf.executor.sink.csv.directory": str(metrics),
+                   "spark.metrics.conf.executor.sink.csv.period": "1"}.items():
     builder.config(key, value)
 spark = mmapqueue.configure(builder).getOrCreate()
 SMALL = dict(segment_size="4k", queue_capacity_segments=256, max_in_mem_segments=10, max_event_size=2000)
@@ -77,6 +86,37 @@ with mmapqueue.Queue(spark, source, **SMALL) as queue:
     queue.push_many([b"%d" % i for i in range(400, 450)])
     say(batches=batches + stream(), streamed=values(root + "/stream"))
 
+# Several segments' worth of records for each task.
+with mmapqueue.Queue(spark, root + "/many", segment_size="64k", capacity="64m") as queue:
+    items = [b"%d" % i for i in range(5000)]
+    queue.push_many(items)
+    frame = mmapqueue.read(spark, root + "/many", min_partitions=4)
+    say(many=[bytes(row.value) for row in frame.collect()] == items,
+        last=frame.where("offset >= 4990").selectExpr("max(offset)", "count(*)").first())
+
+
+def watch(rows):
+    next(rows)
+    # Other than those of the driver: an executor's file begins with its number.
+    gauge = "*.[01].plugin.org.mmapqueue.spark.MmapQueuePlugin.large.records.csv"
+    deadline = time.monotonic() + 120
+    while not list(metrics.glob(gauge)):
+        if time.monotonic() > deadline:
+            yield "no gauge: " + " ".join(sorted(file.name for file in metrics.glob("*MmapQueue*")))
+            return
+        time.sleep(0.05)
+    yield list(metrics.glob(gauge))[0].name
+    for _ in rows:
+        pass
+
+
+with mmapqueue.Queue(spark, root + "/large", segment_size="64k", capacity="64m") as queue:
+    # More than goes into the pipe to Python at once: the task has the queue open as long as its rows are not taken.
+    queue.push_many([b"x" * 1000] * 20000)
+    frame = mmapqueue.read(spark, root + "/large", min_partitions=1)
+    (name,) = frame.rdd.mapPartitions(watch).collect()
+    say(gauge=name, records=(metrics / name).read_text().splitlines()[1].split(",")[1])
+
 # What the driver has found, and the executors do not.
 frame = plan(mmapqueue.read(spark, source))
 os.rename(source, root + "/elsewhere")
@@ -88,23 +128,52 @@ spark.stop()
 """
 
 
-def test_executors_in_processes_of_their_own(script: Script, tmp_path: Path) -> None:
-    process = script.start(CLUSTER, tmp_path)
-    out, err = process.communicate(timeout=500)
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cluster")
+
+
+@pytest.fixture(scope="module")
+def found(root: Path) -> dict[str, Any]:
+    """What one application has found; three JVMs start for it, so all tests look at the same one."""
+    scripts = Script(root)
+    try:
+        process = scripts.start(CLUSTER, root)
+        out, err = process.communicate(timeout=500)
+    finally:
+        scripts.end()
     assert process.returncode == 0, out + err
-    found: dict[str, object] = {}
+    said: dict[str, Any] = {}
     for line in out.splitlines():
-        found |= json.loads(line)
-    numbers = [str(i) for i in range(450)]
-    assert found["read"] == numbers[:300]
+        said |= json.loads(line)
+    return said
+
+
+NUMBERS = [str(i) for i in range(450)]
+
+
+def test_they_read_beside_the_writer(found: dict[str, Any]) -> None:
+    assert found["read"] == NUMBERS[:300]
     assert found["tasks"] == 4
     assert found["counted"] == [sum(range(300)), 300]
-    assert found["written"] == numbers[:400]
+    assert found["many"] is True
+    assert found["last"] == [4999, 10]
+
+
+def test_they_write(found: dict[str, Any]) -> None:
+    assert found["written"] == NUMBERS[:400]
     assert found["batches"] == [150, 150, 100, 50]
-    assert found["streamed"] == numbers
+    assert found["streamed"] == NUMBERS
+
+
+def test_gauges_of_what_an_executor_has_open(found: dict[str, Any]) -> None:
+    assert found["gauge"].split(".")[1] in ("0", "1"), found["gauge"]
+    assert found["records"] == "20000"
+
+
+def test_errors_when_they_see_another_disk(found: dict[str, Any], root: Path) -> None:
     for text in (found["gone"], found["other"]):
-        assert isinstance(text, str)
-        assert f"partition 0 can not be read in {tmp_path / 'source'} on host " in text
+        assert f"partition 0 can not be read in {root / 'source'} on host " in text
         assert "must be on a file system that both see, under the same path" in text
-    assert "there is no such directory" in str(found["gone"])
-    assert "the queue that is there has the id " in str(found["other"])
+    assert "there is no such directory" in found["gone"]
+    assert "the queue that is there has the id " in found["other"]

@@ -115,6 +115,28 @@ def test_a_stream_both_ways(session: Any, source: Path, tmp_path: Path, open_que
     assert values(mmapqueue.read(session, tmp_path / "out")) == [b"%d" % i for i in range(12)]
 
 
+def test_events_of_the_collector(session: Any, tmp_path: Path, open_queue: Open) -> None:
+    pytest.importorskip("pydantic", reason="the collector is an extra")
+    from mmapqueue import pipeline
+
+    lines = [b"one\ntwo", b"three"]
+    with open_queue(tmp_path / "source", **SMALL) as queue:
+        records = [
+            pipeline.encode(type=pipeline.EventType.LOGGING, data=each, content_type="text/plain") for each in lines
+        ]
+        queue.push_many([*records, b"\xff"])
+    batch = pipeline.events_batch(session, tmp_path / "source")
+    found = [(row.offset, row.data and bytes(row.data), row.error is None) for row in batch.orderBy("offset").collect()]
+    assert found == [(0, lines[0], True), (1, lines[1], True), (2, b"\xff", False)]
+    logs = pipeline.explode(pipeline.events(session, tmp_path / "source", consumer="rows"), rows="logs")
+    writer = logs.writeStream.format("parquet").option("checkpointLocation", str(tmp_path / "checkpoint"))
+    query = writer.trigger(availableNow=True).start(str(tmp_path / "out"))
+    assert query.awaitTermination(180)
+    assert query.exception() is None
+    bodies = [row.body for row in session.read.parquet(str(tmp_path / "out")).orderBy("offset", "index").collect()]
+    assert bodies == ["one", "two", "three", None]
+
+
 def test_sql(session: Any, source: Path) -> None:
     name = "QueueCatalogWithProcedures" if NEW else "QueueCatalog"
     session.conf.set("spark.sql.catalog.q", f"org.mmapqueue.spark.{name}")

@@ -23,9 +23,9 @@ def streams(spark: SparkSession, queue_dir: Path, tmp_path: Path) -> Streams:
     return Streams(spark, queue_dir, tmp_path / "checkpoint")
 
 
-def write(spark: SparkSession, path: Path, count: int = 10) -> None:
+def write(spark: SparkSession, path: Path, count: int = 10, **options: object) -> None:
     rows = spark.range(0, count, 1, 1).select(sf.rpad(sf.col("id").cast("string"), 500, ".").alias("value"))
-    append(rows, path, **TINY)
+    append(rows, path, **TINY, **options)
 
 
 def consumers(spark: SparkSession, path: Path) -> list[str]:
@@ -101,7 +101,7 @@ def test_records_stay_until_somebody_reads(spark: SparkSession, queue_dir: Path)
 def test_a_sink_that_nobody_reads_says_so(spark: SparkSession, queue_dir: Path) -> None:
     write(spark, queue_dir, 40)
     with pytest.raises(QueryFailed, match="it has no consumer"):
-        write(spark, queue_dir, 40)
+        write(spark, queue_dir, 40, pushTimeout="100ms")
 
 
 def test_one_that_reads_as_it_holds_what_it_has_not_acked(spark: SparkSession, streams: Streams) -> None:

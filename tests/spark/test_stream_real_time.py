@@ -140,7 +140,7 @@ def test_a_task_takes_its_turn_with_others(spark: SparkSession, streams: Streams
 
 @needs_real_time
 def test_from_python(spark: SparkSession, streams: Streams, fill: Fill, tmp_path: Path) -> None:
-    """What docs/SPARK.md says: projections and filters, to an object."""
+    """What docs/reference/spark.md says: projections and filters, to an object."""
     fill(10)
     frame = spark.readStream.format("mmapqueue").load(str(streams.queue_dir))
     rows = frame.where("offset >= 5").select(sf.concat(sf.col("value").cast("string"), sf.lit("!")).alias("value"))

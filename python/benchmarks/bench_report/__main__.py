@@ -26,7 +26,7 @@ from . import (
 from .publish import publish
 from .raw import Run, load
 
-#: The section of docs/BENCHMARKS.md that is written by hand, a subsection for each target that is missed.
+#: The section of docs/explanation/benchmarks.md that is written by hand, a subsection for each target that is missed.
 MISSED = "Where a target is missed"
 ABSENT = "This was not part of the run."
 
@@ -80,11 +80,11 @@ def write(root: Path, run: Run) -> list[str]:
 
     Returns what a person has still to do, a line for each.
     """
-    path = root / "docs" / "BENCHMARKS.md"
+    path = root / "docs" / "explanation" / "benchmarks.md"
     blocks = {name: make(run) or ABSENT for name, make in _TABLES.items()}
     for name, (_, block, words) in _PLOTS.items():
         if _picture(root, name).exists():
-            blocks[block] = f"![{words}](benchmarks/{name}.png)\n\n{blocks[block]}"
+            blocks[block] = f"![{words}](../benchmarks/{name}.png)\n\n{blocks[block]}"
     known = [target for of_part in _TARGETS for target in of_part(run)]
     explained = document.headings(path, MISSED)
     blocks["targets"] = f"{targets.summary(known)}\n\n{targets.shown(known, explained)}"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import mmapqueue
-from mmapqueue import _standalone
+from mmapqueue._jvm import standalone
 from queue_bench.course import Contender, Course, Held, Run, Session, Step, nothing, times
 
 STANDALONE = "mmapqueue"
@@ -24,7 +24,7 @@ class _Queue(Session):
         super().__init__(payload)
         self.room = ring // 8
         # A method of an object that gives back a number, called the way py4j does it.
-        self._jvm = _standalone.jvm() if spark is None else spark._jvm
+        self._jvm = standalone.jvm() if spark is None else spark._jvm
         self.null = self._jvm.java.lang.Object().hashCode
         self._queue = mmapqueue.Queue(spark, directory / "queue", capacity=ring, segment_size=segment_size)
 

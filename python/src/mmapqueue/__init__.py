@@ -39,9 +39,16 @@ JVM that `Queue(None, …)` starts goes to the logger "mmapqueue.jvm", which is 
 
 import logging
 
-from mmapqueue._configuration import Configuration
-from mmapqueue._consumer import Consumer
-from mmapqueue._errors import (
+from mmapqueue._jvm.jars import jar_path
+from mmapqueue._queue.consumer import Consumer
+from mmapqueue._queue.queue import Queue
+from mmapqueue._queue.stats import ConsumerStats, Stats
+from mmapqueue._spark.frames import Offsets, read, read_stream, real_time, write, write_stream
+from mmapqueue._spark.session import configure
+from mmapqueue._tools.jobs import repair, verify
+from mmapqueue._tools.reports import ConsumerState, Finding, FindingKind, RepairReport, VerifyReport
+from mmapqueue._values.configuration import Configuration
+from mmapqueue._values.errors import (
     Closed,
     ConfigError,
     Corrupt,
@@ -61,13 +68,8 @@ from mmapqueue._errors import (
     TooLarge,
     UnackedLimit,
 )
-from mmapqueue._frames import Offsets, read, read_stream, real_time, write, write_stream
-from mmapqueue._jars import configure, jar_path
-from mmapqueue._message import Message, Origin
-from mmapqueue._queue import Queue
-from mmapqueue._stats import ConsumerStats, Stats
-from mmapqueue._tools import ConsumerState, Finding, FindingKind, RepairReport, VerifyReport, repair, verify
-from mmapqueue._version import __version__
+from mmapqueue._values.message import Message, Origin
+from mmapqueue._values.version import __version__
 
 __all__ = [
     "Closed",

@@ -2,6 +2,6 @@
 
 import sys
 
-from mmapqueue._cli import main
+from mmapqueue._cli.main import main
 
 sys.exit(main())

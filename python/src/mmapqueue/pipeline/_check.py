@@ -65,13 +65,23 @@ def _pipe(pipe: Pipe, processes: int) -> Iterator[tuple[str, str]]:
         yield "on_full", f"{pipe.on_full}: {_ON_FULL[pipe.on_full]}"
     for filter_ in pipe.filters:
         yield "filter", _plugin(filter_)
-    if pipe.dead_letter is not None:
-        yield "dead letters", str(pipe.dead_letter.dir)
-    elif pipe.senders:
-        yield "dead letters", "none: records that cannot be decoded are left out"
+    if pipe.senders:
+        yield "dead letters", _dead_letters(pipe)
     for sender in pipe.senders:
         yield "sender", f"{sender.name}: {_plugin(sender)}"
         yield "", f"checkpoint {pipe.checkpoint(sender.name)}; {_batches(sender)}"
+
+
+def _dead_letters(pipe: Pipe) -> str:
+    if pipe.on_undecodable == "drop":
+        dropped = "undecodable records are dropped and counted"
+        return f"{pipe.dead_letter.dir}; {dropped}" if pipe.dead_letter is not None else f"none: {dropped}"
+    if pipe.dead_letter is not None:
+        return f"{pipe.dead_letter.dir}: undecodable records; when it is full, they wait in the queue"
+    settings = pipe.dead_letters
+    if settings is None:
+        return "none"
+    return f"{settings.dir}: undecodable records, the newest {_size(settings.max_consumer_lag or 0)}"
 
 
 def _capacity(pipe: Pipe) -> str:

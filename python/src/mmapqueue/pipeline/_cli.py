@@ -8,7 +8,7 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from mmapqueue._errors import ConfigError, MmapQueueError
+from mmapqueue._values.errors import ConfigError, MmapQueueError
 from mmapqueue.pipeline._check import described
 from mmapqueue.pipeline.config import ConfigFileError, load_all
 from mmapqueue.pipeline.gather import main, supervisor

@@ -12,6 +12,7 @@ from prometheus_client import Gauge, Histogram
 
 from mmapqueue.pipeline._metrics import Counts, Pages, address
 from mmapqueue.pipeline.config import Pipeline
+from mmapqueue.pipeline.process.undecodable import undecodable
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -124,6 +125,9 @@ class ProcessTelemetry:
             if counts:
                 rows = progress["sink"].get("numOutputRows", -1)
                 self._sent.add((pipe, "success", sender), rows if rows >= 0 else records)
+        found = undecodable(progress)
+        if found is not None:
+            self._sent.add((pipe, "undecodable", sender), found.records)
         figures = [each.get("metrics") or {} for each in progress["sources"]]
         for gauge, name, unit in (
             (self._lag_records, "maxOffsetsBehindLatest", 1),

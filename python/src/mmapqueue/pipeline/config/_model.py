@@ -138,7 +138,9 @@ class Pipe(Options):
         ack: When clients are answered: once the push has returned (survives kill -9), or after an fsync.
         on_full: What becomes of events when the queue is full.
         filters: Applied in this order.
-        dead_letter: Where records go that cannot be decoded, or sent.
+        on_undecodable: What is done with records that cannot be decoded: stored in the dead-letter queue, or dropped
+            and counted.
+        dead_letter: Where records go that cannot be decoded, or sent; default: `dead_letters`.
         checkpoints: Directory of the senders' checkpoints; default: `<queue.dir>.checkpoints`.
         senders: Where rows go. Each has a query, a consumer and a checkpoint of its own.
     """
@@ -150,6 +152,7 @@ class Pipe(Options):
     ack: Literal["pushed", "synced"] = "pushed"
     on_full: Literal["reject", "block", "drop"] = "reject"
     filters: tuple[Filter, ...] = ()
+    on_undecodable: Literal["dead_letter", "drop"] = "dead_letter"
     dead_letter: DeadLetter | None = None
     checkpoints: Path | None = None
     senders: tuple[Sender, ...] = ()
@@ -158,6 +161,27 @@ class Pipe(Options):
         """Directory of a sender's checkpoint."""
         root = self.checkpoints or self.queue.dir.with_name(self.queue.dir.name + ".checkpoints")
         return root / sender
+
+    @property
+    def dead_letters(self) -> DeadLetter | None:
+        """The dead-letter queue; None when nothing goes there.
+
+        Without `dead_letter` it lies in `<queue.dir>.dead`, and keeps the newest dead letters: half the capacity of the
+        pipe's queue. So undecodable records never stop a query.
+        """
+        if self.dead_letter is not None:
+            return self.dead_letter
+        if not self.senders or self.on_undecodable == "drop":
+            return None
+        place = self.queue.dir.with_name(self.queue.dir.name + ".dead")
+        return DeadLetter(dir=place, max_consumer_lag=self.queue.total // 2)
+
+    def queries(self) -> list[str]:
+        """Names of the streaming queries that `process` runs: one for each sender, and that of undecodable records."""
+        names = [each.name for each in self.senders]
+        if names and self.on_undecodable == "dead_letter":
+            names.append(DEAD_LETTER)
+        return [f"{self.name}.{name}" for name in names]
 
     @model_validator(mode="after")
     def _check(self) -> Pipe:
@@ -169,11 +193,17 @@ class Pipe(Options):
             retry = getattr(sender, "retry", None)
             if getattr(retry, "then", None) == "dead_letter" and self.dead_letter is None:
                 raise Refused("needs `dead_letter: {dir: …}` of the pipe", "senders", index, "retry", "then")
-            if sender.name == DEAD_LETTER and self.dead_letter is not None:
+            if sender.name == DEAD_LETTER and self.on_undecodable == "dead_letter":
                 raise Refused(
                     f"{sender.name!r} is refused; allowed: another name, as the query of dead letters has this one",
                     *("senders", index, "name"),
                 )
+        thens = [getattr(getattr(sender, "retry", None), "then", None) for sender in self.senders]
+        if self.dead_letter is not None and self.on_undecodable == "drop" and "dead_letter" not in thens:
+            raise Refused(
+                "has no effect with on_undecodable: drop, unless a sender has retry.then: dead_letter",
+                "dead_letter",
+            )
         if not (self.receivers or self.fetchers or self.senders):
             raise Refused("a pipe needs a receiver, a fetcher or a sender")
         needed = self.queue.max_event_size + ENVELOPE
@@ -245,8 +275,9 @@ class Pipeline(Options):
         checkpoints: dict[Path, str] = {}
         for number, pipe in enumerate(self.pipes):
             places: list[tuple[Path, tuple[str | int, ...]]] = [(pipe.queue.dir, ("queue", "dir"))]
-            if pipe.dead_letter is not None:
-                places.append((pipe.dead_letter.dir, ("dead_letter", "dir")))
+            if pipe.dead_letters is not None:
+                at_key = ("dead_letter", "dir") if pipe.dead_letter is not None else ("dead_letter",)
+                places.append((pipe.dead_letters.dir, at_key))
             for place, at in places:
                 path = place.absolute()
                 for other, owner in queues.items():

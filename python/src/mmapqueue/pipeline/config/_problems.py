@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mmapqueue._errors import ConfigError
+from mmapqueue._values.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import mmapqueue
-from mmapqueue import _standalone
+from mmapqueue._jvm import standalone
 from mmapqueue.pipeline.config import Pipeline
 from mmapqueue.pipeline.gather.agent import Agent
 from mmapqueue.pipeline.gather.supervisor import end_with, run_partitions
@@ -94,7 +94,7 @@ async def _stopped(stop: asyncio.Event) -> None:
     while not stop.is_set():
         with contextlib.suppress(asyncio.TimeoutError):
             await asyncio.wait_for(stop.wait(), _JVM_LOOK_SECONDS)
-        if _standalone.has_ended():
+        if standalone.has_ended():
             raise mmapqueue.MmapQueueError("the JVM that has the queues has ended; nothing more can be stored")
 
 

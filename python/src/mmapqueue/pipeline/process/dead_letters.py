@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,10 +10,11 @@ from pydantic import TypeAdapter
 import mmapqueue
 from mmapqueue.pipeline.config import Pipe
 from mmapqueue.pipeline.plugins import Size
-from mmapqueue.pipeline.process.records import event_of
+from mmapqueue.pipeline.process.columns import TYPES
+from mmapqueue.pipeline.process.events import record
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame, Row
+    from pyspark.sql import DataFrame
     from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 #: Room for what a dead letter says besides its record.
@@ -36,10 +36,11 @@ class DeadLetters:
     """
 
     def __init__(self, pipe: Pipe) -> None:
-        if pipe.dead_letter is None:
-            raise ValueError(f"pipe {pipe.name} has no dead_letter")
-        self.directory: Path = pipe.dead_letter.dir
-        keys: dict[str, Any] = pipe.dead_letter.keys()
+        settings = pipe.dead_letters
+        if settings is None:
+            raise ValueError(f"pipe {pipe.name} has no dead-letter queue")
+        self.directory: Path = settings.dir
+        keys: dict[str, Any] = settings.keys()
         keys.setdefault("segment_size", pipe.queue.segment_size)
         segment = _BYTES.validate_python(keys["segment_size"])
         if "queue_capacity_segments" in keys:
@@ -70,18 +71,32 @@ def letters(failed: DataFrame, pipe: str) -> DataFrame:
     """
     from pyspark.sql import functions as sf
 
-    letter = sf.udf(functools.partial(_letter, pipe), "binary", useArrow=False)
-    columns = ("content_type", "data", "type", "meta", "id", "source", "partition", "offset", "error")
     # The time of the push, as an undecodable event has no time of its own.
-    return failed.select(letter(sf.struct(*columns, sf.unix_millis("pushed").alias("time_ms"))).alias("value"))
+    rows = failed.withColumn("time", sf.col("pushed")).withColumn("sender", sf.lit(""))
+    content_type = sf.when(sf.col("content_type") != "", sf.col("content_type")).otherwise(_RAW)
+    return serialized(rows.withColumn("content_type", content_type).withColumnRenamed("error", "reason"), pipe)
 
 
-def _letter(pipe: str, row: Row) -> bytes:
+def serialized(rows: DataFrame, pipe: str) -> DataFrame:
+    """Dead letters in a column `value`.
+
+    Args:
+        rows: Rows with columns of the event schema, `partition`, `offset`, `reason` and `sender`.
+        pipe: Name of the pipe.
+    """
+    from pyspark.sql import functions as sf
+
     about = {
-        "reason": row["error"],
-        "pipe": pipe,
-        "sender": "",
-        "partition": str(row["partition"]),
-        "offset": str(row["offset"]),
+        "reason": sf.col("reason"),
+        "pipe": sf.lit(pipe),
+        "sender": sf.col("sender"),
+        "partition": sf.col("partition").cast("string"),
+        "offset": sf.col("offset").cast("string"),
     }
-    return event_of({**row.asDict(), "content_type": row["content_type"] or _RAW}, about)
+    entries = sf.create_map(*(each for key, value in about.items() for each in (sf.lit(key), value)))
+    empty = sf.from_json(sf.lit("{}"), TYPES["meta"])
+    meta = sf.coalesce(sf.col("meta").cast(TYPES["meta"]), empty)
+    # A dead letter that becomes one again has these entries, and a map has a key once.
+    kept = sf.map_filter(meta, lambda key, _value: ~key.isin(*about))
+    letter = rows.withColumn("meta", sf.map_concat(kept, entries))
+    return letter.select(record(letter).alias("value"))

@@ -14,7 +14,7 @@ import os
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import mmapqueue
-from mmapqueue._hints import DataFrame, SparkSession
+from mmapqueue._values.annotations import DataFrame, SparkSession
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -99,8 +99,7 @@ def decode(records: DataFrame, *, fields: Fields = "json") -> DataFrame:
     Raises:
         ValueError: `fields` is "variant", and Spark is older than 4.
     """
-    from pyspark.sql import functions as sql
-
+    sql = _functions(records)
     structured = _fields(records, fields)
     rows = records.select(
         sql.inline(_call(records, "event_rows", sql.col("value"))),
@@ -126,7 +125,7 @@ def explode(events: DataFrame, rows: Rows) -> DataFrame:
         rows: "logs", "spans" or "points".
 
     Returns:
-        The row's own columns (docs/PIPELINE.md lists them), then those of its event: event_time, event_name, type,
+        The row's own columns (docs/reference/pipeline/index.md lists them), then those of its event: event_time, event_name, type,
         remote, meta, id, source, partition, offset, pushed, content_type, index (the row's number in the event), data
         (null without an error), error.
 
@@ -136,10 +135,9 @@ def explode(events: DataFrame, rows: Rows) -> DataFrame:
     Example:
         >>> explode(events(spark, "/data/traces"), rows="spans").groupBy("service").count()
     """
-    from pyspark.sql import functions as sql
-
     if rows not in _ROWS:
         raise ValueError(f"rows = {rows!r}; allowed: {', '.join(_ROWS)}")
+    sql = _functions(events)
     # 0 stands for no time: a primitive argument that is null would make the whole array null.
     time = sql.coalesce(sql.col("time"), sql.col("pushed"), sql.timestamp_seconds(sql.lit(0)))
     made = events.select(
@@ -154,11 +152,12 @@ def explode(events: DataFrame, rows: Rows) -> DataFrame:
     return made.select(*own, "event_time", "event_name", *_KEPT, "index", data, "error")
 
 
-def record(events: DataFrame) -> Column:
+def record(events: DataFrame, *, id: Column | None = None) -> Column:  # noqa: A002
     """Rows of events as records, the inverse of `decode`.
 
     Args:
         events: Rows with the columns of `events`, or some of them: what is left out is empty.
+        id: Identity of the event, in place of the column `id`.
 
     Returns:
         A binary column: the serialized Event of each row. Equal rows give equal bytes.
@@ -167,10 +166,11 @@ def record(events: DataFrame) -> Column:
         >>> queue = events_batch(spark, "/data/logs").where("type = 'Logging'")
         >>> mmapqueue.write(queue.select(record(queue).alias("value")), "/data/only-logs")
     """
-    from pyspark.sql import functions as sql
+    sql = _functions(events)
 
     def column(name: str, type_: str = "string") -> Column:
-        return sql.col(name) if name in events.columns else sql.lit(None).cast(type_)
+        found: Column = sql.col(name) if name in events.columns else sql.lit(None).cast(type_)
+        return found
 
     return _call(
         events,
@@ -184,26 +184,37 @@ def record(events: DataFrame) -> Column:
         column("content_type"),
         column("data", "binary"),
         column("fields"),
-        column("id"),
+        column("id") if id is None else id,
         column("source"),
     )
 
 
 def _call(frame: DataFrame, function: str, *arguments: Column) -> Column:
-    from pyspark.sql import functions as sql
-
     frame.sparkSession.conf.set(f"spark.sql.catalog.{_CATALOG}", _CATALOG_CLASS)
-    return sql.call_function(f"{_CATALOG}.{function}", *arguments)
+    called: Column = _functions(frame).call_function(f"{_CATALOG}.{function}", *arguments)
+    return called
+
+
+def _functions(frame: DataFrame) -> Any:
+    """Spark's functions for columns of a frame: those of Connect, where its session is one."""
+    if type(frame).__module__.startswith("pyspark.sql.connect"):
+        from pyspark.sql.connect import functions as remote
+
+        return remote
+    from pyspark.sql import functions as local
+
+    return local
 
 
 def _fields(frame: DataFrame, fields: Fields) -> Column:
-    from pyspark.sql import functions as sql
-
+    sql = _functions(frame)
     if fields == "json":
-        return sql.col("fields")
+        text: Column = sql.col("fields")
+        return text
     if fields != "variant":
         raise ValueError(f"fields = {fields!r}; allowed: json, variant")
     version = frame.sparkSession.version
     if int(version.split(".")[0]) < 4:
         raise ValueError(f"fields = 'variant' needs Spark 4, this is {version}; allowed: json")
-    return sql.try_parse_json(sql.col("fields")).alias("fields")
+    variant: Column = sql.try_parse_json(sql.col("fields")).alias("fields")
+    return variant

@@ -10,7 +10,7 @@ from uuid import UUID
 import mmapqueue
 
 _META = "meta.dat"
-#: Position of the two halves of the UUID in meta.dat (docs/FORMAT.md).
+#: Position of the two halves of the UUID in meta.dat (docs/reference/format.md).
 _UUID_POSITION = 88
 _UUID = struct.Struct("<QQ")
 

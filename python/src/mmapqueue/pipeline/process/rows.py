@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from mmapqueue.pipeline.config import Pipe
 from mmapqueue.pipeline.plugins import Batch, Filter, Sender
 from mmapqueue.pipeline.process.events import events
+from mmapqueue.pipeline.process.undecodable import observed
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -15,7 +16,9 @@ _EXPLODE = "explode"
 
 
 def sent_rows(spark: SparkSession, pipe: Pipe, sender: Sender, *, batch_bytes: int | None = None) -> DataFrame:
-    """What a sender gets: decoded events with remote = true, behind the filters.
+    """What a sender gets: decoded events with remote = true, after the filters.
+
+    With `on_undecodable: drop` the progress of each micro-batch has the number of rows with an error.
 
     Args:
         spark: The session.
@@ -23,12 +26,14 @@ def sent_rows(spark: SparkSession, pipe: Pipe, sender: Sender, *, batch_bytes: i
         sender: One of its senders.
         batch_bytes: Bytes of the queue in a micro-batch, where the sender sets no limit of its own.
     """
-    frame = _events(spark, pipe, sender.name, sender.batch, batch_bytes).where("error IS NULL AND remote")
-    frame = frame.drop("error")
-    for each in pipe.filters:
+    drops = pipe.on_undecodable == "drop"
+    frame = _events(spark, pipe, sender.name, sender.batch, batch_bytes)
+    frame = (observed(frame) if drops else frame).where("error IS NULL AND remote").drop("error")
+    for stage, each in enumerate(pipe.filters, 1):
         if each.type == _EXPLODE:
+            rows = each.apply(_with_error(frame))
             # `data` is a payload that could not be exploded.
-            frame = each.apply(_with_error(frame)).where("error IS NULL").drop("error", "data")
+            frame = (observed(rows, stage) if drops else rows).where("error IS NULL").drop("error", "data")
         else:
             frame = each.apply(frame)
     return frame if sender.where is None else frame.where(sender.where)
@@ -36,7 +41,7 @@ def sent_rows(spark: SparkSession, pipe: Pipe, sender: Sender, *, batch_bytes: i
 
 def failed_rows(spark: SparkSession, pipe: Pipe, consumer: str, *, batch_bytes: int) -> DataFrame:
     """What senders do not get: rows with `error`, of records that could not be decoded and of payloads that could not
-    be exploded.
+    be exploded. The progress of each micro-batch has their number.
     """  # noqa: D205
     batch = Batch(max_bytes=batch_bytes)
     frame = _events(spark, pipe, consumer, batch, None).where("error IS NOT NULL OR remote")
@@ -54,7 +59,7 @@ def failed_rows(spark: SparkSession, pipe: Pipe, consumer: str, *, batch_bytes: 
             frame = frame.where("error IS NULL")
         else:
             frame = each.apply(frame)
-    return failed
+    return observed(failed)
 
 
 def _with_error(frame: DataFrame) -> DataFrame:

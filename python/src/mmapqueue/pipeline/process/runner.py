@@ -20,6 +20,7 @@ from mmapqueue.pipeline.process.queues import create_consumers, partitions
 from mmapqueue.pipeline.process.rows import failed_rows, sent_rows
 from mmapqueue.pipeline.process.session import session
 from mmapqueue.pipeline.process.supervision import SupervisedQuery, reason
+from mmapqueue.pipeline.process.undecodable import UndecodableLog
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -83,6 +84,10 @@ class Processor:
         self._telemetry = telemetry
         self._stopping = stopping or threading.Event()
         self._queries: list[SupervisedQuery] = []
+        self._undecodable = UndecodableLog(
+            {query: _undecodable_outcome(pipe) for pipe in pipeline.pipes for query in pipe.queries()}
+        )
+        self._listener: Any = None
 
     @property
     def queries(self) -> list[SupervisedQuery]:
@@ -108,8 +113,10 @@ class Processor:
         queries = [query for pipe in pipes for query in self._checked(pipe)]
         for pipe in pipes:
             # Records are kept for consumers that exist: all of them must, before one of them acks.
-            names = [each.name for each in pipe.senders] + [DEAD_LETTER] * (pipe.dead_letter is not None)
+            names = [query.removeprefix(f"{pipe.name}.") for query in pipe.queries()]
             create_consumers(self._spark, pipe.queue.dir, names)
+        self._listener = self._undecodable.listener()
+        self._spark.streams.addListener(self._listener)
         for query in queries:
             try:
                 query.start()
@@ -144,10 +151,16 @@ class Processor:
         while running:
             late = time.monotonic() > deadline
             for query, finished in [each for each in running if late or each[1]()]:
+                # The listener may not have seen the last micro-batches yet.
+                for progress in query.progress():
+                    self._undecodable.note(progress)
                 query.stop()
                 running.remove((query, finished))
             if running:
                 time.sleep(0.05)
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            self._spark.streams.removeListener(listener)
 
     def _wait_for_queue(self, pipe: Pipe) -> bool:
         """Whether the queue and its partitions exist, waiting for them; False when a stop was requested."""
@@ -165,9 +178,7 @@ class Processor:
         return True
 
     def _checked(self, pipe: Pipe) -> Iterator[SupervisedQuery]:
-        dead = DeadLetters(pipe) if pipe.dead_letter is not None else None
-        if dead is None:
-            _LOG.warning("pipe %s has no dead_letter: records that cannot be decoded are left out", pipe.name)
+        dead = DeadLetters(pipe) if pipe.dead_letters is not None else None
         for sender in pipe.senders:
             context = self._context(pipe, sender, dead)
             start = functools.partial(self._start, pipe, sender, context, dead)
@@ -176,7 +187,7 @@ class Processor:
             except Exception as error:
                 raise StartError(f"pipe {pipe.name}, sender {sender.name}: {_first_line(error)}") from error
             yield self._supervised(context.query, start)
-        if dead is not None:
+        if dead is not None and pipe.on_undecodable == "dead_letter":
             yield self._supervised(
                 f"{pipe.name}.{DEAD_LETTER}", functools.partial(self._start_dead_letters, pipe, dead)
             )
@@ -275,6 +286,12 @@ def _local_property(spark: SparkSession, key: str, value: str) -> Iterator[None]
         yield
     finally:
         context.setLocalProperty(key, before)  # type: ignore[arg-type]
+
+
+def _undecodable_outcome(pipe: Pipe) -> str:
+    if pipe.on_undecodable == "drop" or pipe.dead_letters is None:
+        return "dropped"
+    return f"stored in {pipe.dead_letters.dir}"
 
 
 def _ignore(_pipe: str, _sender: str, _status: str, _records: int) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import sys
+from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 import mmapqueue
 from mmapqueue.pipeline.config import Pipeline
+from mmapqueue.pipeline.process.pools import FILE, pools
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -27,13 +29,15 @@ def session(pipeline: Pipeline) -> SparkSession:
     Raises:
         mmapqueue.JarNotFound: This installation carries no jar.
     """
-    from pyspark import SparkConf
+    from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
 
     settings = pipeline.spark
     builder = SparkSession.builder
     given: set[str] = set()
     if "PYSPARK_GATEWAY_PORT" in os.environ:
+        # A SparkConf has the command line's properties only once this process is connected to spark-submit's JVM.
+        SparkContext._ensure_initialized()
         given = {key for key, _ in SparkConf().getAll()}
     else:
         # Senders run in Spark's Python workers, which need what this process has installed.
@@ -41,9 +45,13 @@ def session(pipeline: Pipeline) -> SparkSession:
     properties = {**_DEFAULTS, **settings.conf, "spark.app.name": settings.app_name or pipeline.name}
     if settings.master is not None:
         properties["spark.master"] = settings.master
-    for key, value in properties.items():
-        if key not in given:
-            builder = builder.config(key, value)
-    spark = mmapqueue.configure(builder).getOrCreate()
+    with ExitStack() as stack:
+        if FILE not in properties:
+            queries = (name for pipe in pipeline.pipes for name in pipe.queries())
+            properties[FILE] = stack.enter_context(pools(queries))
+        for key, value in properties.items():
+            if key not in given:
+                builder = builder.config(key, value)
+        spark = mmapqueue.configure(builder).getOrCreate()
     spark.sparkContext.setLogLevel("WARN")
     return spark

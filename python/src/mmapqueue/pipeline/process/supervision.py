@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import random
 import time
@@ -39,6 +40,7 @@ class SupervisedQuery:
         self._start = start
         self._restarts = restarts
         self._query: StreamingQuery | None = None
+        self._started: StreamingQuery | None = None
         self._failures = 0
         self._due = 0.0
 
@@ -49,7 +51,7 @@ class SupervisedQuery:
 
     def start(self) -> None:
         """Starts the query; what Spark raises then comes out."""
-        self._query = self._start()
+        self._started = self._query = self._start()
 
     def look(self) -> None:
         """Notices that the query has ended, and starts it again when it is time to."""
@@ -68,6 +70,16 @@ class SupervisedQuery:
                 self.start()
             except Exception as error:
                 self._failed(error, progressed=False)
+
+    def progress(self) -> list[dict[str, Any]]:
+        """The progress of the last micro-batches since the last start, as parsed JSON."""
+        try:
+            recent: list[Any] = [] if self._started is None else self._started.recentProgress
+        except Exception as error:
+            # The session has ended.
+            _LOG.debug("%s: no progress: %s", self.name, reason(error))
+            return []
+        return [json.loads(each.json) if hasattr(each, "json") else each for each in recent]
 
     def finish_batch(self) -> Callable[[], bool]:
         """A function that tells whether the micro-batch that runs now has ended."""

@@ -14,7 +14,7 @@ import org.mmapqueue.errors.ConfigException;
  *
  * <p>A key that is not set is taken from the directory when there is a queue in it, else from the defaults. A key that
  * is set and differs from what the directory was made with (segment_size, queue_capacity_segments, format_version) is
- * refused at open. Sizes may be written as "128k" or "16m". docs/CONFIGURATION.md has all keys, defaults and ranges.
+ * refused at open. Sizes may be written as "128k" or "16m". docs/reference/configuration.md has all keys, defaults and ranges.
  */
 public final class QueueConfig {
     /** Where a queue lies whose queue_dir is not set: Satellite's default, relative to the working directory. */
@@ -48,7 +48,7 @@ public final class QueueConfig {
     /**
      * A configuration from keys and values as text.
      *
-     * @param options keys as in docs/CONFIGURATION.md; without queue_dir it is {@link #DEFAULT_QUEUE_DIR}
+     * @param options keys as in docs/reference/configuration.md; without queue_dir it is {@link #DEFAULT_QUEUE_DIR}
      * @return the configuration
      * @throws ConfigException for an unknown key, an empty queue_dir or a value out of range
      */
@@ -81,7 +81,7 @@ public final class QueueConfig {
     /**
      * The keys that are set, with their values in normal form.
      *
-     * @return keys as in docs/CONFIGURATION.md, queue_dir included
+     * @return keys as in docs/reference/configuration.md, queue_dir included
      */
     public Map<String, String> asMap() {
         return values.asMap();

@@ -238,6 +238,10 @@ class BatchContractTest extends ContractTest {
                 }
                 queue.pushBatch(batch, Waiting.LONG);
             }
+        } catch (FullException e) {
+            done.set(true);
+            reading.result(); // throws what has stopped the reader
+            throw e;
         } finally {
             done.set(true);
         }

@@ -11,6 +11,7 @@ import java.util.List;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -22,11 +23,13 @@ import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
 /** A thread that fails while it pops, acks, reads, seeks or flushes stops nobody else. */
+@Tag("long-form")
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FailedReadTest {
     private static final int SEGMENT = 16_384;
     private static final int LENGTH = 600;
-    private static final int ROUNDS = 20;
+    /** Of overflows of the stack; each meets another depth. */
+    private static final int ROUNDS = Integer.getInteger("overflow.rounds", 4);
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;

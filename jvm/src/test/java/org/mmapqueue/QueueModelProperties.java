@@ -11,6 +11,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.ShrinkingMode;
+import net.jqwik.api.Tag;
 import net.jqwik.api.Tuple;
 
 import org.mmapqueue.QueueModel.Limits;
@@ -21,6 +22,7 @@ import org.mmapqueue.support.QuickDirectory;
  * Any sequence of calls leaves a queue and plain lists in the same state. jqwik.tries.default in the system properties
  * makes it longer.
  */
+@Tag("long-form")
 class QueueModelProperties {
     private interface Step {
         void on(QueueModel model) throws InterruptedException;

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from typing import Literal
 
 import grpc
 from google.protobuf.message import DecodeError
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 
+from mmapqueue.pipeline.config import Address
 from mmapqueue.pipeline.process.senders._delivery import Undelivered
-from mmapqueue.pipeline.process.senders._network import ClientTls
+from mmapqueue.pipeline.process.senders._network import Client, ClientTls, NetworkSender
+from mmapqueue.pipeline.process.senders._requests import Row
 
 #: Status codes after which a further attempt may succeed: those that OTLP names.
 RETRYABLE = frozenset(
@@ -84,6 +88,50 @@ class GrpcClient:
 
     def _metadata(self, key: str) -> tuple[tuple[str, str], ...]:
         return (*self._headers, ("idempotency-key", key))
+
+
+class GrpcConnection:
+    """A channel and what is sent by it: the client of a sender.
+
+    Args:
+        grpc: The channel.
+        call: Sends a request once: channel, route, rows, key.
+    """
+
+    def __init__(
+        self, grpc: GrpcClient, call: Callable[[GrpcClient, str, Sequence[Row], str], Awaitable[None]]
+    ) -> None:
+        self._grpc, self._call = grpc, call
+
+    async def send(self, route: str, rows: Sequence[Row], key: str) -> None:
+        """As `Client.send`."""
+        await self._call(self._grpc, route, rows, key)
+
+    async def close(self) -> None:
+        """As `Client.close`."""
+        await self._grpc.close()
+
+
+class GrpcSender(NetworkSender):
+    """A network sender with one gRPC channel for each worker process.
+
+    Attributes:
+        endpoint: HOST:PORT of the server.
+        tls: Plain text when None.
+        compression: Of messages.
+    """
+
+    endpoint: Address
+    tls: ClientTls | None = None
+    compression: Literal["none", "gzip"] = "none"
+
+    def client(self) -> Client:
+        """As `NetworkSender.client`."""
+        return GrpcConnection(GrpcClient(self.endpoint, self.tls, self.headers, self.compression), self.call)
+
+    @abstractmethod
+    async def call(self, grpc: GrpcClient, route: str, rows: Sequence[Row], key: str) -> None:
+        """Sends a request once, by a channel. Otherwise as `Client.send`."""
 
 
 def undelivered(error: grpc.aio.AioRpcError) -> Undelivered:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Protocol
 
@@ -13,7 +13,9 @@ from pydantic import Field
 
 import mmapqueue
 from mmapqueue.pipeline.plugins import Options, Sender, SenderContext
-from mmapqueue.pipeline.process.records import COLUMNS
+from mmapqueue.pipeline.process.columns import TYPES
+from mmapqueue.pipeline.process.dead_letters import serialized
+from mmapqueue.pipeline.process.events import record
 from mmapqueue.pipeline.process.senders._delivery import Retry
 from mmapqueue.pipeline.process.senders._requests import RequestLimits, Row
 
@@ -25,6 +27,10 @@ _LOG = logging.getLogger("mmapqueue.pipeline.senders")
 _PLACE = ("partition", "offset")
 #: Number of an exploded row in its event.
 _INDEX = "index"
+#: Columns that are made for a sender: the row as JSON text, and as a serialized Event.
+_JSON, _RECORD = "json", "record"
+#: The event's time in milliseconds since 1970: workers get no timestamps.
+_TIME = "time_ms"
 
 
 class Client(Protocol):
@@ -77,7 +83,8 @@ class NetworkSender(Sender):
         headers: Sent with each request, as HTTP headers or gRPC metadata.
     """
 
-    #: Columns without which it cannot work; `json` is the whole row as JSON text.
+    #: Columns that the sender needs. `json` is the whole row as JSON text, `record` the row as a serialized Event; an
+    #: event without an identity gets `<queue id>/<partition>/<offset>` as its `id` there.
     needs: ClassVar[tuple[str, ...]] = ("data", "content_type")
 
     retry: Retry = Retry()
@@ -107,7 +114,8 @@ class NetworkSender(Sender):
 
     def check(self, events: DataFrame, context: SenderContext) -> None:
         """As `Sender.check`."""
-        missing = [name for name in (*_PLACE, *self.columns()) if name != "json" and name not in events.columns]
+        wanted = (*_PLACE, *(name for name in self.columns() if name not in (_JSON, _RECORD)))
+        missing = [name for name in wanted if name not in events.columns]
         if missing:
             raise mmapqueue.ConfigError(
                 f"it needs the columns {', '.join(missing)}, which the filters have left out; "
@@ -115,6 +123,7 @@ class NetworkSender(Sender):
             )
         if self.retry.then == "dead_letter" and context.dead_letter is None:
             raise mmapqueue.ConfigError("then: dead_letter needs the pipe's dead_letter.dir")
+        self._prepare(events)
 
     def start(self, events: DataFrame, context: SenderContext) -> StreamingQuery:
         """As `Sender.start`."""
@@ -132,16 +141,29 @@ class NetworkSender(Sender):
 
         present = events.columns
         whole_event = {"data", "content_type"} <= set(present)
-        as_json = "json" in self.columns() or (self.retry.then == "dead_letter" and not whole_event)
+        as_json = _JSON in self.columns() or (self.retry.then == "dead_letter" and not whole_event)
         wanted = set(self.columns()) | {*_PLACE, _INDEX}
-        if whole_event:
-            wanted |= set(COLUMNS)
-        selected = [sf.col(name) for name in present if name in wanted and name not in ("json", "time")]
+        if _RECORD in wanted or (whole_event and self.retry.then == "dead_letter"):
+            wanted |= set(TYPES)
+        kept = [name for name in present if name in wanted and name not in (_JSON, _RECORD, "time")]
+        selected = [sf.col(name).cast(TYPES[name]).alias(name) if name in TYPES else sf.col(name) for name in kept]
         if "time" in present and dict(events.dtypes)["time"] == "timestamp":
-            selected.append(sf.unix_millis("time").alias("time_ms"))
+            selected.append(sf.unix_millis("time").alias(_TIME))
         if as_json:
-            selected.append(sf.to_json(sf.struct(*present)).alias("json"))
+            selected.append(sf.to_json(sf.struct(*present)).alias(_JSON))
         return events.select(*selected)
+
+    def _with_record(self, rows: DataFrame, queues: Mapping[int, str]) -> DataFrame:
+        """The rows with `record`. What is in it is left out, unless dead letters may be made of it."""
+        from pyspark.sql import functions as sf
+
+        identities = sf.create_map(*(sf.lit(each) for entry in queues.items() for each in entry))
+        place = sf.concat_ws("/", identities[sf.col("partition")], *_PLACE)
+        given = sf.col("id") if "id" in rows.columns else sf.lit(None)
+        events = _with_time(rows)
+        serialized_row = record(events, id=sf.when(given != "", given).otherwise(place))
+        left_out = () if self.retry.then == "dead_letter" else (*TYPES, _TIME)
+        return events.select(*(name for name in rows.columns if name not in left_out), serialized_row.alias(_RECORD))
 
     def _send(self, batch: DataFrame, context: SenderContext) -> None:
         """Sends the rows of a micro-batch; returns when each request is finished.
@@ -150,14 +172,16 @@ class NetworkSender(Sender):
         core from the other senders.
         """
         from pyspark import StorageLevel
+        from pyspark.sql import functions as sf
 
-        from mmapqueue.pipeline.process.senders._worker import Task
+        from mmapqueue.pipeline.process.senders._worker import LETTER, Task
 
         queues = dict(context.queue_ids())
         # One task has all rows of a partition, so that requests are cut alike however Spark cuts its tasks.
         tasks = min(len(queues), batch.sparkSession.sparkContext.defaultParallelism)
         order = [name for name in (*_PLACE, _INDEX) if name in batch.columns]
-        rows = batch.repartition(tasks, "partition").sortWithinPartitions(*order)
+        rows = self._with_record(batch, queues) if _RECORD in self.columns() else batch
+        rows = rows.repartition(tasks, "partition").sortWithinPartitions(*order)
         done: dict[int, int] = {}
         attempts: dict[int, int] = {}
         while True:
@@ -171,8 +195,10 @@ class NetworkSender(Sender):
                     if report.kind == "count":
                         counts[report.status] += report.number
                 if counts["dead_letter"]:
-                    letters = reports.filter(lambda report: report.kind == "letter").map(lambda each: (each.value,))
-                    context.write_dead_letters(batch.sparkSession.createDataFrame(letters, "value binary"))
+                    values = reports.filter(lambda report: report.kind == "letter").map(lambda report: report.value)
+                    letters = _with_time(batch.sparkSession.createDataFrame(values, LETTER))
+                    letters = letters.withColumn("sender", sf.lit(self.name))
+                    context.write_dead_letters(serialized(letters, context.pipe))
             finally:
                 reports.unpersist()
             for status, records in counts.items():
@@ -186,3 +212,10 @@ class NetworkSender(Sender):
             for row in waiting:
                 _LOG.warning("%s: %s; attempt %d in %.1f s", context.query, row.status, row.number + 1, pause)
             context.sleep(pause)
+
+
+def _with_time(rows: DataFrame) -> DataFrame:
+    """Rows with `time`, made of `time_ms`."""
+    from pyspark.sql import functions as sf
+
+    return rows.withColumn("time", sf.timestamp_millis(_TIME)) if _TIME in rows.columns else rows

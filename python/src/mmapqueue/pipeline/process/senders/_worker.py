@@ -11,7 +11,7 @@ from collections.abc import Coroutine, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from mmapqueue.pipeline.process.records import event_of
+from mmapqueue.pipeline.process.columns import TYPES
 from mmapqueue.pipeline.process.senders._delivery import GivenUp, Outcome, Waiting, deliver
 from mmapqueue.pipeline.process.senders._requests import Request, Row, requests
 
@@ -24,17 +24,24 @@ _LOG = logging.getLogger("mmapqueue.pipeline.senders")
 _T = TypeVar("_T")
 
 
+_EVENT = tuple(name for name in TYPES if name != "time")
+#: Schema of a row that becomes a dead letter: Spark's JVM encodes it.
+LETTER = "reason string, partition int, offset bigint, time_ms bigint, " + ", ".join(
+    f"{name} {TYPES[name]}" for name in _EVENT
+)
+
+
 class Report(NamedTuple):
     """What a task says of its requests.
 
     Attributes:
-        kind: `count`: number of rows by status. `letter`: value is a dead letter, a serialized event. `done`: number of
+        kind: `count`: number of rows by status. `letter`: value is a dead letter, a row of `LETTER`. `done`: number of
             requests of the partition that are finished. `waiting`: number of attempts made for the request after these.
         status: Of rows; with `waiting` the last error.
         partition: Partition of the queue.
         number: As kind says.
         pause: With `waiting`, seconds until the next attempt.
-        value: With `letter`, the event.
+        value: With `letter`, the row.
     """
 
     kind: str
@@ -42,7 +49,7 @@ class Report(NamedTuple):
     partition: int = -1
     number: int = 0
     pause: float = 0.0
-    value: bytes = b""
+    value: tuple[Any, ...] = ()
 
 
 class Task(NamedTuple):
@@ -115,7 +122,7 @@ class Task(NamedTuple):
             if further > 0:
                 yield request, self.attempts.get(request.partition, 0) if further == 1 else 0
 
-    def _finish(self, request: Request, outcome: Outcome, counts: Counter[str]) -> list[bytes]:
+    def _finish(self, request: Request, outcome: Outcome, counts: Counter[str]) -> list[tuple[Any, ...]]:
         """Counts the rows of a request, and returns its dead letters."""
         records = len(request.rows)
         if not isinstance(outcome, GivenUp):
@@ -129,17 +136,11 @@ class Task(NamedTuple):
         counts["rejected" if error.partial else "dropped"] += records
         return []
 
-    def _letter(self, request: Request, row: Row, reason: str) -> bytes:
-        about = {
-            "reason": reason,
-            "pipe": self.pipe,
-            "sender": self.sender.name,
-            "partition": str(request.partition),
-            "offset": str(row["offset"]),
-        }
+    def _letter(self, request: Request, row: Row, reason: str) -> tuple[Any, ...]:
+        event = row
         if "data" not in row:
-            row = {"data": row["json"].encode(), "content_type": "application/json", "time_ms": row.get("time_ms")}
-        return event_of(row, about)
+            event = {"data": row["json"].encode(), "content_type": "application/json", "time_ms": row.get("time_ms")}
+        return (reason, request.partition, row["offset"], event.get("time_ms"), *(event.get(name) for name in _EVENT))
 
 
 async def _send(sender: NetworkSender, request: Request, earlier: int) -> Outcome:

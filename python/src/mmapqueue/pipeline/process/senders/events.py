@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import ClassVar, Literal
 
-from mmapqueue.pipeline.config import Address
 from mmapqueue.pipeline.event_pb2 import Batch
-from mmapqueue.pipeline.process.records import event_of
-from mmapqueue.pipeline.process.senders._grpc import GrpcClient
-from mmapqueue.pipeline.process.senders._network import Client, ClientTls, NetworkSender
+from mmapqueue.pipeline.process.senders._grpc import GrpcClient, GrpcSender
 from mmapqueue.pipeline.process.senders._requests import Row
 
 _PUSH = "/mmapqueue.pipeline.v1.Events/Push"
 
 
-class EventsSender(NetworkSender):
+class EventsSender(GrpcSender):
     """Sends events to another gather process, which answers when they are in its queue.
 
     The receiver stores the events of a request together or not at all. An event without an identity gets
@@ -27,28 +24,15 @@ class EventsSender(NetworkSender):
         compression: Of requests.
     """
 
+    needs: ClassVar[tuple[str, ...]] = ("data", "content_type", "record")
+
     type: Literal["mmapqueue"] = "mmapqueue"
-    endpoint: Address
-    tls: ClientTls | None = None
-    compression: Literal["none", "gzip"] = "none"
 
-    def client(self) -> Client:
-        """As `NetworkSender.client`."""
-        return _Client(GrpcClient(self.endpoint, self.tls, self.headers, self.compression))
+    def size(self, row: Row) -> int:
+        """Bytes of the serialized event."""
+        return len(row["record"])
 
-
-class _Client:
-    def __init__(self, grpc: GrpcClient) -> None:
-        self._grpc = grpc
-
-    async def close(self) -> None:
-        await self._grpc.close()
-
-    async def send(self, route: str, rows: Sequence[Row], key: str) -> None:  # noqa: ARG002
-        queue = key.split("/", 1)[0]
-
-        def named(row: Row) -> Row:
-            return row if row.get("id") else {**row, "id": f"{queue}/{row['partition']}/{row['offset']}"}
-
-        events = [event_of(named(row)) for row in rows]
-        await self._grpc.unary(_PUSH, Batch(events=events, key=key).SerializeToString(), key)
+    async def call(self, grpc: GrpcClient, route: str, rows: Sequence[Row], key: str) -> None:  # noqa: ARG002
+        """As `GrpcSender.call`."""
+        events = [bytes(row["record"]) for row in rows]
+        await grpc.unary(_PUSH, Batch(events=events, key=key).SerializeToString(), key)

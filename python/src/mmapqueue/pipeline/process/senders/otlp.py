@@ -16,7 +16,7 @@ from pydantic import model_validator
 
 from mmapqueue.pipeline.config._model import check_address
 from mmapqueue.pipeline.process.senders._delivery import Undelivered
-from mmapqueue.pipeline.process.senders._grpc import GrpcClient
+from mmapqueue.pipeline.process.senders._grpc import GrpcClient, GrpcConnection
 from mmapqueue.pipeline.process.senders._http import HttpConnection
 from mmapqueue.pipeline.process.senders._network import Client, ClientTls, NetworkSender
 from mmapqueue.pipeline.process.senders._requests import RequestLimits, Row
@@ -91,21 +91,14 @@ class OtlpSender(NetworkSender):
     def client(self) -> Client:
         """As `NetworkSender.client`."""
         if self.protocol == "grpc":
-            return _Grpc(GrpcClient(self.endpoint, self.tls, self.headers, self.compression))
+            return GrpcConnection(GrpcClient(self.endpoint, self.tls, self.headers, self.compression), _export)
         return _Http(HttpConnection(self.headers, self.tls, self.compression), self.endpoint.rstrip("/"))
 
 
-class _Grpc:
-    def __init__(self, grpc: GrpcClient) -> None:
-        self._grpc = grpc
-
-    async def close(self) -> None:
-        await self._grpc.close()
-
-    async def send(self, route: str, rows: Sequence[Row], key: str) -> None:
-        signal, is_json = _signal(route)
-        body = protobuf_of(signal, rows[0]["data"]) if is_json else _body(rows)
-        _check_partial(await self._grpc.unary(_RPCS[signal], body, key))
+async def _export(grpc: GrpcClient, route: str, rows: Sequence[Row], key: str) -> None:
+    signal, is_json = _signal(route)
+    body = protobuf_of(signal, rows[0]["data"]) if is_json else _body(rows)
+    _check_partial(await grpc.unary(_RPCS[signal], body, key))
 
 
 class _Http:

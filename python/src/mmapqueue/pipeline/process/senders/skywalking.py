@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from typing import Literal
 
 from mmapqueue.pipeline._event import SKYWALKING_METERS
-from mmapqueue.pipeline.config import Address
 from mmapqueue.pipeline.event_pb2 import LogList
-from mmapqueue.pipeline.process.records import LOGS, SEGMENT
+from mmapqueue.pipeline.process.columns import LOGS, SEGMENT
 from mmapqueue.pipeline.process.senders._delivery import Undelivered
-from mmapqueue.pipeline.process.senders._grpc import GrpcClient
-from mmapqueue.pipeline.process.senders._network import Client, ClientTls, NetworkSender
+from mmapqueue.pipeline.process.senders._grpc import GrpcClient, GrpcSender
 from mmapqueue.pipeline.process.senders._requests import Row
 
 _ROUTES = {
@@ -21,7 +19,7 @@ _ROUTES = {
 }
 
 
-class SkyWalkingSender(NetworkSender):
+class SkyWalkingSender(GrpcSender):
     """Sends segments, logs and meters that came in SkyWalking's protocol, as they came.
 
     A request is one stream: of segments, of logs, or of meters. Rows of other content types cannot be sent, and
@@ -34,28 +32,14 @@ class SkyWalkingSender(NetworkSender):
     """
 
     type: Literal["skywalking"] = "skywalking"
-    endpoint: Address
-    tls: ClientTls | None = None
-    compression: Literal["none", "gzip"] = "none"
 
     def route(self, row: Row) -> str:
         """The RPC that takes a row's payload; of others, their content type."""
         content_type = str(row["content_type"])
         return _ROUTES.get(content_type, content_type)
 
-    def client(self) -> Client:
-        """As `NetworkSender.client`."""
-        return _Client(GrpcClient(self.endpoint, self.tls, self.headers, self.compression))
-
-
-class _Client:
-    def __init__(self, grpc: GrpcClient) -> None:
-        self._grpc = grpc
-
-    async def close(self) -> None:
-        await self._grpc.close()
-
-    async def send(self, route: str, rows: Sequence[Row], key: str) -> None:
+    async def call(self, grpc: GrpcClient, route: str, rows: Sequence[Row], key: str) -> None:
+        """As `GrpcSender.call`."""
         if not route.startswith("/"):
             raise Undelivered(
                 f"content type {route!r} is not one of SkyWalking's ({', '.join(_ROUTES)}); "
@@ -65,4 +49,4 @@ class _Client:
         payloads = [bytes(row["data"]) for row in rows]
         if route == _ROUTES[LOGS]:
             payloads = [log for logs in payloads for log in LogList.FromString(logs).logs]
-        await self._grpc.stream(route, payloads, key)
+        await grpc.stream(route, payloads, key)

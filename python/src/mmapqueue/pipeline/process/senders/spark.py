@@ -11,10 +11,12 @@ from mmapqueue.pipeline.plugins import Sender, SenderContext
 from mmapqueue.pipeline.process.events import record
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
 _BATCH_FORMATS = frozenset({"jdbc"})
+#: Sinks of DataStreamWriter that are no data sources.
+_BUILT_INTO_WRITERS = frozenset({"memory"})
 _QUEUE = "mmapqueue"
 _OWN_OPTIONS = frozenset({"checkpointlocation", "queryname"})
 
@@ -54,8 +56,9 @@ class SparkSender(Sender):
             raise ValueError("select is empty; it needs one expression at least, or leave it out for all columns")
         return self
 
-    def check(self, events: DataFrame, context: SenderContext) -> None:  # noqa: ARG002
+    def check(self, events: DataFrame, context: SenderContext) -> None:
         """As `Sender.check`."""
+        self._check_format(context.spark)
         rows = self._rows(events)
         missing = [name for name in self.partition_by if name not in rows.columns]
         if missing:
@@ -73,6 +76,14 @@ class SparkSender(Sender):
         if self.partition_by:
             writer = writer.partitionBy(*self.partition_by)
         return writer.format(self.format).options(**self.options).start()
+
+    def _check_format(self, spark: SparkSession) -> None:
+        """Raises Spark's own error when no data source of this name is on the class path."""
+        if self.format.lower() in _BUILT_INTO_WRITERS:
+            return
+        # Without it the error would come when other queries run already, or in each micro-batch.
+        sources = spark._jvm.org.apache.spark.sql.execution.datasources.DataSource  # type: ignore[union-attr]
+        sources.lookupDataSource(self.format, spark._jsparkSession.sessionState().conf())
 
     def _write(self, batch: DataFrame, _batch_id: int) -> None:
         writer = batch.write.format(self.format).mode("append").options(**self.options)

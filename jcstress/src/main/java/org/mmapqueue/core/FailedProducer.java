@@ -16,6 +16,7 @@ public final class FailedProducer {
     /** Larger than the good record: what is left of it would be behind that one. */
     private static final byte[] LOST = SmallQueue.record(5, 2 * SmallQueue.INSIDE);
     private static final byte[] FIRST = SmallQueue.record(9, SmallQueue.INSIDE);
+    @SuppressWarnings("StaticAssignmentOfThrowable") // its stack is not read
     private static final RuntimeException FAILURE = new IllegalStateException("injected");
 
     private FailedProducer() {

@@ -45,7 +45,7 @@ public record Shape(int payload, int segmentBytes, int capacity, int mapped, int
 
     /** Records that fit the ring together, with a margin of segments for whatever is in use at both ends. */
     public int fitting() {
-        long perSegment = (segmentBytes - SEGMENT_HEADER) / (OVERHEAD + (payload + 7 & ~7));
+        long perSegment = ((long) segmentBytes - SEGMENT_HEADER) / (OVERHEAD + (payload + 7 & ~7));
         return (int) Math.min(Integer.MAX_VALUE, perSegment * (capacity - Math.max(3, capacity / 16)));
     }
 

@@ -1,22 +1,16 @@
 package org.mmapqueue.concurrent;
 
 import java.lang.invoke.VarHandle;
-import java.util.ArrayList;
-import java.util.List;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
-
-import org.mmapqueue.io.StackRoom;
 
 /**
  * Wakes threads that wait for something that another thread publishes without a lock.
  *
- * <p>The publisher pays one plain read when nobody waits, and no fence. So in a window of nanoseconds it may miss a
- * waiter that is just coming; a waiter therefore sleeps in slices and looks again after each. When threads wait, the
- * publisher wakes one of them, however many there are: to wake a thread costs some microseconds. Whoever is woken wakes
- * two others before it goes on.
+ * <p>The publisher pays one plain read when no thread waits, and no fence. So in a window of nanoseconds it may miss a
+ * waiter that is about to sleep; a waiter therefore sleeps in slices and looks again after each. When threads wait, the
+ * publisher wakes one of them, and each wakes the next when it takes the lock: waking a thread costs some microseconds.
  */
 public final class Signal {
     /** After this {@link #await} returns with the end of a slice: its caller has other things to look at, too. */
@@ -30,10 +24,11 @@ public final class Signal {
     private final long firstSliceNanos;
     private final long sliceNanos;
     private final ReentrantLock lock = new ReentrantLock();
-    /** Who sleeps and has not been chosen to be woken; guarded by the lock. */
-    private final List<Waiter> waiting = new ArrayList<>();
-    /** Their number. */
-    private final AtomicInteger waiters = new AtomicInteger();
+    private final Condition signalled = lock.newCondition();
+    /** Signals so far; stored with the lock. */
+    private volatile int signals;
+    /** Whether a thread may be waiting; read without a fence. */
+    private boolean waiting;
 
     /**
      * A signal that nobody waits for.
@@ -59,28 +54,19 @@ public final class Signal {
 
     /** Wakes all that wait. */
     public void signalAll() {
-        if (waiters.getPlain() != 0) {
+        if (waiting) {
             wake();
         }
     }
 
     private void wake() {
-        Waiter[] group;
-        StackRoom.ensure();
         lock.lock();
         try {
-            group = waiting.toArray(new Waiter[0]);
-            for (int i = 0; i < group.length; i++) {
-                group[i].place = i;
-                group[i].group = group;
-            }
-            waiting.clear();
-            waiters.setPlain(0);
+            waiting = false;
+            signals++;
+            signalled.signalAll();
         } finally {
             lock.unlock();
-        }
-        if (group.length > 0) {
-            LockSupport.unpark(group[0].thread);
         }
     }
 
@@ -133,73 +119,27 @@ public final class Signal {
     }
 
     private void sleep(long deadline, BooleanSupplier ready) throws InterruptedException {
-        StackRoom.ensure();
-        Waiter self = new Waiter(Thread.currentThread());
-        enter(self);
-        try {
-            // Whoever publishes from now on sees this waiter, or this waiter what was published; nearly.
+        long now = System.nanoTime();
+        long end = now + Math.max(PATIENCE_NANOS, sliceNanos);
+        long slice = firstSliceNanos;
+        int seen = signals;
+        do {
+            waiting = true;
+            // A thread that publishes from now on sees the waiter, or the waiter sees what was published; nearly always.
             VarHandle.fullFence();
-            long now = System.nanoTime();
-            long end = now + Math.max(PATIENCE_NANOS, sliceNanos);
-            long slice = firstSliceNanos;
-            while (deadline - now > 0 && end - now > 0 && self.group == null && !ready.getAsBoolean()) {
-                LockSupport.parkNanos(this, Math.min(deadline - now, slice));
-                if (Thread.interrupted()) {
-                    throw new InterruptedException();
-                }
-                slice = Math.min(2 * slice, sliceNanos);
-                now = System.nanoTime();
+            if (ready.getAsBoolean()) {
+                return;
             }
-        } finally {
-            leave(self);
-        }
-    }
-
-    private void enter(Waiter self) {
-        lock.lock();
-        try {
-            waiting.add(self);
-            waiters.setPlain(waiting.size());
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    // Whatever has ended the wait: others may count on this one to be woken.
-    private void leave(Waiter self) {
-        if (self.group == null) {
-            lock.lock();
+            lock.lockInterruptibly();
             try {
-                if (waiting.remove(self)) {
-                    waiters.setPlain(waiting.size());
+                if (signals == seen) {
+                    signalled.awaitNanos(Math.min(deadline - now, slice));
                 }
             } finally {
                 lock.unlock();
             }
-        }
-        self.wakeOthers();
-    }
-
-    /** A thread that sleeps, and its place in the group that was chosen to be woken with it. */
-    private static final class Waiter {
-        private final Thread thread;
-        private int place;
-        /** Stored last; null while nobody has signalled. */
-        private volatile Waiter[] group;
-
-        Waiter(Thread thread) {
-            this.thread = thread;
-        }
-
-        // As in a binary heap: each one has two below it, and no one is more than a few wakes away.
-        void wakeOthers() {
-            Waiter[] all = group;
-            if (all == null) {
-                return;
-            }
-            for (int below = 2 * place + 1; below <= 2 * place + 2 && below < all.length; below++) {
-                LockSupport.unpark(all[below].thread);
-            }
-        }
+            slice = Math.min(2 * slice, sliceNanos);
+            now = System.nanoTime();
+        } while (signals == seen && deadline - now > 0 && end - now > 0);
     }
 }

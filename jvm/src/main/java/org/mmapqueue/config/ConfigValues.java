@@ -27,7 +27,7 @@ public final class ConfigValues {
     /**
      * Keys and values as text.
      *
-     * @param options keys as in docs/CONFIGURATION.md
+     * @param options keys as in docs/reference/configuration.md
      * @param defaultDir the value of queue_dir when the options do not set it
      * @throws ConfigException for an unknown key, an empty queue_dir or a value out of range
      */

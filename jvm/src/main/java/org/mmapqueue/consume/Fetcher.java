@@ -19,8 +19,6 @@ import org.mmapqueue.meta.ConsumerCursors;
 public final class Fetcher {
     /** What a poll returns when there is a record, but max_unacked allows no more. */
     public static final int LIMIT = BatchSource.NOT_ALLOWED;
-    /** So long a consumer that has caught up lets the writer go ahead, in ns: some tens of small records. */
-    private static final long HEAD_START_NANOS = 2_000;
     private static final Logger LOG = LoggerFactory.getLogger(Fetcher.class);
 
     private final LogReader reader;
@@ -32,8 +30,6 @@ public final class Fetcher {
     private final AtomicLong readOffset = new AtomicLong();
     /** How often the record that {@link #next} has found was popped before the queue was closed. */
     private int timesBefore;
-    /** Whether the last poll has found something. */
-    private boolean flows;
 
     /**
      * Stands nowhere yet.
@@ -101,12 +97,8 @@ public final class Fetcher {
     boolean fill(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
         try {
             redelivery.expire();
-            boolean flowed = flows;
-            flows = false;
-            boolean allowed = redelivery.hasReturned() && !fillReturned(batch, maxRecords, maxBytes, first)
-                    || fillNew(batch, maxRecords, maxBytes, first, flowed);
-            flows = batch.count() > 0;
-            return allowed;
+            return redelivery.hasReturned() && !fillReturned(batch, maxRecords, maxBytes, first)
+                    || fillNew(batch, maxRecords, maxBytes, first);
         } catch (IOException | RuntimeException | Error e) {
             if (first && batch.count() == 0) {
                 throw e;
@@ -134,10 +126,8 @@ public final class Fetcher {
         return true;
     }
 
-    private boolean fillNew(RecordBatch batch, int maxRecords, long maxBytes, boolean first, boolean flowed)
-            throws IOException {
-        while (batch.count() < maxRecords
-                && (batch.count() == 0 ? next(flowed) : !reader.hasCaughtUp() && next())) {
+    private boolean fillNew(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
+        while (batch.count() < maxRecords && (batch.count() == 0 || !reader.hasCaughtUp()) && next()) {
             if (window.isFull()) {
                 return batch.count() > 0;
             }
@@ -155,30 +145,9 @@ public final class Fetcher {
         return true;
     }
 
-    // Right behind the writer, each record's cache lines go to and fro between two processors, which costs both of them
-    // more than the record. Some records behind they are looked at once, when the writer has left them.
-    private static void giveHeadStart() {
-        long end = System.nanoTime() + HEAD_START_NANOS;
-        while (System.nanoTime() - end < 0) {
-            Thread.onSpinWait();
-        }
-    }
-
     /** Whether a poll would find something. */
     boolean hasNext() throws IOException {
         return redelivery.due() >= 0 || redelivery.hasExpired() || !window.isFull() && next();
-    }
-
-    // As next(); who has caught up while records flow looks again when there may be some.
-    private boolean next(boolean flowed) throws IOException {
-        if (next()) {
-            return true;
-        }
-        if (!flowed) {
-            return false;
-        }
-        giveHeadStart();
-        return next();
     }
 
     // Goes to the next record that is to be popped, past those that were dealt with before the queue was closed.

@@ -11,7 +11,7 @@ public final class ConfigException extends MmapQueueException {
     /**
      * Makes the exception.
      *
-     * @param key the configuration key, as in docs/CONFIGURATION.md
+     * @param key the configuration key, as in docs/reference/configuration.md
      * @param value the value that was given
      * @param allowed what would be allowed
      */

@@ -1,7 +1,7 @@
 package org.mmapqueue.meta;
 
 /**
- * The layout of meta.dat. All integers are little-endian; docs/FORMAT.md is the specification.
+ * The layout of meta.dat. All integers are little-endian; docs/reference/format.md is the specification.
  *
  * <pre>
  *   0  version (8)                      both versions; a v1 file ends at byte 80

@@ -170,7 +170,7 @@ public final class MetaPageV2 implements MetaPage {
 
     @Override
     public void countConsumerChange() {
-        long counted = (long) Mapped.LONG.getAndAdd(page, MetaDescriptor.CONSUMER_CHANGES, 1L);
+        long unused = (long) Mapped.LONG.getAndAdd(page, MetaDescriptor.CONSUMER_CHANGES, 1L);
         VarHandle.fullFence();
     }
 

@@ -41,6 +41,7 @@ public final class FillBlocks {
      *
      * @param bytes how many have been pushed since the last time; 0 tells nothing
      */
+    @SuppressWarnings("NonAtomicVolatileUpdate") // a mean: an update that is lost changes little
     public void forced(long bytes) {
         if (bytes > 0) {
             typical += (bytes - typical) / WEIGHT;

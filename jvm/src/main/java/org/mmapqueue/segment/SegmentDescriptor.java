@@ -1,7 +1,7 @@
 package org.mmapqueue.segment;
 
 /**
- * The header of a segment of version 2. All integers are little-endian; docs/FORMAT.md is the specification.
+ * The header of a segment of version 2. All integers are little-endian; docs/reference/format.md is the specification.
  *
  * <pre>
  *  0  magic (8)

@@ -86,6 +86,7 @@ final class Evictor {
         }
     }
 
+    @SuppressWarnings("WaitNotInLoop") // the callers loop
     private long awaitChange(long left) {
         if (left <= 0) {
             throw new MmapQueueException("all " + slots.max() + " segments that max_in_mem_segments allows are in use at"

@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.SplittableRandom;
 
 import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -40,11 +41,12 @@ import org.mmapqueue.support.PowerLossStorage;
 import org.mmapqueue.support.QuickDirectory;
 
 /** A thread that fails between its claim of the tail and the publication of its record. */
+@Tag("long-form")
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FailedAppendTest {
     private static final int SEGMENT = 16_384;
     /** Of overflows of the stack; each meets another depth. */
-    private static final int ROUNDS = Integer.getInteger("overflow.rounds", 7);
+    private static final int ROUNDS = Integer.getInteger("overflow.rounds", 2);
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;

@@ -14,6 +14,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -36,10 +37,13 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
 /** A batch of a producer that fails, or is killed, between its claim of the tail and its return. */
+@Tag("long-form")
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FailedPushOnceTest {
     private static final int SEGMENT = 16_384;
     private static final int SPANNING = 9000;
+    /** Of overflows of the stack; each meets another depth. */
+    private static final int ROUNDS = Integer.getInteger("overflow.rounds", 4);
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
@@ -351,7 +355,7 @@ class FailedPushOnceTest {
                 .flushPeriodMillis(600_000).build();
         core = Cores.open(config, storage);
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
-        for (int round = 0; round < 40; round++) {
+        for (int round = 0; round < 2 * ROUNDS; round++) {
             assertNull(EndOfStack.reach(this::pushAtEnd));
             pushesPlain();
             assertKnown(core);

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -37,6 +38,7 @@ import org.mmapqueue.support.StorageQueue;
  * without a close and recovered: what a push returned for is there, errors are typed, a failed force poisons, nothing
  * stays open. faults.step in the system properties says whether each (1) or each n-th call does.
  */
+@Tag("long-form")
 @Timeout(600)
 class EachCallFailsTest {
     private static final int STEP = Integer.getInteger("faults.step", 5);

@@ -6,17 +6,18 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Path;
 import java.util.List;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 import org.mmapqueue.support.QuickDirectory;
 
-/** The short form of the kill loop; crash.seed in the system properties makes it another one. */
+/** The short form of the kill loop. System properties: crash.seed chooses another one, crash.rounds a longer one. */
+@Tag("long-form")
 @Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CrashTest {
-    private static final int VERSION_2_ROUNDS = 5;
-    private static final int VERSION_1_ROUNDS = 6;
+    private static final int ROUNDS = Integer.getInteger("crash.rounds", 3);
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
@@ -34,12 +35,12 @@ class CrashTest {
         try (Children children = new Children(Worker.class, 2)) {
             KillLoop loop = new KillLoop(seed, temp, false, tally, children);
             for (int number = 0; number < 4; number++) {
-                loop.directory(number, 2, VERSION_2_ROUNDS);
+                loop.directory(number, 2, ROUNDS);
             }
-            loop.directory(4, 1, VERSION_1_ROUNDS);
+            loop.directory(4, 1, ROUNDS);
         }
         assertNoFailure();
-        assertTrue(tally.sum(Tally.Count.RECORDS) > 500, "only a few records were pushed");
+        assertTrue(tally.sum(Tally.Count.RECORDS) > 100 * ROUNDS, "only a few records were pushed");
     }
 
     @Test

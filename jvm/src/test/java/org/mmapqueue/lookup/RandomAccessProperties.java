@@ -10,6 +10,7 @@ import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import net.jqwik.api.ShrinkingMode;
+import net.jqwik.api.Tag;
 import net.jqwik.api.Tuple;
 
 import org.mmapqueue.Setup;
@@ -18,6 +19,7 @@ import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.QuickDirectory;
 
 /** Whatever is done to a queue, what is read at random is what a list has. */
+@Tag("long-form")
 class RandomAccessProperties {
     private interface Step {
         void on(RandomReadQueue queue);

@@ -79,7 +79,7 @@ class MetaPageV2Test {
         }
     }
 
-    /** Bytes as docs/FORMAT.md says. */
+    /** Bytes as docs/reference/format.md says. */
     @Test
     void theLayoutIsTheDocumentedOne() throws IOException {
         try (MetaPageV2 page = create()) {

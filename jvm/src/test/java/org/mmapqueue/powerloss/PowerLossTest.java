@@ -13,6 +13,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -38,9 +39,10 @@ import org.mmapqueue.support.QuickDirectory;
  * A loss of power at any step: only what was forced has surely reached the disk. What was durable must be there then,
  * nothing untrue may be, and the queue must open and work on. power.runs in the system properties makes it longer.
  */
+@Tag("long-form")
 @Timeout(600)
 class PowerLossTest {
-    private static final int RUNS = Integer.getInteger("power.runs", 60);
+    private static final int RUNS = Integer.getInteger("power.runs", 25);
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;

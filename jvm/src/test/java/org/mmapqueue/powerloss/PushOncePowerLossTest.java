@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -38,6 +39,7 @@ import org.mmapqueue.support.QuickDirectory;
  * A loss of power at any step, and before any force, while producers push their batches once. power.runs in the system
  * properties makes it longer.
  */
+@Tag("long-form")
 @Timeout(600)
 class PushOncePowerLossTest {
     private static final int RUNS = Integer.getInteger("power.runs", 30);

@@ -10,6 +10,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -25,6 +26,7 @@ import org.mmapqueue.support.QuickDirectory;
  * Crash after crash, each with something torn behind the watermark: the log is always what it was up to some whole
  * record, then what was pushed since. torn.runs in the system properties makes it longer.
  */
+@Tag("long-form")
 @Timeout(600)
 class TornTailTest {
     private static final int RUNS = Integer.getInteger("torn.runs", 25);

@@ -79,7 +79,7 @@ class SegmentHeaderTest {
         return wrong != null ? wrong : SegmentHeader.decode(bytes()).check(UUID, 7, SIZE);
     }
 
-    /** Bytes as docs/FORMAT.md says. */
+    /** Bytes as docs/reference/format.md says. */
     @Test
     void theLayoutIsTheDocumentedOneInBothWays() {
         ByteBuffer bytes = bytes();

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Path;
 import java.util.List;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -13,6 +14,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.support.QuickDirectory;
 
 /** The short form of {@link ConsumerRace}: each race once, with few steps. */
+@Tag("long-form")
 @Timeout(value = 300, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ConsumerRaceTest {
     @TempDir(factory = QuickDirectory.class)
@@ -38,7 +40,7 @@ class ConsumerRaceTest {
 
     @Test
     void aKilledProcessLeavesNothingStuck() throws Exception {
-        assertGood(races(2).killing(16), "killed", "taken over by the writer's process");
+        assertGood(races(2).killing(Integer.getInteger("crash.rounds", 3) * 3), "killed", "taken over by the writer's process");
     }
 
     @Test

@@ -14,6 +14,7 @@ import java.util.Map;
 import java.util.Random;
 import java.util.Set;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -34,7 +35,11 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
 /** A queue that was repaired: what is left has its offset, what was lost is passed. */
+@Tag("long-form")
 class RepairedQueueTest {
+    /** Damages of each segment; damage.rounds in the system properties sets another number. */
+    private static final int ROUNDS = Integer.getInteger("damage.rounds", 9);
+
     @TempDir(factory = QuickDirectory.class)
     Path temp;
 
@@ -45,7 +50,7 @@ class RepairedQueueTest {
         Random random = new Random(shape.ordinal());
         int checked = 0;
         for (Path segment : Directories.segments(made.path())) {
-            for (int round = -1; round < 20; round++) {
+            for (int round = -1; round < ROUNDS; round++) {
                 Path damaged = Directories.copy(made.path(), temp.resolve("damaged"));
                 Path file = damaged.resolve(segment.getFileName());
                 if (round < 0) {
@@ -62,7 +67,7 @@ class RepairedQueueTest {
                 Directories.delete(temp.resolve("repaired"));
             }
         }
-        assertTrue(checked > 20, "checked " + checked);
+        assertTrue(checked > ROUNDS, "checked " + checked);
     }
 
     /** Nothing says how many records were lost in each place: what is between them has no offset that is sure. */
@@ -72,7 +77,7 @@ class RepairedQueueTest {
         Shape.Made made = shape.make(temp.resolve("queue"), temp.resolve("aside"));
         Random random = new Random(shape.ordinal() + 100);
         for (Path segment : Directories.segments(made.path())) {
-            for (int round = 0; round < 6; round++) {
+            for (int round = 0; round < ROUNDS / 3; round++) {
                 Path damaged = Directories.copy(made.path(), temp.resolve("damaged"));
                 for (int place = 0; place < 3; place++) {
                     byte[] noise = new byte[100 + random.nextInt(400)];

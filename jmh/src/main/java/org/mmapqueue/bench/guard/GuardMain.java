@@ -5,6 +5,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -16,7 +17,7 @@ import org.mmapqueue.bench.BenchDirectory;
 /**
  * Tells whether the queue of one jar is slower than that of another. JVMs with the one and with the other take turns,
  * and the order within a pair changes from pair to pair, so that a slow minute of the machine or a warm file system
- * meets both. Ends with 1 when push or pop of any size is slower by more than a tenth, with all of its interval.
+ * meets both. Ends with 1 when one of them is slower by more than a tenth, with all of its interval.
  */
 public final class GuardMain {
     private static final int[] PAYLOADS = {100, 1024};
@@ -37,6 +38,7 @@ public final class GuardMain {
         for (int payload : PAYLOADS) {
             comparisons.put("push, " + payload + " B", new Comparison());
             comparisons.put("pop, " + payload + " B", new Comparison());
+            comparisons.put("1 + 1, " + payload + " B", new Comparison());
         }
     }
 
@@ -74,21 +76,22 @@ public final class GuardMain {
     private void add(int payload, double[] baseRates, double[] headRates) {
         comparisons.get("push, " + payload + " B").add(baseRates[0], headRates[0]);
         comparisons.get("pop, " + payload + " B").add(baseRates[1], headRates[1]);
+        comparisons.get("1 + 1, " + payload + " B").add(baseRates[2], headRates[2]);
         raw.add(String.format(Locale.ROOT, "{\"payload_bytes\": %d, \"base_push\": %.0f, \"head_push\": %.0f, "
-                + "\"base_pop\": %.0f, \"head_pop\": %.0f}", payload, baseRates[0], headRates[0], baseRates[1],
-                headRates[1]));
+                + "\"base_pop\": %.0f, \"head_pop\": %.0f, \"base_both\": %.0f, \"head_both\": %.0f}", payload,
+                baseRates[0], headRates[0], baseRates[1], headRates[1], baseRates[2], headRates[2]));
     }
 
-    // The jar stands before the classes that this program was built with, so it is the one that counts.
+    // The jar stands before the classes that this program was built with, so it is the one that counts; and before the jar
+    // what was compiled for it.
     private double[] run(Path jar, int payload) throws IOException {
         Path directory = BenchDirectory.create("guard");
         Path file = directory.resolve("rates");
         try {
-            BenchChild.run(jar + File.pathSeparator + System.getProperty("java.class.path"), GuardRun.class,
+            BenchChild.run(jar + ".run" + File.pathSeparator + jar + File.pathSeparator + System.getProperty("java.class.path"), GuardRun.class,
                     List.of("-Xmx512m"), List.of(directory.resolve("queue").toString(), Integer.toString(payload),
                     millis, millis, file.toString()));
-            String[] rates = Files.readString(file).split(" ");
-            return new double[] {Double.parseDouble(rates[0]), Double.parseDouble(rates[1])};
+            return Arrays.stream(Files.readString(file).split(" ")).mapToDouble(Double::parseDouble).toArray();
         } finally {
             BenchDirectory.delete(directory);
         }

@@ -13,8 +13,8 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 
 /**
- * Pushes and pops laps of a recycled ring with the queue that is on the class path, in a JVM of its own. It uses the
- * least of the interface that will do, since the build it meets may be an old one.
+ * Pushes, pops, and does both at once, in laps of a recycled ring, with the queue that is on the class path, in a JVM of
+ * its own. It uses the least of the interface that will do, since the build it meets may be an old one.
  */
 public final class GuardRun implements MessageHandler {
     private static final int SEGMENT = 32 << 20;
@@ -45,25 +45,27 @@ public final class GuardRun implements MessageHandler {
      * Runs and writes the median rates of a lap.
      *
      * @param arguments the queue's directory, not there yet; bytes of a record; milliseconds to warm up and to measure;
-     *     the file for two numbers: records pushed and popped in a second
+     *     the file for three numbers: records a second pushed, popped, and passed from one thread to another
      */
     public static void main(String[] arguments) throws IOException {
         GuardRun run = new GuardRun(Path.of(arguments[0]), Integer.parseInt(arguments[1]));
         run.laps(Long.parseLong(arguments[2]));
         double[] rates = run.laps(Long.parseLong(arguments[3]));
         run.queue.close();
-        Files.writeString(Path.of(arguments[4]), rates[0] + " " + rates[1]);
+        Files.writeString(Path.of(arguments[4]), rates[0] + " " + rates[1] + " " + rates[2]);
     }
 
     private double[] laps(long millis) {
         double[] push = {};
         double[] pop = {};
+        double[] both = {};
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
         while (push.length < LEAST_LAPS || System.nanoTime() - end < 0) {
             push = with(push, push());
             pop = with(pop, pop());
+            both = with(both, both());
         }
-        return new double[] {median(push), median(pop)};
+        return new double[] {median(push), median(pop), median(both)};
     }
 
     private double push() {
@@ -80,6 +82,26 @@ public final class GuardRun implements MessageHandler {
         for (int i = 0; i < records; i++) {
             consumer.poll(this);
             if (i % ACK_EVERY == ACK_EVERY - 1) {
+                consumer.ack(last);
+            }
+        }
+        consumer.ack(last);
+        double rate = rate(start);
+        if (bytes != (long) records * record.length) {
+            throw new IllegalStateException(bytes + " bytes came out of " + records + " records");
+        }
+        return rate;
+    }
+
+    private double both() {
+        bytes = 0;
+        Thread producer = new Thread(this::push);
+        long start = System.nanoTime();
+        producer.start();
+        for (int i = 0; i < records; ) {
+            if (!consumer.poll(this)) {
+                Thread.onSpinWait();
+            } else if (++i % ACK_EVERY == 0) {
                 consumer.ack(last);
             }
         }

@@ -64,7 +64,7 @@ final class Durations {
             sum = sum.plus(length(new BigDecimal(part.group(1)), unit));
             end = part.end();
         }
-        sum.toMillis(); // or it is too long
+        long unused = sum.toMillis(); // throws ArithmeticException if it is too long
         return end == 0 ? Optional.empty() : Optional.of(sum);
     }
 

@@ -191,7 +191,7 @@ public final class Options {
         }
         String lower = text.toLowerCase(Locale.ROOT);
         String digits = lower.replaceFirst("(?:([kmgt])i?b?|b)$", "");
-        int shift = lower.equals(digits) ? 0 : 10 * ("bkmgt".indexOf(lower.charAt(digits.length())));
+        int shift = lower.equals(digits) ? 0 : 10 * "bkmgt".indexOf(lower.charAt(digits.length()));
         try {
             long number = Math.multiplyExact(Long.parseLong(digits), 1L << shift);
             if (number > 0) {

@@ -16,6 +16,7 @@ final class LogPayload {
             case "application/x-ndjson" -> LineLogs.documents(data, rows);
             case "text/x-syslog" -> Syslog.message(data, time, rows);
             case "application/json", "application/cloudevents+json" -> LineLogs.whole(data, rows);
+            case "application/cloudevents-batch+json" -> CloudEvents.batch(data, rows);
             default -> {
                 return false;
             }

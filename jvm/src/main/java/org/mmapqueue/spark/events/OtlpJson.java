@@ -43,7 +43,7 @@ final class OtlpJson {
     }
 
     // Jackson's message ends with the source and the place, which the payload's own position says better.
-    private static MalformedException malformed(IOException e) {
+    static MalformedException malformed(IOException e) {
         if (e instanceof com.fasterxml.jackson.core.JsonProcessingException known) {
             return new MalformedException(known.getOriginalMessage(),
                     known.getLocation() == null ? 0 : (int) known.getLocation().getByteOffset());
@@ -139,7 +139,7 @@ final class OtlpJson {
         return text.startsWith("-") ? Long.parseLong(text) : Long.parseUnsignedLong(text);
     }
 
-    private static void expect(JsonParser in, JsonToken found, JsonToken wanted, String what)
+    static void expect(JsonParser in, JsonToken found, JsonToken wanted, String what)
             throws MalformedException {
         if (found != wanted) {
             throw wrong(in, (found == null ? "the end" : found.toString()) + " in place of " + what);

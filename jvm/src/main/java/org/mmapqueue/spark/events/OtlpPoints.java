@@ -54,6 +54,7 @@ final class OtlpPoints extends OtlpRows {
         }
     }
 
+    @SuppressWarnings("ReferenceEquality") // kinds are the constants of PointRow
     private void points(WireReader in) throws MalformedException {
         int start = in.position();
         temporality = null;
@@ -80,6 +81,7 @@ final class OtlpPoints extends OtlpRows {
         }
     }
 
+    @SuppressWarnings("ReferenceEquality") // as above
     private void point(WireReader in) throws MalformedException {
         Object[] row = new Object[PointRow.COLUMNS];
         row[PointRow.NAME] = name;

@@ -25,62 +25,23 @@ abstract class OtlpRows {
     abstract void record(WireReader in) throws MalformedException;
 
     final void read(byte[] request) throws MalformedException {
-        WireReader in = new WireReader(request);
-        for (int field = in.nextField(); field != 0; field = in.nextField()) {
-            if (field == 1) {
-                int outer = in.enter(1);
-                resource(in);
-                in.leave(outer);
-            } else {
-                in.skip();
-            }
-        }
+        each(new WireReader(request), 1, this::resource);
     }
 
     private void resource(WireReader in) throws MalformedException {
         int start = in.position();
         resource = OtlpResource.NONE;
-        for (int field = in.nextField(); field != 0; field = in.nextField()) {
-            if (field == 1) {
-                resource = OtlpResource.read(in, 1);
-            } else {
-                in.skip();
-            }
-        }
+        each(in, 1, nested -> resource = OtlpResource.read(nested));
         in.rewind(start);
-        for (int field = in.nextField(); field != 0; field = in.nextField()) {
-            if (field == 2) {
-                int outer = in.enter(2);
-                scope(in);
-                in.leave(outer);
-            } else {
-                in.skip();
-            }
-        }
+        each(in, 2, this::scope);
     }
 
     private void scope(WireReader in) throws MalformedException {
         int start = in.position();
         scope = null;
-        for (int field = in.nextField(); field != 0; field = in.nextField()) {
-            if (field == 1) {
-                int outer = in.enter(1);
-                scopeName(in);
-                in.leave(outer);
-            } else {
-                in.skip();
-            }
-        }
+        each(in, 1, this::scopeName);
         in.rewind(start);
-        for (int field = in.nextField(); field != 0; field = in.nextField()) {
-            if (field == 2) {
-                int outer = in.enter(2);
-                record(in);
-                in.leave(outer);
-            } else {
-                in.skip();
-            }
-        }
+        each(in, 2, this::record);
     }
 
     private void scopeName(WireReader in) throws MalformedException {
@@ -91,6 +52,25 @@ abstract class OtlpRows {
                 in.skip();
             }
         }
+    }
+
+    // Reads the rest of the message that the reader is in; a part reads each nested message of one field.
+    private static void each(WireReader in, int number, Part part) throws MalformedException {
+        for (int field = in.nextField(); field != 0; field = in.nextField()) {
+            if (field == number) {
+                int outer = in.enter(number);
+                part.read(in);
+                in.leave(outer);
+            } else {
+                in.skip();
+            }
+        }
+    }
+
+    /** Reads the message that the reader has entered, to its end. */
+    @FunctionalInterface
+    private interface Part {
+        void read(WireReader in) throws MalformedException;
     }
 
     /** A time in ns as Spark's µs; null for 0, which is no time. */

@@ -19,6 +19,8 @@ final class Payload {
     @FunctionalInterface
     interface Decoder {
         /**
+         * Decodes a payload of one format.
+         *
          * @param format as {@link ContentTypes#format} has it
          * @return false when the format has no such rows
          */

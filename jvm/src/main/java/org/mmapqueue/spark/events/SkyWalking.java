@@ -1,7 +1,5 @@
 package org.mmapqueue.spark.events;
 
-import java.util.Arrays;
-
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** What SkyWalking's messages share. */
@@ -43,23 +41,5 @@ final class SkyWalking {
         if (text != null) {
             out.key(key).string(text);
         }
-    }
-
-    /** The value of the pair that the reader has entered; null when its key is another one. */
-    static UTF8String valueOf(WireReader in, byte[] key) throws MalformedException {
-        boolean wanted = false;
-        UTF8String value = null;
-        for (int field = in.nextField(); field != 0; field = in.nextField()) {
-            if (field == 1) {
-                int length = in.length(1);
-                wanted = Arrays.equals(in.bytes(), in.position(), in.position() + length, key, 0, key.length);
-                in.rewind(in.position() + length);
-            } else if (field == 2) {
-                value = in.text(2);
-            } else {
-                in.skip();
-            }
-        }
-        return wanted ? value : null;
     }
 }

@@ -151,7 +151,7 @@ final class SkyWalkingLogs {
         int end = in.position();
         in.rewindToLength(at);
         int outer = in.enter(field);
-        UTF8String value = SkyWalking.valueOf(in, LEVEL);
+        UTF8String value = Pairs.value(in, LEVEL, WireReader::text);
         in.leave(outer);
         in.rewind(end);
         if (value != null) {

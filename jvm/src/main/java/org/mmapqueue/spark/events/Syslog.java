@@ -215,7 +215,6 @@ final class Syslog {
                 best = best == null || Math.abs(micros - received) < Math.abs(best - received) ? (Long) micros : best;
             } catch (DateTimeException e) {
                 // No such day in this year: a leap day, or nonsense.
-                continue;
             }
         }
         return best;

@@ -94,7 +94,8 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
             return new QueueMicroBatchStream(path, options, columns, checkpointLocation);
         }
         try {
-            return (QueueMicroBatchStream) Class.forName(REAL_TIME_STREAM, true, loader)
+            return Class.forName(REAL_TIME_STREAM, true, loader)
+                    .asSubclass(QueueMicroBatchStream.class)
                     .getDeclaredConstructor(Path.class, ReadOptions.class, StructType.class, String.class)
                     .newInstance(path, options, columns, checkpointLocation);
         } catch (InvocationTargetException e) {

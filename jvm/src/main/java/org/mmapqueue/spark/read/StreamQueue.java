@@ -111,6 +111,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     }
 
     /** Opens partitions that have been added. Their records are read from the oldest one on. */
+    @SuppressWarnings("ReferenceEquality") // each change makes a new object
     void lookForPartitions() {
         StreamOrigin before = origin;
         for (PartitionDirectory each : PartitionDirectory.find(root)) {

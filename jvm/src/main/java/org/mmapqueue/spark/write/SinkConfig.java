@@ -6,7 +6,7 @@ import java.util.Map;
  * What the partitions of a queue are made and opened with.
  *
  * @param partitions how many there are to be; 0 for those that there are, or 1
- * @param keys keys of docs/CONFIGURATION.md, and capacity in bytes, that were given
+ * @param keys keys of docs/reference/configuration.md, and capacity in bytes, that were given
  */
 record SinkConfig(int partitions, Map<String, String> keys) {
     /** Stands for queue_capacity_segments. */

@@ -8,6 +8,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
@@ -92,7 +93,8 @@ final class SinkQueues {
             if (linger.isZero()) {
                 closeIfUnused(root, shared, uses);
             } else {
-                CLOSER.schedule(() -> closeIfUnused(root, shared, uses), linger.toMillis(), TimeUnit.MILLISECONDS);
+                Runnable close = () -> closeIfUnused(root, shared, uses);
+                Future<?> unused = CLOSER.schedule(close, linger.toMillis(), TimeUnit.MILLISECONDS);
             }
         }
     }

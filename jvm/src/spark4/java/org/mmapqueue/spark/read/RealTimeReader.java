@@ -134,6 +134,7 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
      * @return whether there is one, and when it was pushed
      * @throws IOException when the task is to end
      */
+    @SuppressWarnings("MissingOverride")
     public RecordStatus nextWithTimeout(Long timeoutMs) throws IOException {
         return nextWithTimeout(System.currentTimeMillis(), timeoutMs);
     }

@@ -12,14 +12,17 @@ import net.jqwik.api.Arbitrary;
 import net.jqwik.api.ForAll;
 import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
+import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.Size;
 
 /** Whatever bytes come: rows, or one row with an error; never an exception. */
+@Tag("long-form")
 class GarbledBytesTest {
     private static final List<String> LOGS = List.of("application/x-protobuf; proto=otlp.logs",
             "application/json; proto=otlp.logs", "application/x-protobuf; proto=skywalking.logs", "text/plain",
-            "text/x-syslog", "application/x-ndjson", "application/json");
+            "text/x-syslog", "application/x-ndjson", "application/json",
+            "application/cloudevents-batch+json");
     private static final List<String> SPANS = List.of("application/x-protobuf; proto=otlp.traces",
             "application/json; proto=otlp.traces", "application/x-protobuf; proto=skywalking.segment");
     private static final List<String> POINTS = List.of("application/x-protobuf; proto=otlp.metrics",

@@ -166,6 +166,24 @@ class PayloadTest {
     }
 
     @Test
+    void eachCloudEventOfABatchIsARow() {
+        String batch = "application/cloudevents-batch+json";
+        assertEquals(List.of("{\"id\":\"1\", \"data\": [{}]}", "{\"id\":\"\u00e9\"}"),
+                bodies(batch + "; charset=utf-8", " [ {\"id\":\"1\", \"data\": [{}]} ,\n{\"id\":\"\u00e9\"}]\n"));
+        assertEquals(bodies("application/cloudevents+json", "{\"id\":\"1\"}"), bodies(batch, "[{\"id\":\"1\"}]"));
+        assertEquals(List.of(), Rows.logs(batch, "[]"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"", "{}", "[{}", "[{},1]", "[{}] []", "[{},]", "nonsense"})
+    void aBatchThatIsNoArrayOfEventsIsAnError(String json) {
+        List<Map<String, Object>> rows = Rows.logs("application/cloudevents-batch+json", json);
+        assertEquals(1, rows.size());
+        assertTrue(rows.get(0).get("error").toString().startsWith("log records of application/cloudevents-batch+json: "),
+                rows.toString());
+    }
+
+    @Test
     void anEmptyRequestHasNoRows() {
         assertEquals(List.of(), Rows.logs(PROTOBUF + "otlp.logs", new byte[0]));
     }

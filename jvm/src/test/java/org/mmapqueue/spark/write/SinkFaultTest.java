@@ -26,6 +26,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.TestDisk;
+import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.spark.common.PartitionDirectory;
 
 /** The disk fails while an epoch is staged and pushed: then, and when it is done again, each row is there once. */
@@ -35,7 +36,7 @@ class SinkFaultTest {
             "max_event_size", "8000", "flush_period", "600000");
     private static final Push SYNC = new Push(Duration.ZERO, true, true);
 
-    @TempDir
+    @TempDir(factory = QuickDirectory.class)
     Path temp;
     private Path root;
     private TestDisk disk;

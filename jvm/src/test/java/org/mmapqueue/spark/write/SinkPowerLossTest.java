@@ -13,6 +13,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -20,12 +21,14 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.TestDisk;
+import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.spark.common.PartitionDirectory;
 
 /**
  * A loss of power at any call to the disk, and between epochs, with sync: what Spark has been told of is there, and the
  * epoch that it does again is there once. power.runs in the system properties makes it longer.
  */
+@Tag("long-form")
 @Timeout(600)
 class SinkPowerLossTest {
     private static final int RUNS = Integer.getInteger("power.runs", 6);
@@ -36,7 +39,7 @@ class SinkPowerLossTest {
             "max_event_size", "3000", "flush_period", "600000");
     private static final Push SYNC = new Push(Duration.ZERO, true, true);
 
-    @TempDir
+    @TempDir(factory = QuickDirectory.class)
     Path temp;
     private Path root;
     private TestDisk disk;

@@ -1,0 +1,85 @@
+"""Finds the JVM, checks its Java and its jar, and returns the Java class that opens queues."""
+
+from typing import Any
+
+from py4j.java_gateway import JavaClass, JavaObject
+from py4j.protocol import Py4JError
+
+from mmapqueue._jvm import jars, names, standalone
+from mmapqueue._jvm.calls import Call, translated
+from mmapqueue._values.errors import JarNotFound, MmapQueueError
+from mmapqueue._values.version import __version__
+
+_JAVA_NEEDED = 17
+
+
+def open_queue(spark: object, options: str) -> JavaObject:
+    """Opens a queue in the JVM of a Spark session, or in the JVM of our own for None.
+
+    Args:
+        spark: The session, or None.
+        options: The configuration as the bridge takes it.
+
+    Returns:
+        The handle of the queue.
+
+    Raises:
+        JarNotFound: The JVM does not have the jar, or has another version of it.
+        MmapQueueError: There is no JVM to be had here, or the queue can not be opened.
+    """
+    return _call(_bridge_in(standalone.jvm() if spark is None else _jvm_of(spark)), "open")(options)
+
+
+def class_of(spark: object, name: str) -> JavaClass:
+    """A class of the jar, in the JVM of a Spark session, or in the JVM of our own for None; raises as `open_queue`."""
+    jvm = standalone.jvm() if spark is None else _jvm_of(spark)
+    _bridge_in(jvm)
+    found = jvm
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+def _call(bridge: JavaClass, name: str) -> Call:
+    return Call(bridge, name, names.BRIDGE_CALLS[name])
+
+
+def _jvm_of(spark: object) -> Any:
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        raise MmapQueueError(
+            "a Spark Connect session has no JVM in reach: a Queue needs a classic session, whose driver runs in this "
+            "process, or None for a JVM of its own; over Connect use spark.readStream.format('mmapqueue')"
+        )
+    jvm = getattr(spark, "_jvm", None)
+    if jvm is None:
+        raise MmapQueueError(
+            f"{type(spark).__name__} has no JVM in reach: a Queue needs a SparkSession or SparkContext on the driver, "
+            "or None for a JVM of its own; the tasks of a job use spark.read.format('mmapqueue')"
+        )
+    return jvm
+
+
+def _bridge_in(jvm: Any) -> JavaClass:
+    try:
+        _check_java(jvm)
+        found = jvm
+        for part in names.BRIDGE.split("."):
+            found = getattr(found, part)
+    except Py4JError as error:
+        raise translated(error) from None
+    if not isinstance(found, JavaClass):
+        raise JarNotFound(f"the JVM does not have the jar of mmapqueue on its class path; {jars.how_to_add()}")
+    version = _call(found, "version")()
+    if version != __version__:
+        raise JarNotFound(
+            f"the JVM has version {version} of the jar of mmapqueue on its class path, and this Python module is "
+            f"version {__version__}: give it {jars.jar_path()} in its place"
+        )
+    return found
+
+
+def _check_java(jvm: Any) -> None:
+    """Before any class of ours is asked for: a Java that is too old fails to read it, and drops the connection."""
+    version = str(jvm.java.lang.System.getProperty("java.specification.version"))
+    if version.startswith("1.") or int(version) < _JAVA_NEEDED:
+        raise MmapQueueError(f"Java {_JAVA_NEEDED} or newer is needed, and this JVM has Java {version}")

@@ -1,0 +1,114 @@
+"""Closes queues that the program did not close: when they are collected, and at the end of the program.
+
+A finalizer may run within a py4j call of the same thread, and must not use that connection: another thread closes the
+queue.
+"""
+
+import atexit
+import contextlib
+import os
+import threading
+import warnings
+import weakref
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from mmapqueue._values.errors import Closed, MmapQueueError
+
+
+class Closeable(Protocol):
+    """An object that keeps a queue open."""
+
+    def close_at_exit(self) -> None:
+        """Closes it, and waits until no thread calls the JVM."""
+
+
+_open: dict[int, tuple[weakref.ref[Closeable], Callable[[], Any]]] = {}
+_pid = os.getpid()
+_ending = False
+
+
+def track(owner: Closeable, close: Callable[[], Any], what: str) -> Callable[[], None]:
+    """Closes a queue when its owner is collected or the program ends.
+
+    Args:
+        owner: The object that keeps the queue open.
+        close: Closes the queue in the JVM; must not refer to the owner.
+        what: Names the queue in the warning that it was not closed.
+
+    Returns:
+        A function to call once the owner has closed the queue itself.
+    """
+    key = id(close)
+    _open[key] = (weakref.ref(owner), close)
+    finalizer = weakref.finalize(owner, _collected, key, what)
+    finalizer.atexit = False
+
+    def closed() -> None:
+        finalizer.detach()
+        _open.pop(key, None)
+
+    return closed
+
+
+def close_all() -> None:
+    """Closes all open queues. One that cannot be closed is recovered at its next open."""
+    if _pid != os.getpid():
+        return
+    _begin_end()
+    while _open:
+        with contextlib.suppress(KeyError, MmapQueueError):
+            reference, close = _open.popitem()[1]
+            owner = reference()
+            if owner is None:
+                close()
+            else:
+                owner.close_at_exit()
+
+
+def check() -> None:
+    """Raises Closed when the program is ending: a queue opened now would stay open."""
+    if _ending:
+        raise Closed("the program is ending: no queue can be opened any more")
+
+
+def _begin_end() -> None:
+    """From here on, errors of this package that end daemon threads print no traceback."""
+    global _ending
+    if _ending:
+        return
+    _ending = True
+    previous = threading.excepthook
+
+    def hook(arguments: threading.ExceptHookArgs) -> None:
+        thread = arguments.thread
+        if thread is None or not thread.daemon or not isinstance(arguments.exc_value, MmapQueueError):
+            previous(arguments)
+
+    threading.excepthook = hook
+
+
+def _collected(key: int, what: str) -> None:
+    if key in _open and _pid == os.getpid():
+        warnings.warn(f"{what} was not closed", ResourceWarning, stacklevel=2)
+        # At the very end no thread can be started; close_all has run by then.
+        with contextlib.suppress(RuntimeError):
+            threading.Thread(target=_close, args=(key,), name="mmapqueue-close", daemon=True).start()
+
+
+def _close(key: int) -> None:
+    entry = _open.pop(key, None)
+    if entry is not None:
+        with contextlib.suppress(MmapQueueError):
+            entry[1]()
+
+
+def _after_fork_in_child() -> None:
+    """The open queues belong to the parent."""
+    global _pid
+    _open.clear()
+    _pid = os.getpid()
+
+
+os.register_at_fork(after_in_child=_after_fork_in_child)
+atexit.register(close_all)

@@ -1,0 +1,68 @@
+"""Waits for a process that holds a lock and is ending."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic, sleep
+from typing import TypeVar
+
+from mmapqueue._values.errors import Locked
+
+#: On the command line of a JVM of our own: the process that it ends with.
+OWNER = "-Dmmapqueue.owner="
+#: The same on the command line of a Spark driver that Python has started: a property of its session.
+SPARK_OWNER = "spark.mmapqueue.owner"
+
+_OWNED = re.compile(rb"(?:%s|%s=)(\d+)" % (OWNER.encode(), re.escape(SPARK_OWNER).encode()))
+
+_PROC = Path("/proc")
+#: Among a process's flags: the kernel is taking it down.
+_EXITING = 0x4
+_PAUSE_SECONDS = 0.02
+
+_Result = TypeVar("_Result")
+
+
+def retry_while_ending(call: Callable[[], _Result], seconds: float) -> _Result:
+    """Calls something again while a process that is ending holds the lock that it needs.
+
+    Args:
+        call: Raises Locked when a process holds the lock.
+        seconds: The longest to try.
+
+    Raises:
+        Locked: The holder is not ending, or has not ended in time.
+    """
+    deadline = monotonic() + seconds
+    while True:
+        try:
+            return call()
+        except Locked as error:
+            if monotonic() >= deadline or not _is_ending(error.pid):
+                raise
+        sleep(_PAUSE_SECONDS)
+
+
+def _is_ending(pid: int | None) -> bool:
+    """Whether a holder, or the owner of a JVM that holds, is dead or exiting; True when that is unknown."""
+    if pid is None or _is_dead(pid):
+        return True
+    try:
+        line = (_PROC / str(pid) / "cmdline").read_bytes()
+    except OSError:
+        return False
+    if not line:  # It was taken down in this moment.
+        return True
+    owners = filter(None, map(_OWNED.fullmatch, line.split(b"\0")))
+    return any(_is_dead(int(owner[1])) for owner in owners)
+
+
+def _is_dead(pid: int) -> bool:
+    try:
+        # What comes before may hold anything: the program's name.
+        fields = (_PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
+    except (FileNotFoundError, ProcessLookupError):
+        return _PROC.is_dir()
+    except OSError:
+        return False
+    return fields[0] in "ZX" or bool(int(fields[6]) & _EXITING)

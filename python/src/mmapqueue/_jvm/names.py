@@ -1,0 +1,131 @@
+"""All that the two languages must agree on: names of classes and methods, numbers, the layout of a shared buffer.
+
+The Java side of it is the package org.mmapqueue.bridge: Status.java and StageLayout.java say the same.
+"""
+
+import struct
+
+from mmapqueue._values import errors as _errors
+
+#: The one class that is looked up by name; all else comes from it.
+BRIDGE = "org.mmapqueue.bridge.Bridge"
+
+#: The one that verifies and repairs.
+JOB = "org.mmapqueue.tool.Job"
+
+#: Java exception → exception of this package, and what is read from the one into the other.
+ERRORS: dict[str, tuple[type[_errors.MmapQueueError], tuple[str, ...]]] = {
+    "org.mmapqueue.errors.MmapQueueException": (_errors.MmapQueueError, ()),
+    "org.mmapqueue.errors.FullException": (_errors.Full, ()),
+    "org.mmapqueue.errors.EmptyException": (_errors.Empty, ()),
+    "org.mmapqueue.errors.ClosedException": (_errors.Closed, ()),
+    "org.mmapqueue.errors.TooLargeException": (_errors.TooLarge, ()),
+    "org.mmapqueue.errors.LockedException": (_errors.Locked, ("pid",)),
+    "org.mmapqueue.errors.CorruptException": (_errors.Corrupt, ("file", "position")),
+    "org.mmapqueue.errors.ConfigException": (_errors.ConfigError, ("key", "value", "allowed")),
+    "org.mmapqueue.errors.PoisonedException": (_errors.Poisoned, ()),
+    "org.mmapqueue.errors.OutOfRangeException": (_errors.OutOfRange, ("requested", "first", "last")),
+    "org.mmapqueue.errors.DroppedException": (_errors.Dropped, ("first", "last")),
+    "org.mmapqueue.errors.UnackedLimitException": (_errors.UnackedLimit, ()),
+}
+
+#: What the cause of a Java exception makes of its error: by the cause's class, or by the reason that a
+#: FileSystemException gives.
+CAUSES: dict[str, type[_errors.FileError]] = {
+    "java.nio.file.AccessDeniedException": _errors.NotPermitted,
+    "Operation not permitted": _errors.NotPermitted,
+    "java.nio.file.NoSuchFileException": _errors.NotFound,
+    "java.nio.file.NotDirectoryException": _errors.NotADirectory,
+}
+
+#: How the names begin of the classes of exceptions that have a file and a reason.
+FILE_CAUSES = "java.nio.file."
+
+#: Methods of the bridge, with their parameters: i is an int, L a long, s a string, b bytes.
+BRIDGE_CALLS = {
+    "version": "",
+    "open": "s",
+}
+
+#: Methods of QueueHandle.
+HANDLE_CALLS = {
+    "ack": "iL",
+    "ackSingle": "iL",
+    "ackMany": "ib",
+    "unpop": "ib",
+    "nack": "iLL",
+    "seek": "is",
+    "lag": "i",
+    "size": "i",
+    "unacked": "i",
+    "closeConsumer": "i",
+    "consumer": "ss",
+    "createConsumer": "ss",
+    "deleteConsumer": "s",
+    "consumers": "",
+    "consumerStats": "",
+    "lastSequence": "s",
+    "producers": "",
+    "forgetProducer": "s",
+    "find": "L",
+    "firstOffset": "",
+    "endOffset": "",
+    "flush": "",
+    "gc": "",
+    "stats": "",
+    "config": "",
+    "close": "",
+    "full": "",
+    "heldBy": "",
+    "mappedStage": "sis",
+    "heapStage": "i",
+}
+
+#: The consumer that a queue reads as when no other is named.
+DEFAULT_CONSUMER = "default"
+
+#: Methods of Stage.
+SHARED_BUFFER_CALLS = {
+    "push": "iiii",
+    "pushMany": "iiiii",
+    "load": "iiii",
+    "pushLoaded": "iii",
+    "pushLoadedOnce": "iiisL",
+    "pop": "iiiii",
+    "peek": "i",
+    "fetch": "i",
+    "get": "Li",
+    "ackMany": "ii",
+    "write": "ib",
+    "read": "ii",
+    "payloadLimit": "",
+    "recordLimit": "",
+}
+
+# Status.java
+FULL = -1
+EMPTY = -2
+CLOSED = -3
+DONE = -4
+
+# StageLayout.java
+#: Offset, timestamp in µs (0 = none), number of records, flags, bytes of payload, attempts.
+HEADER = struct.Struct("=qqiiii")
+PAYLOAD = 64
+HAS_TIMESTAMPS = 1
+HAS_OFFSETS = 2
+HAS_ATTEMPTS = 4
+
+#: Joins keys and values of a configuration: the one character that no path can have.
+SEPARATOR = "\0"
+
+#: Most that an int parameter takes.
+INT_MAX = 2**31 - 1
+
+#: Most that a long parameter takes.
+LONG_MAX = 2**63 - 1
+
+
+def aligned(position: int) -> int:
+    """Where the next column of a shared buffer begins."""
+    return (position + 7) & -8

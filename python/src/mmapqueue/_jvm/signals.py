@@ -1,0 +1,75 @@
+"""Defers signals: Ctrl-C takes effect between two calls into the JVM, never within one.
+
+An exception from a signal handler within a call would leave py4j's connection with an answer that nothing has read, and
+lose the records in it. So while the main thread is in a call, signals are noted, and handled at its end. A call waits
+0.2 s at most.
+"""
+
+# The functions of the module `signal` convert numbers to enums both ways, which costs more than all else here.
+import _signal  # type: ignore[import-not-found]
+import threading
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+_Handler = Callable[[int, FrameType | None], Any]
+
+#: Those that programs end or interrupt work by.
+_SIGNALS = tuple(
+    int(getattr(_signal, name))
+    for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGALRM", "SIGUSR1", "SIGUSR2")
+    if hasattr(_signal, name)
+)
+_main_thread = threading.main_thread
+_get_ident = threading.get_ident
+_getsignal = _signal.getsignal
+_signal_set = _signal.signal
+
+
+class Shield:
+    """Context manager: signals that come within are handled, by the handlers that were in force, at the end.
+
+    For one use by one thread. Does nothing outside of the main thread, the only one that Python runs signal handlers
+    in, nor about signals that no Python function handles.
+    """
+
+    __slots__ = ("_handlers", "_noted", "_up")
+
+    def __init__(self) -> None:
+        self._handlers: dict[int, _Handler] = {}
+        self._noted: dict[int, FrameType | None] = {}
+        self._up = True
+
+    def __enter__(self) -> None:
+        if _get_ident() == _main_thread().ident:
+            for number in _SIGNALS:
+                handler = _getsignal(number)
+                if callable(handler):
+                    self._handlers[number] = handler
+                    _signal_set(number, self._note)
+
+    def _note(self, number: int, frame: FrameType | None) -> None:
+        if self._up:
+            self._noted[number] = frame
+        else:
+            # The signal arrived while __exit__ restored the handlers.
+            self._handlers[number](number, frame)
+
+    def __exit__(self, *error: object) -> None:
+        self._up = False
+        if self._handlers:
+            try:
+                for number, handler in self._handlers.items():
+                    _signal_set(number, handler)
+            finally:
+                if self._noted:
+                    self._deliver()
+
+    def _deliver(self) -> None:
+        number, frame = self._noted.popitem()
+        try:
+            self._handlers[number](number, frame)
+        finally:
+            # If one handler raises, the others still run.
+            if self._noted:
+                self._deliver()

@@ -1,0 +1,204 @@
+"""The JVM of our own: one per process, started by the first queue that is opened without Spark.
+
+It ends with this process, however that ends: it reads a pipe whose other end only this process holds.
+"""
+
+import atexit
+import logging
+import os
+import shutil
+import subprocess
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+from py4j.java_gateway import GatewayParameters, JavaGateway, find_jar_path
+
+from mmapqueue._jvm import finalizers, jars, lock_holders
+from mmapqueue._values.errors import MmapQueueError
+
+_LOG = logging.getLogger("mmapqueue.jvm")
+
+_OPTIONS = [
+    "-Xmx64m",
+    "-XX:+UseSerialGC",  # The smallest footprint; records pass through, hardly any stay.
+    "-XX:-UsePerfData",
+    "-Djava.awt.headless=true",
+    f"-Djava.util.logging.config.file={Path(__file__).parent / 'logging.properties'}",
+]
+_EXIT_SECONDS = 10.0
+#: Levels as java.util.logging names them.
+_LEVELS = {"SEVERE": logging.ERROR, "WARNING": logging.WARNING, "INFO": logging.INFO}
+
+_lock = threading.Lock()
+# Keeps another thread from forking while a pipe is made and not yet noted. A signal handler may fork in between.
+_forking = threading.RLock()
+# The pipes that keep the JVMs of this process alive. They must not live on in a forked child, not even in one that was
+# forked while a JVM started.
+_lifelines: set[int] = set()
+_running: "_Jvm | None" = None
+
+
+def jvm() -> Any:
+    """The view of the JVM's classes; the JVM is started when there is none.
+
+    Raises:
+        Closed: The program is ending.
+        MmapQueueError: Java is not there, or does not start.
+        JarNotFound: The jars are not there.
+    """
+    global _running
+    finalizers.check()
+    with _lock:
+        if _running is None or _running.process.poll() is not None:
+            _running = _Jvm()
+        return _running.gateway.jvm
+
+
+def has_ended() -> bool:
+    """Whether the JVM that this process has started runs no more. It was killed, then: it ends with this process."""
+    running = _running
+    return running is not None and running.process.poll() is not None
+
+
+class _Jvm:
+    """The process, and the way into it."""
+
+    def __init__(self) -> None:
+        java = _java()
+        class_path = [_py4j_jar(), *jars.standalone_class_path()]
+        # Any free port of the loopback device; whoever comes in must know the token.
+        gateway = ["py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0"]
+        with _forking:
+            its_end, self.lifeline = os.pipe()
+            _lifelines.add(self.lifeline)
+        try:
+            self.process = subprocess.Popen(
+                [
+                    java,
+                    *_OPTIONS,
+                    f"{lock_holders.OWNER}{os.getpid()}",
+                    "-cp",
+                    os.pathsep.join(map(str, class_path)),
+                    *gateway,
+                ],
+                stdin=its_end,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                encoding="utf-8",
+                errors="replace",
+                # Java takes paths in the locale's encoding: Python's own is UTF-8 whatever the locale is.
+                env={**os.environ, "LC_ALL": "C.UTF-8"},
+                # A Ctrl-C in the terminal is sent to every process of the session's foreground group.
+                start_new_session=True,
+            )
+        except OSError as error:
+            self._let_go()
+            raise MmapQueueError(f"{java} does not start: {error}") from None
+        finally:
+            os.close(its_end)
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        port, token = self.process.stdout.readline().strip(), self.process.stdout.readline().strip()
+        if not port.isdigit() or not token:
+            self._let_go()
+            self.process.kill()
+            said = f"{port} {token} {self.process.communicate()[1]}".strip()
+            raise MmapQueueError(f"{java} did not start a JVM: {said or 'it ended without a word'}")
+        # What the JVM prints must be read, or some day it waits for that.
+        self.readers = [_start_reader(self.process.stdout, _LOG.debug), _start_reader(self.process.stderr, _Log())]
+        self.gateway = JavaGateway(gateway_parameters=GatewayParameters(port=int(port), auth_token=token))
+        atexit.register(self.end, os.getpid())
+
+    def end(self, pid: int) -> None:
+        """Lets the JVM end, when this is the process that has started it, and waits for that."""
+        if pid != os.getpid():
+            return
+        finalizers.close_all()
+        # Objects that are collected from here on are reported to nobody.
+        self.gateway._gateway_client.is_connected = False
+        self.gateway.close(keep_callback_server=True)
+        self._let_go()
+        try:
+            self.process.wait(_EXIT_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        for reader in self.readers:
+            reader.join()
+
+    def _let_go(self) -> None:
+        with _forking:
+            _lifelines.remove(self.lifeline)
+            os.close(self.lifeline)
+
+    def abandon(self) -> None:
+        """In a forked child: lets go of all that the parent goes on using, without a word to the JVM."""
+        self.process.returncode = 0  # Not a child of this process.
+        client = self.gateway._gateway_client
+        client.is_connected = False  # Else collected objects are reported over the parent's connections.
+        for connection in client.deque:
+            # py4j would shut the connection down, for the parent too.
+            os.close(connection.socket.detach())
+
+
+class _Log:
+    """Passes the JVM's log on; a line that begins with no level goes with the line before it."""
+
+    def __init__(self) -> None:
+        self._level = logging.INFO
+
+    def __call__(self, line: str) -> None:
+        first, _, rest = line.partition(" ")
+        level = _LEVELS.get(first)
+        if level is not None:
+            self._level, line = level, rest
+        _LOG.log(self._level, "%s", line)
+
+
+def _start_reader(stream: IO[str], sink: Callable[[str], None]) -> threading.Thread:
+    def read() -> None:
+        with stream:
+            for line in stream:
+                sink(line.rstrip())
+
+    reader = threading.Thread(target=read, name="mmapqueue-jvm-output", daemon=True)
+    reader.start()
+    return reader
+
+
+def _java() -> str:
+    home = os.environ.get("JAVA_HOME")
+    if home:
+        java = shutil.which("java", path=str(Path(home) / "bin"))
+        if java is None:
+            raise MmapQueueError(f"JAVA_HOME is {home}, and there is no java in its bin; Java 17 or newer is needed")
+        return java
+    java = shutil.which("java")
+    if java is None:
+        raise MmapQueueError("there is no java in PATH, and JAVA_HOME is not set; Java 17 or newer is needed")
+    return java
+
+
+def _py4j_jar() -> Path:
+    """The jar beside the py4j that Python uses: the two ends of a connection should be of one version."""
+    found = find_jar_path()
+    if not found:
+        raise MmapQueueError("py4j's jar is not where pip puts it (share/py4j): install py4j with pip")
+    return Path(found).resolve()
+
+
+def _after_fork_in_child() -> None:
+    """The JVM is the parent's: it must not outlive him because a child has the pipe too, nor hear from the child."""
+    global _lock, _running
+    _forking.release()
+    while _lifelines:
+        os.close(_lifelines.pop())
+    _lock = threading.Lock()
+    if _running is not None:
+        _running.abandon()
+        _running = None
+
+
+os.register_at_fork(before=_forking.acquire, after_in_parent=_forking.release, after_in_child=_after_fork_in_child)

@@ -1,0 +1,106 @@
+"""Iteration under asyncio.
+
+Pops run in a thread of their own, in slices, so that no coroutine waits for the JVM and a cancellation takes one slice
+at most. A `_Fetch` stands between thread and coroutine: it keeps the records that the coroutine does not take for the
+next pop.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncGenerator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+
+from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.deadline import Deadline
+from mmapqueue._queue.pop_buffer import Batch
+from mmapqueue._queue.popper import Popper
+from mmapqueue._values.errors import UnackedLimit
+from mmapqueue._values.message import Message
+
+#: The longest that one pop waits, and so the longest delay of a cancellation.
+_SLICE_SECONDS = 0.1
+
+
+class _Fetch:
+    """One pop on behalf of a coroutine.
+
+    Attributes:
+        delivered: How many records of the batch the coroutine has received.
+    """
+
+    def __init__(self, popper: Popper) -> None:
+        self.delivered = 0
+        self._popper = popper
+        self._batch: Batch | None = None
+        self._released = False
+        self._lock = threading.Lock()
+
+    def run(self, most: int, max_bytes: int, deadline: Deadline) -> list[Message]:
+        """Pops. Runs in the executor's thread."""
+        batch = self._popper.pop_batch(most, max_bytes, deadline)
+        with self._lock:
+            self._batch = batch
+            if self._released:
+                self._keep_rest()
+        return batch.messages
+
+    def is_stale(self) -> bool:
+        """Whether the rest must not be delivered."""
+        return self._batch is not None and self._popper.is_stale(self._batch)
+
+    def release(self) -> None:
+        """Keeps what was not delivered for the next pop; when the pop still runs, as soon as it ends."""
+        with Shield(), self._lock:
+            self._released = True
+            self._keep_rest()
+
+    def _keep_rest(self) -> None:
+        batch = self._batch
+        if batch is not None and self.delivered < len(batch.messages):
+            batch.undelivered.put_first(batch.messages[self.delivered :], batch.lease_end)
+            self.delivered = len(batch.messages)
+
+    def __del__(self) -> None:
+        # The event loop ended without closing the generator. The thread is done: it would hold a reference.
+        self._keep_rest()
+
+
+async def consume_async(
+    popper: Popper, timeout: float | None, max_records: int, max_bytes: int
+) -> AsyncGenerator[Message, None]:
+    """As `Consumer.aconsume`, with limits that were checked."""
+    loop = asyncio.get_running_loop()
+    executor = ThreadPoolExecutor(1, thread_name_prefix="mmapqueue-aconsume")
+    try:
+        idle = Deadline(True, timeout)
+        while True:
+            fetch = _Fetch(popper)
+            slice_ = Deadline(True, idle.seconds(_SLICE_SECONDS))
+            popping = loop.run_in_executor(executor, fetch.run, max_records, max_bytes, slice_)
+            messages: list[Message] = []
+            try:
+                try:
+                    messages = await asyncio.shield(popping)
+                except UnackedLimit:
+                    # Other tasks may ack in time.
+                    if idle.has_passed():
+                        raise
+                for message in messages:
+                    fetch.delivered += 1
+                    yield message
+                    if fetch.is_stale():
+                        fetch.delivered = len(messages)
+                        break
+            finally:
+                fetch.release()
+                if not popping.done():
+                    # Cancelled: the pop ends before this does.
+                    with suppress(Exception):
+                        await popping
+            if messages:
+                idle = Deadline(True, timeout)
+            elif idle.has_passed():
+                return
+    finally:
+        executor.shutdown(wait=False)

@@ -1,0 +1,131 @@
+"""What a queue and its consumers share: the handle in the JVM, the shared buffers, and whether these are open."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+from time import monotonic, sleep
+from typing import Any, Protocol
+from weakref import WeakSet, WeakValueDictionary
+
+from py4j.java_gateway import JavaObject
+
+from mmapqueue._jvm import finalizers, names
+from mmapqueue._jvm.calls import Call
+from mmapqueue._jvm.shared_buffer import BufferPool
+from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.deadline import SLICE_MILLIS
+from mmapqueue._values.errors import Closed, MmapQueueError
+from mmapqueue._values.message import Origin
+
+_getpid = os.getpid
+
+
+class ThreadBuffer(Protocol):
+    """The shared buffer that one thread keeps for its calls.
+
+    Attributes:
+        busy: Set before a call checks that the queue is open, cleared when the call has ended. `close` frees only
+            buffers that are not busy.
+    """
+
+    busy: bool
+
+    def free(self) -> None:
+        """Frees the memory."""
+
+
+class Releasable(Protocol):
+    """A consumer with undelivered records."""
+
+    def release_undelivered(self) -> None:
+        """Releases them to the JVM; raises nothing."""
+
+
+class QueueHandle:
+    """An open queue in the JVM. Safe for any number of threads.
+
+    Attributes:
+        path: The directory, absolute.
+        pid: The process that opened it.
+        closed: Whether it has been closed.
+        origin: The origin of messages that are read by offset.
+        config: The configuration in force.
+        lock_timeout: How long to wait for a lock holder that is ending, in seconds.
+        pool: The shared buffers that no thread keeps.
+        thread_buffers: The buffers that threads keep, by identity.
+        releasables: The consumers whose undelivered records are released before the queue closes.
+    """
+
+    def __init__(self, java_handle: JavaObject, path: str, lock_timeout: float) -> None:
+        self.path = path
+        self.lock_timeout = lock_timeout
+        self.pid = _getpid()
+        self.closed = False
+        # Another path of the same directory is the same queue.
+        self.origin = Origin(os.path.realpath(path), None)
+        self._calls = {name: Call(java_handle, name, parameters) for name, parameters in names.HANDLE_CALLS.items()}
+        self.pool = BufferPool(java_handle, Path(path))
+        self.thread_buffers: WeakValueDictionary[int, ThreadBuffer] = WeakValueDictionary()
+        self.releasables: WeakSet[Releasable] = WeakSet()
+        # The program may end, in another thread, before `track` has returned.
+        self._closed: Callable[[], None] = lambda: None
+        self._closed = finalizers.track(self, self._calls["close"], f"mmapqueue.Queue({path!r})")
+        words = self._calls["config"]().split(names.SEPARATOR)
+        self.config: dict[str, str] = dict(zip(words[::2], words[1::2], strict=True))
+        self.max_event_size = int(self.config["max_event_size"])
+        self.capacity = int(self.config["queue_capacity_segments"]) * int(self.config["segment_size"])
+
+    def check(self) -> None:
+        """Raises the error of a closed queue, or of a forked process."""
+        if self.pid != _getpid():
+            raise MmapQueueError(
+                f"the queue in {self.path} was opened by process {self.pid}, and this is process {_getpid()}, forked "
+                "from it: the connection to the JVM is the parent's; open the queue in the process that uses it"
+            )
+        if self.closed:
+            raise self.closed_error()
+
+    def call(self, name: str, *arguments: int | str | bytes) -> Any:
+        """Calls a method of the handle, one of those in `names.HANDLE_CALLS`."""
+        self.check()
+        try:
+            return self._calls[name](*arguments)
+        except MmapQueueError:
+            if self.closed:
+                # Another thread closed it. At the end of the program the JVM does not even answer.
+                raise self.closed_error() from None
+            raise
+
+    def closed_error(self) -> Closed:
+        """The error of calls after `close`."""
+        return Closed(f"the queue in {self.path} is closed")
+
+    def close(self) -> None:
+        """Closes the handle. Does nothing the second time, and in a forked child."""
+        if self.pid != _getpid():
+            return
+        with Shield():
+            if self.closed:
+                return
+            for consumer in list(self.releasables):
+                consumer.release_undelivered()
+            self.closed = True
+            try:
+                self._calls["close"].within()
+            finally:
+                self._closed()
+                self.pool.close()
+                for buffer in self._live_buffers():
+                    if not buffer.busy:
+                        buffer.free()
+
+    def close_at_exit(self) -> None:
+        """Closes the handle, and waits for the answers of the calls that this wakes: the JVM ends next."""
+        self.close()
+        deadline = monotonic() + 2 * SLICE_MILLIS / 1000
+        while monotonic() < deadline and any(buffer.busy for buffer in self._live_buffers()):
+            sleep(0.005)
+
+    def _live_buffers(self) -> list[ThreadBuffer]:
+        buffers = [reference() for reference in self.thread_buffers.valuerefs()]
+        return [buffer for buffer in buffers if buffer is not None]

@@ -1,0 +1,79 @@
+"""Idempotent producers: retries append a batch once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mmapqueue._jvm import names
+from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._queue.producer import ProducerSequence, Producer
+from mmapqueue._values.arguments import whole
+
+
+class IdempotentProducers:
+    """The methods of a queue for idempotent producers."""
+
+    _handle: QueueHandle
+    _producer: Producer
+
+    def push_once(
+        self,
+        producer: str,
+        sequence: int,
+        items: Iterable[bytes | bytearray | memoryview],
+        timeout: float | None = None,
+        sync: bool = False,
+    ) -> int | None:
+        """Appends a batch unless the producer has pushed it before: makes retries idempotent.
+
+        The records become visible together or not at all, and must fit into the queue, and through the memory of the
+        JVM, at once. A kill of the JVM at any moment leaves the batch and its sequence number, or neither. See
+        docs/explanation/producers.md for what a loss of power leaves.
+
+        Args:
+            producer: 1 to 100 letters, digits, "_", "-" or ".". It pushes one batch at a time.
+            sequence: The batch's sequence number, 0 or more, higher than the last one; gaps are allowed.
+            items: The records; an empty batch is allowed.
+            timeout: The longest to wait for room, in seconds; None for as long as it takes.
+            sync: Whether to return only when batch and sequence number are durable, so that a loss of power at any
+                moment duplicates no batch. It costs two fsyncs; all pushes wait during the first.
+
+        Returns:
+            The first record's offset; None when the queue has this producer's batch of this or a higher sequence.
+
+        Raises:
+            Full: The queue had no room in time.
+            TooLarge: A record is larger than max_event_size, or the batch larger than the queue.
+            ConfigError: The name is not allowed, there are 1000 producers, or the directory is of format version 1.
+            Closed: The queue is closed, or was closed during the wait.
+            Poisoned: An earlier failure to write made the queue unsafe to write to.
+            ValueError: The sequence number is below 0, or more than 2**63 - 1.
+            TypeError: One of `items` is not bytes-like.
+        """
+        if not 0 <= whole("sequence", sequence) <= names.LONG_MAX:
+            raise ValueError(f"sequence = {sequence}: it must be 0 to {names.LONG_MAX}")
+        return self._producer.push_once(ProducerSequence(producer, sequence), items, timeout, sync)
+
+    def last_sequence(self, producer: str) -> int | None:
+        """The sequence number of a producer's last batch of `push_once`; None for an unknown producer.
+
+        Raises:
+            ConfigError: The name is not allowed.
+            Closed: The queue is closed.
+        """
+        last: int = self._handle.call("lastSequence", producer)
+        return None if last < 0 else last
+
+    def producers(self) -> list[str]:
+        """The names of the producers that have pushed with `push_once`, in alphabetical order."""
+        lines: str = self._handle.call("producers")
+        return lines.splitlines()
+
+    def forget_producer(self, producer: str) -> None:
+        """Forgets a producer: its sequence numbers may start again. Its records stay.
+
+        Raises:
+            ConfigError: There is none of this name.
+            Closed: The queue is closed.
+        """
+        self._handle.call("forgetProducer", producer)

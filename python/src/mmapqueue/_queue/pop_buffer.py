@@ -1,0 +1,64 @@
+"""One thread's buffer for pops, and a batch of popped records."""
+
+from itertools import chain
+from typing import NamedTuple
+
+from mmapqueue._jvm.shared_buffer import SharedBuffer
+from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._queue.undelivered import NEVER, Undelivered
+from mmapqueue._values.message import Message
+
+#: The records of one call after another.
+Chunks = tuple[list[Message], ...]
+State = tuple[SharedBuffer, int, Chunks]
+
+
+class PopBuffer:
+    """What one thread pops with.
+
+    Attributes:
+        state: The shared buffer; the number of its last call that was answered; records read and not delivered.
+        busy: Whether a call runs.
+        lease_end: When the first lease of these records ends, by `time.monotonic`.
+    """
+
+    __slots__ = ("__weakref__", "_handle", "_orphans", "busy", "lease_end", "state")
+
+    def __init__(self, handle: QueueHandle, orphans: list[State]) -> None:
+        buffer = handle.pool.get_small()
+        self.state: State = (buffer, buffer.last_call, ())
+        self.busy = False
+        self.lease_end = NEVER
+        self._handle = handle
+        self._orphans = orphans
+        handle.thread_buffers[id(self)] = self
+
+    def free(self) -> None:
+        self.state[0].memory.close()
+
+    def __del__(self) -> None:
+        """The thread has ended, maybe within a call. Finalizers take no lock."""
+        buffer, answered, chunks = self.state
+        if chunks or buffer.last_call != answered:
+            self._orphans.append(self.state)
+        else:
+            self._handle.pool.put(buffer)
+
+
+class Batch(NamedTuple):
+    """Records that were popped together.
+
+    Attributes:
+        messages: The records.
+        lease_end: When the first of their leases ends, by `time.monotonic`. From then on the JVM redelivers them.
+        undelivered: Takes the rest of a batch. The consumer has another one after a seek: the batch is stale.
+    """
+
+    messages: list[Message]
+    lease_end: float
+    undelivered: Undelivered
+
+
+def flat(chunks: Chunks) -> list[Message]:
+    """The records of all chunks."""
+    return chunks[0] if len(chunks) == 1 else list(chain.from_iterable(chunks))

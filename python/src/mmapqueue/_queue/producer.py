@@ -1,0 +1,277 @@
+"""Push, of one record and of many."""
+
+import threading
+from collections.abc import Iterable
+from contextlib import suppress
+from itertools import islice
+from os import getpid
+from typing import NamedTuple
+
+from mmapqueue._jvm import names
+from mmapqueue._jvm.shared_buffer import LARGE_BYTES, SMALL_BYTES
+from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.deadline import Deadline
+from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._values.errors import Full, TooLarge
+
+Record = bytes | bytearray | memoryview
+
+_BYTES = {bytes}
+#: The records of the first chunk, while their sizes are unknown; and the growth of each next chunk.
+_FIRST_CHUNK = 256
+_CHUNK_GROWTH = 8
+_MAX_CHUNK = 8192
+
+
+class _PushBuffer:
+    """What one thread pushes with.
+
+    Attributes:
+        buffer: The shared buffer.
+        busy: Whether a call runs. If the next call finds it set, the last one was interrupted, and the JVM may still
+            read the buffer.
+    """
+
+    __slots__ = ("__weakref__", "_handle", "buffer", "busy")
+
+    def __init__(self, handle: QueueHandle) -> None:
+        self.buffer = handle.pool.get_small()
+        self.busy = False
+        self._handle = handle
+        handle.thread_buffers[id(self)] = self
+
+    def free(self) -> None:
+        self.buffer.memory.close()
+
+    def __del__(self) -> None:
+        """The thread has ended, maybe within a call. Finalizers take no lock."""
+        if not self.busy:
+            self._handle.pool.put(self.buffer)
+
+
+class ProducerSequence(NamedTuple):
+    """What identifies a batch of an idempotent producer.
+
+    Attributes:
+        producer: The producer's name.
+        sequence: The batch's sequence number.
+    """
+
+    producer: str
+    sequence: int
+
+
+class _Pushed:
+    """How many records of one call are in the queue.
+
+    Attributes:
+        count: How many.
+    """
+
+    __slots__ = ("count",)
+
+    def __init__(self) -> None:
+        self.count = 0
+
+
+class Producer:
+    """The pushing half of a queue. Safe for any number of threads."""
+
+    def __init__(self, handle: QueueHandle) -> None:
+        self._handle = handle
+        self._local = threading.local()
+
+    def push(self, data: Record, block: bool, timeout: float | None, sync: bool) -> int:
+        """As `Queue.push`."""
+        record = data if type(data) is bytes else as_bytes(data)
+        deadline = Deadline(block, timeout)
+        own = self._begin()
+        buffer = own.buffer
+        if len(record) > buffer.payload_limit:
+            return self._push_as_one(own, [record], deadline, sync, _Pushed())
+        buffer.memory.store(names.PAYLOAD, record)
+        while True:
+            with Shield():
+                offset: int = buffer.push(buffer.next_call(), len(record), deadline.call_millis(), sync)
+                own.busy = offset < 0
+            if offset >= 0:
+                return offset
+            self._check_refused(own, offset, deadline)
+
+    def push_many(self, items: Iterable[Record], block: bool, timeout: float | None, atomic: bool) -> int:
+        """As `Queue.push_many`."""
+        pushed = _Pushed()
+        try:
+            self._push_many(items, Deadline(block, timeout), atomic, pushed)
+        except BaseException as error:
+            # Any error: one from `items`, or Ctrl-C. Some take no attributes.
+            with suppress(AttributeError, TypeError):
+                error.pushed = pushed.count  # type: ignore[attr-defined]
+            raise
+        return pushed.count
+
+    def _push_many(self, items: Iterable[Record], deadline: Deadline, atomic: bool, pushed: _Pushed) -> None:
+        if atomic:
+            records = _all_bytes(list(items))
+            if records:
+                self._push_as_one(self._begin(), records, deadline, False, pushed)
+            return
+        source = iter(items)
+        # Bounds the memory for records of the largest allowed size.
+        want = max(1, min(_FIRST_CHUNK, LARGE_BYTES // self._handle.max_event_size))
+        own = self._begin()
+        while records := _all_bytes(list(islice(source, want))):
+            lengths = list(map(len, records))
+            size = sum(lengths)
+            if size > own.buffer.payload_limit:
+                self._grow(own)
+            start = 0
+            while start < len(records):
+                stop = own.buffer.fitting(lengths, start)
+                if stop == start:
+                    stop += 1
+                    self._push_as_one(own, records[start:stop], deadline, False, pushed)
+                    own.busy = True
+                else:
+                    self._push_some(own, records[start:stop], lengths[start:stop], deadline, pushed)
+                start = stop
+            # As many as fill a large buffer, if the next ones are of these sizes.
+            want = max(1, min(_MAX_CHUNK, LARGE_BYTES * len(records) // (size + 1), want * _CHUNK_GROWTH))
+        own.busy = False
+
+    def push_once(
+        self, sequenced: ProducerSequence, items: Iterable[Record], timeout: float | None, sync: bool
+    ) -> int | None:
+        """As `Queue.push_once`."""
+        deadline = Deadline(True, timeout)
+        records = _all_bytes(list(items))
+        offset = self._push_as_one(self._begin(), records, deadline, sync, _Pushed(), sequenced)
+        return None if offset == names.DONE else offset
+
+    def _begin(self) -> _PushBuffer:
+        """This thread's buffer, marked busy; a new one if the last call was interrupted."""
+        handle = self._handle
+        if handle.closed or handle.pid != getpid():
+            handle.check()
+        own: _PushBuffer
+        try:
+            own = self._local.own
+        except AttributeError:
+            with Shield():
+                own = self._local.own = _PushBuffer(handle)
+        interrupted, own.busy = own.busy, True
+        if handle.closed:
+            own.busy = False
+            handle.check()
+        if interrupted:
+            with Shield():
+                handle.pool.discard(own.buffer)
+                own.buffer = handle.pool.get_small()
+        return own
+
+    def _push_some(
+        self, own: _PushBuffer, records: list[bytes], lengths: list[int], deadline: Deadline, pushed: _Pushed
+    ) -> None:
+        """Pushes records that fit into the shared buffer together."""
+        buffer = own.buffer
+        payload = b"".join(records)
+        buffer.write(payload, lengths)
+        done = 0
+        while done < len(records):
+            with Shield():
+                answer: int = buffer.push_many(
+                    buffer.next_call(), len(payload), len(records), done, deadline.call_millis()
+                )
+                # Before a signal handler can raise.
+                pushed.count += max(0, answer)
+            if answer > 0:
+                done += answer
+            else:
+                self._check_refused(own, answer, deadline)
+
+    def _push_as_one(
+        self,
+        own: _PushBuffer,
+        records: list[bytes],
+        deadline: Deadline,
+        sync: bool,
+        pushed: _Pushed,
+        sequenced: ProducerSequence | None = None,
+    ) -> int:
+        """Pushes records together, or one that is larger than the buffer; the first one's offset, or DONE."""
+        payload = records[0] if len(records) == 1 else b"".join(records)
+        lengths = list(map(len, records))
+        self._check_sizes(own, len(payload), max(lengths, default=0))
+        if len(payload) > own.buffer.payload_limit:
+            self._grow(own)
+        buffer = own.buffer
+        sent = counted = 0
+        begin = True  # also for an empty batch: the JVM then drops what was loaded before
+        while begin or counted < len(lengths) or sent < len(payload):
+            piece = payload[sent : sent + buffer.payload_limit]
+            part = lengths[counted : counted + buffer.record_limit]
+            with Shield():
+                buffer.write(piece, part)
+                buffer.load(buffer.next_call(), begin, len(piece), len(part))
+            begin = False
+            sent += len(piece)
+            counted += len(part)
+        while True:
+            with Shield():
+                call, millis = buffer.next_call(), deadline.call_millis()
+                offset: int = (
+                    buffer.push_loaded(call, millis, sync)
+                    if sequenced is None
+                    else buffer.push_loaded_once(call, millis, sync, *sequenced)
+                )
+                own.busy = offset < 0 and offset != names.DONE
+                pushed.count += len(records) if offset >= 0 else 0
+            if not own.busy:
+                return offset
+            self._check_refused(own, offset, deadline)
+
+    def _check_sizes(self, own: _PushBuffer, size: int, largest: int) -> None:
+        """Raises TooLarge before any byte is copied."""
+        reason = None
+        if largest > self._handle.max_event_size:
+            reason = f"a record of {largest} bytes is larger than max_event_size = {self._handle.max_event_size}"
+        elif size > self._handle.capacity:
+            reason = f"a batch of {size} bytes is larger than the queue, which holds {self._handle.capacity}"
+        if reason is not None:
+            own.busy = False
+            raise TooLarge(reason)
+
+    def _check_refused(self, own: _PushBuffer, answer: int, deadline: Deadline) -> None:
+        """Raises Closed, or Full once the deadline has passed; else returns, and the caller tries again."""
+        if answer == names.CLOSED:
+            own.busy = False
+            raise self._handle.closed_error()
+        if deadline.has_passed():
+            own.busy = False
+            held = self._handle.call("heldBy")
+            raise Full(f"the queue in {self._handle.path} is full: it holds records that are not acked; {held}")
+
+    def _grow(self, own: _PushBuffer) -> None:
+        """Exchanges the small shared buffer for a large one, if the pool has one."""
+        if own.buffer.size == SMALL_BYTES:
+            large = self._handle.pool.get_large()
+            if large is not None:
+                self._handle.pool.put(own.buffer)
+                own.buffer = large
+
+
+def as_bytes(data: object) -> bytes:
+    """The bytes of what is bytes-like.
+
+    Raises:
+        TypeError: It is something else.
+    """
+    if isinstance(data, bytes | bytearray | memoryview):
+        return bytes(data)
+    hint = ": encode it first" if isinstance(data, str) else ""
+    raise TypeError(f"a record is bytes, bytearray or memoryview, not {type(data).__name__}{hint}")
+
+
+def _all_bytes(items: list[Record]) -> list[bytes]:
+    only_bytes = set(map(type, items)) <= _BYTES
+    return items if only_bytes else [as_bytes(item) for item in items]  # type: ignore[return-value]

@@ -1,0 +1,113 @@
+"""Random access: records by offset, without a consumer."""
+
+from datetime import datetime
+
+from mmapqueue._jvm import names
+from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.handle import QueueHandle
+from mmapqueue._values.arguments import count
+from mmapqueue._values.errors import OutOfRange
+from mmapqueue._values.message import Message
+from mmapqueue._values.offsets import as_long, micros
+
+
+class RandomAccess:
+    """The methods of a queue that read by offset, move no consumer and need none."""
+
+    _handle: QueueHandle
+
+    def get(self, offset: int) -> Message:
+        """Reads a record, and moves no consumer.
+
+        Args:
+            offset: The record's offset.
+
+        Returns:
+            The record; its attempts are 0.
+
+        Raises:
+            OutOfRange: It is retained no more, or not pushed yet.
+            Corrupt: The record is damaged.
+            Closed: The queue is closed.
+        """
+        return _read(self._handle, as_long(offset), 1)[0]
+
+    def get_many(self, offset: int, max_records: int) -> list[Message]:
+        """Reads records, and moves no consumer.
+
+        Args:
+            offset: The first record's offset.
+            max_records: The most records.
+
+        Returns:
+            The records, in order, at least one; their attempts are 0.
+
+        Raises:
+            OutOfRange: The first one is retained no more, or not pushed yet.
+            Corrupt: The record is damaged.
+            Closed: The queue is closed.
+        """
+        return _read_many(self._handle, as_long(offset), count("max_records", max_records))
+
+    def find(self, time: datetime) -> int | None:
+        """Finds a record by the time at which it was pushed.
+
+        Args:
+            time: An aware datetime.
+
+        Returns:
+            The offset of the first record that was pushed then or later; None if no such record was pushed yet.
+
+        Raises:
+            ConfigError: The queue stores no timestamps.
+            ValueError: The datetime is naive.
+            Closed: The queue is closed.
+        """
+        found: int = self._handle.call("find", micros(time))
+        return None if found < 0 else found
+
+    def first_offset(self) -> int:
+        """The offset of the oldest retained record; `end_offset` when no record is retained."""
+        first: int = self._handle.call("firstOffset")
+        return first
+
+    def end_offset(self) -> int:
+        """The offset that the next record gets."""
+        end: int = self._handle.call("endOffset")
+        return end
+
+    def _oldest(self) -> Message | None:
+        """The oldest retained record, as a new consumer would pop it; None when no record is retained."""
+        handle = self._handle
+        offset = self.first_offset()
+        while offset < self.end_offset():
+            try:
+                found = _read(handle, offset, 1)[0]
+                return found._replace(attempts=1, origin=handle.origin._replace(consumer=names.DEFAULT_CONSUMER))
+            except OutOfRange:
+                # The record was lost, or every consumer has acked it since.
+                offset = max(offset + 1, self.first_offset())
+        return None
+
+
+def _read_many(handle: QueueHandle, start: int, most: int) -> list[Message]:
+    """The records from an offset on, in as many calls as they take."""
+    found = _read(handle, start, most)
+    if len(found) < most:
+        # A shared buffer may have been full before the log end.
+        most = min(most, handle.call("endOffset") - start)
+    try:
+        while len(found) < most:
+            found += _read(handle, start + len(found), most - len(found))
+    except OutOfRange:
+        pass  # The next record is retained no more.
+    return found
+
+
+def _read(handle: QueueHandle, offset: int, most: int) -> list[Message]:
+    """The records of one call, at least one."""
+    handle.check()
+    with Shield(), handle.pool.borrow(handle.max_event_size * most) as buffer:
+        if buffer.get(offset, min(most, names.INT_MAX)) == names.CLOSED:
+            raise handle.closed_error()
+        return buffer.read(handle.origin)

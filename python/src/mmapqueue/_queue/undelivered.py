@@ -1,0 +1,83 @@
+"""Records that the JVM has popped and no caller has received. The next pop delivers them first."""
+
+from collections import deque
+from collections.abc import Iterable
+from math import inf
+from time import monotonic
+
+from mmapqueue._values.message import Message
+
+#: The end of a lease where visibility_timeout is 0.
+NEVER = inf
+
+
+class Undelivered:
+    """The undelivered records of one consumer since its last seek: rests of batches, records of interrupted calls.
+
+    Safe for any number of threads, and in finalizers: each step is one call of a deque, and none takes a lock.
+    """
+
+    __slots__ = ("_entries",)
+
+    def __init__(self) -> None:
+        # Each record with the end of its lease: from then on the JVM redelivers it.
+        self._entries: deque[tuple[float, Message]] = deque()
+
+    def put_first(self, messages: Iterable[Message], lease_end: float) -> None:
+        """Puts records before the others, in their order."""
+        self._entries.extendleft([(lease_end, message) for message in reversed(list(messages))])
+
+    def take(self, most: int, max_bytes: int) -> tuple[list[Message], int, float]:
+        """Takes records; the first one whatever its size.
+
+        Returns:
+            The records; bytes of their data; when the first of their leases ends.
+        """
+        taken: list[Message] = []
+        size, lease_end = 0, NEVER
+        now = monotonic()
+        try:
+            while len(taken) < most:
+                entry = self._entries.popleft()
+                ends, message = entry
+                if ends <= now:
+                    continue
+                if taken and size + len(message.data) > max_bytes:
+                    self._entries.appendleft(entry)
+                    break
+                taken.append(message)
+                size += len(message.data)
+                lease_end = min(lease_end, ends)
+        except IndexError:
+            pass  # That was all.
+        return taken, size, lease_end
+
+    def first(self) -> Message | None:
+        """The record that `take` returns next."""
+        return next(iter(self._valid()), None)
+
+    def offsets(self) -> set[int]:
+        """The offsets of all of them."""
+        return {message.offset for message in self._valid()}
+
+    def drop(self, first: int, last: int) -> None:
+        """Forgets the records from one offset to another: they were acked, or are lost."""
+        kept = []
+        try:
+            while True:
+                entry = self._entries.popleft()
+                if not first <= entry[1].offset <= last:
+                    kept.append(entry)
+        except IndexError:
+            pass  # That was all.
+        self._entries.extendleft(reversed(kept))
+
+    def __len__(self) -> int:
+        return len(self._valid()) if self._entries else 0
+
+    def __bool__(self) -> bool:
+        return bool(self._entries)
+
+    def _valid(self) -> list[Message]:
+        now = monotonic()
+        return [message for ends, message in list(self._entries) if ends > now]

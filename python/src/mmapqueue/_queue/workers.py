@@ -1,0 +1,272 @@
+"""A handler in several threads.
+
+The caller's thread pops and acks. Workers take records one by one and never touch the queue: a slow handler holds its
+own record alone. The caller's thread works in steps of a fraction of a second, each within a Shield; Ctrl-C takes
+effect between two steps.
+
+The call lasts while it makes progress: a record that no handler has failed for in this call, or a handler that returns.
+A redelivered record that fails again is no progress, so a record that always fails cannot keep the call running.
+"""
+
+import contextlib
+import logging
+import threading
+from collections import deque
+from collections.abc import Callable
+
+from mmapqueue._jvm.signals import Shield
+from mmapqueue._queue.deadline import Deadline
+from mmapqueue._queue.pop_buffer import Batch
+from mmapqueue._queue.popper import Popper
+from mmapqueue._values.errors import MmapQueueError, OutOfRange, UnackedLimit
+from mmapqueue._values.message import Message
+
+_LOG = logging.getLogger("mmapqueue")
+
+#: How long a step waits: without work, and with running handlers, whose acks must not wait long.
+_IDLE_SECONDS = 0.2
+_STEP_SECONDS = 0.05
+#: The default delay of redelivery after the first failure, in µs; each further failure doubles it.
+_FIRST_RETRY = 100_000
+_LONGEST_RETRY = 60_000_000
+#: This many doublings exceed the longest delay.
+_MAX_DOUBLINGS = 10
+
+
+class Workers:
+    """One call of `Consumer.consume` with a handler."""
+
+    def __init__(
+        self,
+        popper: Popper,
+        handler: Callable[[Message], object],
+        workers: int,
+        retry_micros: int | None,
+        max_records: int,
+        max_bytes: int,
+    ) -> None:
+        self._popper = popper
+        self._handler = handler
+        self._retry_micros = retry_micros
+        self._max_records = max_records
+        self._max_bytes = max_bytes
+        self._threads = [
+            threading.Thread(target=self._work, name=f"mmapqueue-worker-{number}", daemon=True)
+            for number in range(workers)
+        ]
+        # Guards the fields below, and signals their changes.
+        self._changed = threading.Condition()
+        self._waiting: deque[tuple[Batch, Message]] = deque()
+        self._busy = 0
+        self._busy_new = 0
+        self._handled = 0
+        # Offsets that handlers have failed for in this call and not handled since.
+        self._failing: set[int] = set()
+        self._max_attempts = int(popper.handle.config["max_attempts"])
+        # What to ack, and what to nack.
+        self._done: list[tuple[Batch, Message]] = []
+        self._failed: list[tuple[Batch, Message, int]] = []
+        # The exception of a handler that ends the call, such as SystemExit.
+        self._broken: BaseException | None = None
+        self._stopping = False
+        # The caller waits no more: each worker acks or nacks its own record.
+        self._detached = False
+
+    def run(self, timeout: float | None) -> int:
+        """Handles records until none has come for `timeout` seconds; returns how many were handled."""
+        self._popper.check()
+        try:
+            for thread in self._threads:
+                thread.start()
+            self._pop_until_idle(timeout)
+            self._stop()
+        except BaseException:
+            # The first error is the one to raise.
+            with contextlib.suppress(MmapQueueError):
+                self._stop()
+            raise
+        if self._broken is not None:
+            raise self._broken
+        return self._handled
+
+    def _pop_until_idle(self, timeout: float | None) -> None:
+        idle = Deadline(True, timeout)
+        while True:
+            with Shield():
+                came, last = self._step(idle)
+            if last:
+                return
+            if came:
+                idle = Deadline(True, timeout)
+
+    def _step(self, idle: Deadline) -> tuple[bool, bool]:
+        """Acks, nacks, and pops what there is room for; returns whether it made progress, and whether to end."""
+        with self._changed:
+            if self._has_enough():
+                self._changed.wait(_STEP_SECONDS)
+            if self._broken is not None:
+                return False, True
+            enough = self._has_enough()
+            room = self._max_records - len(self._waiting)
+            # Read before the acks: a handler that ends during them counts in the next step.
+            running = bool(self._waiting or self._busy)
+            progress = any(self._is_new(message) for _, message in self._waiting) or self._busy_new > 0
+        progress |= self._ack_and_nack()
+        if enough:
+            return progress, False
+        if running and not progress and idle.has_passed():
+            # Only redelivered records run: wait for them, and begin no more.
+            with self._changed:
+                if self._waiting or self._busy:
+                    self._changed.wait(_STEP_SECONDS)
+            return False, False
+        seconds = _STEP_SECONDS if running else idle.seconds(_IDLE_SECONDS)
+        try:
+            batch = self._popper.pop_batch(room, self._max_bytes, Deadline(True, seconds))
+        except UnackedLimit:
+            # Acks of running handlers, or of other threads, will make room.
+            if not (running or progress) and idle.has_passed():
+                raise
+            return progress, False
+        if batch.messages:
+            with self._changed:
+                self._waiting.extend((batch, message) for message in batch.messages)
+                progress |= any(map(self._is_new, batch.messages))
+                self._changed.notify_all()
+        return progress, not (running or progress) and idle.has_passed()
+
+    def _is_new(self, message: Message) -> bool:
+        """Whether no handler has failed for it in this call. The caller holds the lock."""
+        return message.offset not in self._failing
+
+    def _has_enough(self) -> bool:
+        return 2 * len(self._waiting) > self._max_records
+
+    def _work(self) -> None:
+        """The loop of a worker."""
+        while True:
+            with self._changed:
+                while not self._waiting and not self._stopping:
+                    self._changed.wait()
+                if self._stopping:
+                    return
+                item = self._waiting.popleft()
+                if self._popper.is_stale(item[0]):
+                    continue
+                new = self._is_new(item[1])
+                self._busy += 1
+                self._busy_new += new
+            failed, broken, delay = False, None, 0
+            try:
+                self._handler(item[1])
+            except Exception:
+                failed = True
+                delay = self._retry_delay(item[1])
+                self._log(item[1])
+            except BaseException as error:
+                failed, broken = True, error
+            with self._changed:
+                self._busy -= 1
+                self._busy_new -= new
+                if failed:
+                    self._failed.append((*item, delay))
+                else:
+                    self._done.append(item)
+                self._handled += not failed
+                if broken is not None:
+                    self._broken = self._broken or broken
+                    self._stopping = True
+                if self._stopping or not self._has_enough():
+                    self._changed.notify_all()
+                detached = self._detached
+            if detached:
+                self._ack_and_nack_detached()
+
+    def _ack_and_nack(self) -> bool:
+        """Acks what is done and nacks what has failed; returns whether anything was done."""
+        with self._changed:
+            done, self._done = self._done, []
+            failed, self._failed = self._failed, []
+            self._failing.difference_update(message.offset for _, message in done)
+            self._failing.update(message.offset for _, message, _ in failed if not self._is_last_attempt(message))
+        self._ack([message.offset for batch, message in done if batch.undelivered is self._popper.undelivered])
+        for batch, message, delay in failed:
+            if batch.undelivered is self._popper.undelivered:
+                self._nack(message.offset, delay)
+        return bool(done)
+
+    def _ack(self, offsets: list[int]) -> None:
+        if not offsets:
+            return
+        try:
+            self._popper.ack_many(offsets)
+        except OutOfRange as error:
+            # The consumer has just moved, or another thread has acked one of them: ack each alone.
+            if len(offsets) == 1:
+                _LOG.debug("not acked: %s", error)
+                return
+            for offset in offsets:
+                self._ack([offset])
+
+    def _nack(self, offset: int, delay: int) -> None:
+        try:
+            self._popper.call("nack", offset, delay)
+        except OutOfRange as error:
+            # Its lease has ended: the JVM redelivers it already.
+            _LOG.debug("not nacked: %s", error)
+
+    def _retry_delay(self, message: Message) -> int:
+        """The delay of redelivery after a failed handler, in µs."""
+        if self._retry_micros is not None:
+            return self._retry_micros
+        doubled = min(max(0, message.attempts - 1), _MAX_DOUBLINGS)
+        return min(_FIRST_RETRY << doubled, _LONGEST_RETRY)
+
+    def _is_last_attempt(self, message: Message) -> bool:
+        """Whether the record is dead-lettered when this attempt fails."""
+        return 0 < self._max_attempts <= message.attempts
+
+    def _log(self, message: Message) -> None:
+        """Logs what a handler has just raised."""
+        if self._is_last_attempt(message):
+            what = "it goes to dead_letter_dir"
+        else:
+            what = f"it comes again in {self._retry_delay(message) / 1e6:g} s"
+        _LOG.exception(
+            "the handler failed for the record at offset %d, at attempt %d of consumer %s: %s",
+            message.offset,
+            message.attempts,
+            self._popper.name,
+            what,
+        )
+
+    def _ack_and_nack_detached(self) -> None:
+        try:
+            self._ack_and_nack()
+        except MmapQueueError as error:
+            _LOG.warning("a record was handled that could not be acked: %s", error)
+
+    def _stop(self) -> None:
+        """Releases what no worker has begun, waits for running handlers, and acks or nacks their records."""
+        try:
+            with Shield():
+                self._release_waiting()
+            for thread in self._threads:
+                while thread.is_alive():
+                    with Shield():
+                        thread.join(_IDLE_SECONDS)
+        except BaseException:
+            with self._changed:
+                self._detached = True
+            raise
+        finally:
+            with Shield():
+                self._ack_and_nack()
+
+    def _release_waiting(self) -> None:
+        with self._changed:
+            self._stopping = True
+            while self._waiting:
+                batch, message = self._waiting.pop()
+                batch.undelivered.put_first([message], batch.lease_end)
+            self._changed.notify_all()

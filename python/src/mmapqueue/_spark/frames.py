@@ -1,0 +1,291 @@
+"""Spark's DataFrames from and into queues: `format("mmapqueue")`, with its options typed.
+
+Nothing here needs a JVM in this process, so all of it works over Spark Connect, too. docs/reference/spark.md has the options'
+meaning in full.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime, timedelta, timezone
+from typing import Any, TypeAlias
+
+from mmapqueue._jvm.jars import how_to_add
+from mmapqueue._values.annotations import DataFrame, DataFrameWriter, DataStreamWriter, SparkSession, Unpack
+from mmapqueue._values.configuration import Configuration, check_keys
+from mmapqueue._values.errors import JarNotFound
+from mmapqueue._values.arguments import absolute
+
+_FORMAT = "mmapqueue"
+#: What Spark says about a format that it does not know.
+_UNKNOWN_SOURCE = "Failed to find the data source"
+_NAIVE = "a time without a time zone does not say when: give it one, such as datetime.now(timezone.utc)"
+
+Offsets: TypeAlias = str | int | Mapping[int, int]
+"""A place: "earliest", "latest", "committed", an offset, or an offset for each partition."""
+
+
+def read(
+    spark: SparkSession,
+    path: str | os.PathLike[str],
+    *,
+    starting_offsets: Offsets | None = None,
+    ending_offsets: Offsets | None = None,
+    starting_timestamp: datetime | None = None,
+    ending_timestamp: datetime | None = None,
+    consumer: str | None = None,
+    min_partitions: int | None = None,
+    max_partition_bytes: int | str | None = None,
+    fail_on_data_loss: bool | None = None,
+) -> DataFrame:
+    """The records of a queue as a DataFrame: value, partition, offset, timestamp. Moves no consumer.
+
+    Args:
+        spark: A session, classic or Connect.
+        path: The queue's directory, as Spark's driver and executors see it.
+        starting_offsets: The first record; by default the oldest that is retained.
+        ending_offsets: Behind the last record; by default the end, as it is when the job begins.
+        starting_timestamp: In place of starting_offsets: the first record that was pushed then or later.
+        ending_timestamp: In place of ending_offsets: the first record that was pushed then or later.
+        consumer: Whose position "committed" means; by default the default consumer's.
+        min_partitions: The least number of tasks, where there are enough records.
+        max_partition_bytes: About the most bytes of the log for a task.
+        fail_on_data_loss: Whether records that are not there any more are an error; by default they are.
+
+    Returns:
+        A DataFrame that reads when an action asks for it. Spark's own errors come from that action.
+
+    Raises:
+        JarNotFound: Spark does not have the jar. Over Connect Spark's own error says so, later.
+        ValueError: A time has no time zone.
+    """
+    options = {
+        "startingOffsets": _offsets(starting_offsets),
+        "endingOffsets": _offsets(ending_offsets),
+        "startingTimestamp": _instant(starting_timestamp),
+        "endingTimestamp": _instant(ending_timestamp),
+        "consumer": consumer,
+        "minPartitions": min_partitions,
+        "maxPartitionBytes": max_partition_bytes,
+        "failOnDataLoss": fail_on_data_loss,
+    }
+    with _needing_the_jar():
+        return spark.read.format(_FORMAT).options(**_given(options)).load(_path(path))
+
+
+def read_stream(
+    spark: SparkSession,
+    path: str | os.PathLike[str],
+    *,
+    starting_offsets: Offsets | None = None,
+    starting_timestamp: datetime | None = None,
+    consumer: str | None = None,
+    max_offsets_per_trigger: int | None = None,
+    min_offsets_per_trigger: int | None = None,
+    max_trigger_delay: timedelta | str | None = None,
+    max_bytes_per_trigger: int | str | None = None,
+    min_partitions: int | None = None,
+    max_partition_bytes: int | str | None = None,
+    fail_on_data_loss: bool | None = None,
+) -> DataFrame:
+    """The records of a queue, and those that are pushed later, as a streaming DataFrame.
+
+    The query holds what its checkpoint may still ask for, as a consumer of the queue, and acks what it has committed.
+
+    Args:
+        spark: A session, classic or Connect.
+        path: The queue's directory, as Spark's driver and executors see it.
+        starting_offsets: The first record of a new query; by default the oldest that is retained. One that is restarted
+            goes on where its checkpoint says.
+        starting_timestamp: In place of starting_offsets: the first record that was pushed then or later.
+        consumer: The consumer's name; by default one that is made of the checkpoint's location.
+        max_offsets_per_trigger: The most records of a micro-batch.
+        min_offsets_per_trigger: The records that a micro-batch waits for, max_trigger_delay at most.
+        max_trigger_delay: How long it waits for them at most.
+        max_bytes_per_trigger: About the most bytes of the log of a micro-batch.
+        min_partitions: The least number of tasks, where there are enough records.
+        max_partition_bytes: About the most bytes of the log for a task.
+        fail_on_data_loss: Whether records that are not there any more are an error; by default they are.
+
+    Returns:
+        A streaming DataFrame: value, partition, offset, timestamp.
+
+    Raises:
+        JarNotFound: Spark does not have the jar. Over Connect Spark's own error says so, later.
+        ValueError: A time has no time zone.
+    """
+    options = {
+        "startingOffsets": _offsets(starting_offsets),
+        "startingTimestamp": _instant(starting_timestamp),
+        "consumer": consumer,
+        "maxOffsetsPerTrigger": max_offsets_per_trigger,
+        "minOffsetsPerTrigger": min_offsets_per_trigger,
+        "maxTriggerDelay": _milliseconds(max_trigger_delay),
+        "maxBytesPerTrigger": max_bytes_per_trigger,
+        "minPartitions": min_partitions,
+        "maxPartitionBytes": max_partition_bytes,
+        "failOnDataLoss": fail_on_data_loss,
+    }
+    with _needing_the_jar():
+        return spark.readStream.format(_FORMAT).options(**_given(options)).load(_path(path))
+
+
+def write(
+    frame: DataFrame,
+    path: str | os.PathLike[str],
+    *,
+    partitions: int | None = None,
+    key: str | None = None,
+    sync: bool | None = None,
+    push_timeout: timedelta | str | None = None,
+    **configuration: Unpack[Configuration],
+) -> None:
+    """Pushes the rows of a DataFrame: all of them, or none.
+
+    Args:
+        frame: Rows with a column `value`, binary or string.
+        path: The queue's directory, as Spark's driver and executors see it; made when it is not there.
+        partitions: How many partitions the queue is to have; more than there are makes the missing ones.
+        key: The column whose values decide the partition; without it rows go round robin.
+        sync: Whether the rows are on the disk when this returns; by default they outlive any process, but no loss of
+            power.
+        push_timeout: How long to wait for room.
+        **configuration: Of a queue that is made, or opened to be written; see Configuration.
+
+    Raises:
+        JarNotFound: Spark does not have the jar.
+        ConfigError: There is no such key.
+    """
+    with _needing_the_jar():
+        _writer(frame, path, _sink(partitions, key, sync, push_timeout, configuration)).save()
+
+
+def write_stream(
+    frame: DataFrame,
+    path: str | os.PathLike[str],
+    *,
+    checkpoint: str | os.PathLike[str],
+    partitions: int | None = None,
+    key: str | None = None,
+    sync: bool | None = None,
+    push_timeout: timedelta | str | None = None,
+    fail_on_data_loss: bool | None = None,
+    **configuration: Unpack[Configuration],
+) -> DataStreamWriter:
+    """A writer that pushes the rows of a streaming DataFrame, each exactly once; its `start()` begins.
+
+    Args:
+        frame: Streaming rows with a column `value`, binary or string.
+        path: The queue's directory, as Spark's driver and executors see it; made when it is not there.
+        checkpoint: The directory of the query's checkpoint. The query goes on from it, and with another one it is
+            another query.
+        partitions: How many partitions the queue is to have; more than there are makes the missing ones.
+        key: The column whose values decide the partition; without it rows go round robin.
+        sync: Whether an epoch's rows are on the disk when it is committed; by default they outlive any process, but no
+            loss of power.
+        push_timeout: How long to wait for room.
+        fail_on_data_loss: Whether an epoch that was pushed before, and comes again with other rows, is an error; by
+            default it is. If not, these rows are dropped, with a line in the log.
+        **configuration: Of a queue that is made, or opened to be written; see Configuration.
+
+    Returns:
+        Spark's writer, for a trigger, a name and an output mode; the rows of every mode are appended.
+    """
+    options = _sink(partitions, key, sync, push_timeout, configuration)
+    options["checkpointLocation"] = os.fspath(checkpoint)
+    options["failOnDataLoss"] = fail_on_data_loss
+    writer: DataStreamWriter = frame.writeStream.format(_FORMAT).options(**_given(options))
+    return writer.option("path", _path(path))
+
+
+def real_time(writer: DataStreamWriter, batch: timedelta | str) -> DataStreamWriter:
+    """Sets the trigger of real-time mode: `writer.trigger(realTime=…)`, which PySpark 4.1 has no word for.
+
+    Args:
+        writer: A writer of a stream that is read from a queue, to a sink that Spark allows in real-time mode.
+        batch: How long a batch lasts, "5 minutes" for example; records do not wait for its end.
+
+    Returns:
+        The writer.
+
+    Raises:
+        NotImplementedError: Spark is older than 4.1; or it is 4.1 and the session is one of Spark Connect.
+    """
+    duration = batch if isinstance(batch, str) else f"{batch // timedelta(milliseconds=1)} milliseconds"
+    own: Any = writer  # what follows differs from version to version
+    if "realTime" in inspect.signature(writer.trigger).parameters:
+        own.trigger(realTime=duration)
+        return writer
+    trigger: Any = own._spark._jvm.org.apache.spark.sql.streaming.Trigger if hasattr(own, "_jwrite") else None
+    if not hasattr(trigger, "RealTime"):
+        raise NotImplementedError("real-time mode begins with Spark 4.1, and over Spark Connect later")
+    own._jwrite = own._jwrite.trigger(trigger.RealTime(duration))
+    return writer
+
+
+@contextmanager
+def _needing_the_jar() -> Iterator[None]:
+    """Says what to do when Spark does not know the data source."""
+    try:
+        yield
+    except Exception as error:
+        text = str(error)
+        if _UNKNOWN_SOURCE in text and f": {_FORMAT}" in text:
+            raise JarNotFound(f"Spark does not have the jar of mmapqueue; {how_to_add()}") from None
+        raise
+
+
+def _writer(frame: DataFrame, path: str | os.PathLike[str], options: Mapping[str, object]) -> DataFrameWriter:
+    return frame.write.format(_FORMAT).mode("append").options(**_given(options)).option("path", _path(path))
+
+
+def _sink(
+    partitions: int | None,
+    key: str | None,
+    sync: bool | None,
+    push_timeout: timedelta | str | None,
+    configuration: Mapping[str, object],
+) -> dict[str, object]:
+    check_keys(configuration, ("partitions", "key", "sync", "push_timeout"))
+    return {
+        "partitions": partitions,
+        "key": key,
+        "sync": sync,
+        "pushTimeout": _milliseconds(push_timeout),
+        **{key: os.fspath(value) if isinstance(value, os.PathLike) else value for key, value in configuration.items()},
+    }
+
+
+def _path(path: str | os.PathLike[str]) -> str:
+    """As Spark takes it: a relative one is relative for Spark's driver, which may run elsewhere."""
+    full = absolute("path", path)
+    text = os.fspath(path)
+    return full if text.startswith("~") else text
+
+
+def _given(options: Mapping[str, object]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _offsets(place: Offsets | None) -> str | None:
+    if place is None or isinstance(place, str):
+        return place
+    if isinstance(place, int):
+        return str(place)
+    return json.dumps({str(partition): offset for partition, offset in place.items()})
+
+
+def _instant(time: datetime | None) -> str | None:
+    if time is None:
+        return None
+    if time.tzinfo is None:
+        raise ValueError(_NAIVE)
+    return time.astimezone(timezone.utc).isoformat().replace("+00:00", "Z")
+
+
+def _milliseconds(delay: timedelta | str | None) -> str | None:
+    return f"{delay // timedelta(milliseconds=1)}ms" if isinstance(delay, timedelta) else delay

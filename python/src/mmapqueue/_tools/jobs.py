@@ -1,0 +1,132 @@
+"""Verify and repair, for a queue that no process has open. Both run in a JVM."""
+
+import os
+from collections.abc import Callable
+from typing import Any
+
+from mmapqueue._jvm import bridge, names
+from mmapqueue._jvm.calls import Call
+from mmapqueue._tools.reports import ConsumerState, Finding, FindingKind, RepairReport, VerifyReport
+from mmapqueue._values.arguments import absolute
+
+#: How long one call waits in the JVM, and so the period of progress reports.
+_SLICE_MILLIS = 100
+
+Progress = Callable[[int, int], object]
+
+
+def verify(path: str | os.PathLike[str], spark: object = None, *, progress: Progress | None = None) -> VerifyReport:
+    """Reports what is whole in a queue directory that no process writes, and what is damaged; changes nothing.
+
+    Reads the meta page, the consumers' pages, and every record with its checksum, from the oldest one to
+    the log end. Any thread.
+
+    Args:
+        path: The queue's directory.
+        spark: A SparkSession or SparkContext whose JVM reads it, or None for a JVM of our own.
+        progress: Is called with the bytes of segments that are done, and that there are, about ten times a second.
+
+    Returns:
+        What was found.
+
+    Raises:
+        ConfigError: The path is empty, or not UTF-8.
+        Locked: A process writes it; `pid` says which.
+        NotFound: There is no queue.
+        MmapQueueError: It can not be read.
+    """
+    return _Answer(_run(spark, "verify", (absolute("path", path),), progress)).verified()
+
+
+def repair(
+    path: str | os.PathLike[str],
+    target: str | os.PathLike[str] | None = None,
+    spark: object = None,
+    *,
+    in_place: bool = False,
+    reset_clock: bool = False,
+    progress: Progress | None = None,
+) -> RepairReport:
+    """Makes a damaged queue one that can be opened, read and written, in a copy of it or in place.
+
+    Whole records keep their offsets. Consumers keep their positions; one whose record is lost resumes at the next whole
+    record. Any thread.
+
+    Args:
+        path: The queue's directory.
+        target: The directory to be made, for a copy; the queue itself is not changed then.
+        spark: A SparkSession or SparkContext whose JVM does it, or None for a JVM of our own.
+        in_place: Change the queue itself; what is overwritten is gone.
+        reset_clock: Set timestamps that are ahead of this machine's clock to now.
+        progress: As of `verify`.
+
+    Returns:
+        What was done, and what is lost.
+
+    Raises:
+        ValueError: Neither target nor in_place, or both.
+        ConfigError: A path is empty, or not UTF-8.
+        Locked: A process has the queue open.
+        NotFound: There is no queue.
+        MmapQueueError: It is of format version 1, the target is not empty, or nothing can be made of the queue.
+    """
+    if (target is None) != in_place:
+        raise ValueError("either a target or in_place=True is needed, not both")
+    to = "" if target is None else absolute("target", target)
+    arguments = (absolute("path", path), to, "true" if reset_clock else "false")
+    return _Answer(_run(spark, "repair", arguments, progress)).repaired()
+
+
+def _run(spark: object, tool: str, arguments: tuple[str, ...], progress: Progress | None) -> str:
+    job: Any = Call(bridge.class_of(spark, names.JOB), tool, "s" * len(arguments))(*arguments)
+    is_over, done, total = Call(job, "isOver", "i"), Call(job, "done", ""), Call(job, "total", "")
+    while not is_over(_SLICE_MILLIS):
+        if progress is not None:
+            progress(int(done()), int(total()))
+    answer = str(Call(job, "result", "")())
+    if progress is not None:
+        progress(int(total()), int(total()))
+    return answer
+
+
+class _Answer:
+    """The lines of Job.java."""
+
+    def __init__(self, text: str) -> None:
+        self._lines = [line.split(names.SEPARATOR) for line in text.split("\n") if line]
+
+    def _of(self, what: str) -> list[list[str]]:
+        return [line[1:] for line in self._lines if line[0] == what]
+
+    def verified(self) -> VerifyReport:
+        path, version, clean, records, payload_bytes, first_offset, end_offset, segments = self._of("report")[0]
+        consumers = [
+            ConsumerState(name, int(position), int(resume_position), int(offset))
+            for name, position, resume_position, offset in self._of("consumer")
+        ]
+        return VerifyReport(
+            path,
+            int(version),
+            clean == "true",
+            int(records),
+            int(payload_bytes),
+            int(first_offset),
+            int(end_offset),
+            int(segments),
+            consumers,
+            self._found("finding"),
+        )
+
+    def repaired(self) -> RepairReport:
+        return RepairReport(
+            self._of("repaired")[0][0],
+            self.verified(),
+            [action for (action,) in self._of("action")],
+            self._found("lost"),
+        )
+
+    def _found(self, what: str) -> list[Finding]:
+        return [
+            Finding(FindingKind(kind.lower()), file, int(at), detail, int(first), int(last), exact == "true")
+            for kind, file, at, detail, first, last, exact in self._of(what)
+        ]

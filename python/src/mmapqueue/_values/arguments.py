@@ -1,0 +1,93 @@
+"""Arguments that more than one call takes: numbers, durations, sizes, paths."""
+
+import os
+import re
+from math import ceil
+from operator import index
+from pathlib import Path
+
+from mmapqueue._values.errors import ConfigError
+
+#: Longer delays count as this one.
+_MAX_SECONDS = 1e9
+_SIZE = re.compile(r"\s*(\d{1,18})\s*(?:([kmg])(?:i?b)?|b)?\s*", re.IGNORECASE)
+_MAX_SIZE = 2**63 - 1
+_PATH = "the path of a directory"
+
+
+def whole(what: str, number: int) -> int:
+    """A whole number; raises TypeError for anything else, also for a bool, which Python takes for a number."""
+    if isinstance(number, bool) or not hasattr(number, "__index__"):
+        raise TypeError(f"{what} is an int, not {type(number).__name__}")
+    return index(number)
+
+
+def count(name: str, number: int) -> int:
+    """A number of at least 1; raises TypeError or ValueError for anything else."""
+    found = whole(name, number)
+    if found < 1:
+        raise ValueError(f"{name} = {number}: it must be at least 1")
+    return found
+
+
+def check_limits(max_records: int, max_bytes: int | None) -> None:
+    """Raises TypeError or ValueError for a limit below 1."""
+    count("max_records", max_records)
+    if max_bytes is not None:
+        count("max_bytes", max_bytes)
+
+
+def check_seconds(name: str, seconds: float) -> None:
+    """Raises ValueError for a duration below zero, TypeError for a bool."""
+    if isinstance(seconds, bool):
+        raise TypeError(f"{name} is a number of seconds, not bool")
+    if not seconds >= 0:
+        raise ValueError(f"{name} = {seconds}: it must be a number of seconds, not below 0")
+
+
+def delay_micros(name: str, seconds: float) -> int:
+    """A delay in microseconds; raises as `check_seconds`."""
+    check_seconds(name, seconds)
+    return ceil(min(seconds, _MAX_SECONDS) * 1e6)
+
+
+def size_in_bytes(key: str, value: int | str) -> int:
+    """Bytes of an int, or of a text such as "128k", "16m", "1g" (powers of 1024).
+
+    Raises:
+        ConfigError: It is neither, or not positive.
+    """
+    size = 0
+    if isinstance(value, int) and not isinstance(value, bool):
+        size = value
+    elif isinstance(value, str) and (match := _SIZE.fullmatch(value)):
+        size = int(match[1]) << (0 if match[2] is None else 10 * "_kmg".index(match[2].lower()))
+    if not 0 < size <= _MAX_SIZE:
+        allowed = "a positive number of bytes, or one with k, m or g, such as 512m"
+        raise ConfigError(f"{key} = {value!r} is refused; allowed: {allowed}", key, str(value), allowed)
+    return size
+
+
+def absolute(key: str, path: str | os.PathLike[str]) -> str:
+    """The absolute path of a directory, "~" expanded.
+
+    Args:
+        key: What to name in the error.
+        path: The path, relative to the working directory of this process.
+
+    Raises:
+        ConfigError: It is empty, or has bytes that are not UTF-8, which Java can not open.
+        TypeError: It is no path.
+    """
+    text = os.fspath(path)
+    if not isinstance(text, str):
+        raise TypeError(f"{key} is a str or an os.PathLike of one, not {type(path).__name__}")
+    if not text:
+        raise ConfigError(f"{key} = '' is refused; allowed: {_PATH}", key, text, _PATH)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        allowed = f"{_PATH} that is UTF-8"
+        raise ConfigError(f"{key} = {text!r} is refused; allowed: {allowed}", key, text, allowed) from None
+    # Not Path.expanduser: "~x" is a name where there is no user x.
+    return str(Path(os.path.expanduser(text)).absolute())  # noqa: PTH111

@@ -1,0 +1,160 @@
+"""The exceptions of this package."""
+
+import errno
+import queue
+from typing import TYPE_CHECKING
+
+
+class MmapQueueError(Exception):
+    """The root of all errors of this package; raised itself for errors without a class of their own.
+
+    Attributes:
+        java_class: The name of the Java exception that caused it, or None.
+        pushed: From `push_many`: how many records were pushed before the error; 0 when the batch was atomic.
+    """
+
+    java_class: str | None = None
+    pushed: int = 0
+
+
+if TYPE_CHECKING:
+    _ShutDown = Exception
+else:
+    # Of Python 3.13 and newer.
+    _ShutDown = getattr(queue, "ShutDown", Exception)
+
+
+class Full(MmapQueueError, queue.Full):
+    """The queue has no room: the slowest consumer has not acked enough, or none exists. Subclass of `queue.Full`.
+
+    The message names that consumer.
+    """
+
+
+class Empty(MmapQueueError, queue.Empty):
+    """No record is left to pop. Subclass of the standard `queue.Empty`."""
+
+
+class Closed(MmapQueueError, _ShutDown):
+    """The queue or the consumer is closed. Subclass of the standard `queue.ShutDown`, from Python 3.13 on."""
+
+
+class TooLarge(MmapQueueError):
+    """A record is larger than max_event_size, or an atomic batch larger than the queue. Nothing was stored."""
+
+
+class Locked(MmapQueueError):
+    """Another process holds the lock of the queue or of the consumer.
+
+    Attributes:
+        pid: The holder's process id, or None where it could not be read.
+    """
+
+    pid: int | None = None
+
+
+class Corrupt(MmapQueueError):
+    """Stored bytes are damaged. Nothing was changed, and no damaged record was returned.
+
+    Attributes:
+        file: Path of the damaged file.
+        position: The position in it, in bytes from its beginning.
+    """
+
+    file: str | None = None
+    position: int | None = None
+
+
+class ConfigError(MmapQueueError, ValueError):
+    """A configuration value is refused. Nothing was created or changed. Subclass of `ValueError`.
+
+    Attributes:
+        key: The configuration key.
+        value: What was given.
+        allowed: What would be allowed.
+    """
+
+    def __init__(self, message: str, key: str = "", value: str = "", allowed: str = "") -> None:
+        super().__init__(message)
+        self.key = key
+        self.value = value
+        self.allowed = allowed
+
+
+class Poisoned(MmapQueueError):
+    """An earlier write has failed, so this writer appends nothing more. Close the queue and open it again."""
+
+
+class OutOfRange(MmapQueueError, IndexError):
+    """An offset outside of the allowed range. Nothing was moved. Subclass of `IndexError`.
+
+    Attributes:
+        requested: The offset that was asked for.
+        first: The first possible offset.
+        last: The last possible offset; below `first` when no offset is possible.
+    """
+
+    requested: int = -1
+    first: int = 0
+    last: int = -1
+
+
+class FileError(MmapQueueError, OSError):
+    """A file or directory can not be used. Raised as one of its subclasses.
+
+    Attributes:
+        errno: The number of the error, as of `OSError`.
+        filename: The file or directory, or None where it is not known.
+    """
+
+    # OSError would add number and file to the text, which names the file already.
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
+
+
+class NotFound(FileError, FileNotFoundError):
+    """The queue, or the directory to make one in, does not exist. Subclass of `FileNotFoundError`."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.errno = errno.ENOENT
+
+
+class NotPermitted(FileError, PermissionError):
+    """The user of the JVM may not read or write a file or directory. Subclass of `PermissionError`."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.errno = errno.EACCES
+
+
+class NotADirectory(ConfigError, FileError, NotADirectoryError):
+    """The path of a queue is that of a file, or leads through one. Subclass of `NotADirectoryError`."""
+
+    def __init__(self, message: str, key: str = "", value: str = "", allowed: str = "") -> None:
+        super().__init__(message, key, value, allowed)
+        self.errno = errno.ENOTDIR
+
+
+class Foreign(MmapQueueError, ValueError):
+    """A message of another queue, or of another consumer, was acked or nacked. Nothing was changed."""
+
+
+class Dropped(MmapQueueError):
+    """Records were dropped for a consumer whose lag exceeded max_consumer_lag. Its next call continues after them.
+
+    Attributes:
+        first: The offset of the first dropped record.
+        last: The offset of the last dropped record.
+    """
+
+    first: int = 0
+    last: int = -1
+
+
+class UnackedLimit(MmapQueueError):
+    """A consumer has popped max_unacked records from its first one on that is not acked. Acks make room."""
+
+
+class JarNotFound(MmapQueueError):
+    """The JVM does not have the jar of this package on its class path, or it has one of another version."""

@@ -1,0 +1,98 @@
+"""Offsets and seek targets, as users give them and as the JVM takes them."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta, timezone
+
+from mmapqueue._values.arguments import whole
+from mmapqueue._values.errors import ConfigError, Foreign
+from mmapqueue._values.message import Message, Origin
+
+#: Where a consumer starts or seeks to: a word, an offset, or the time of a record.
+SeekTarget = str | int | datetime
+
+#: The words for the start of a new consumer.
+STARTS = ("earliest", "latest")
+#: The words for a seek.
+SEEKS = (*STARTS, "committed")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+_MICROSECOND = timedelta(microseconds=1)
+_LONG_MAX = 2**63 - 1
+
+
+def target_text(value: SeekTarget, words: tuple[str, ...]) -> str:
+    """A seek target as the JVM takes it.
+
+    Args:
+        value: One of the words, an offset, or an aware datetime.
+        words: Those that are allowed.
+
+    Raises:
+        ConfigError: Another word.
+        ValueError: The datetime is naive.
+        TypeError: It is of another type.
+    """
+    if isinstance(value, str):
+        if value.lower() not in words:
+            allowed = f"{', '.join(words[:-1])} or {words[-1]}, an offset, or an aware datetime"
+            raise ConfigError(f"start = {value!r} is refused; allowed: {allowed}", "start", value, allowed)
+        return value.lower()
+    if isinstance(value, datetime):
+        return f"time:{micros(value)}"
+    if isinstance(value, bool) or not hasattr(value, "__index__"):
+        allowed = ", ".join(map(repr, words))
+        raise TypeError(f"a start or seek target is {allowed}, an int or a datetime, not {type(value).__name__}")
+    return f"offset:{as_long(value)}"
+
+
+def micros(time: datetime) -> int:
+    """Microseconds since 1970.
+
+    Raises:
+        ValueError: The datetime is naive.
+        TypeError: It is no datetime.
+    """
+    if not isinstance(time, datetime):
+        raise TypeError(f"a time is an aware datetime, not {type(time).__name__}")
+    if time.utcoffset() is None:
+        raise ValueError(
+            f"{time!r} is naive, and may mean any time zone: give it one, as in time.replace(tzinfo=timezone.utc) or "
+            "time.astimezone()"
+        )
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def as_long(number: int) -> int:
+    """An offset cut to 64 bits: the JVM answers for the nearest one that it is out of range, too."""
+    return max(-_LONG_MAX - 1, min(_LONG_MAX, whole("an offset", number)))
+
+
+def offset_of(what: str, message: Message | int, origin: Origin) -> int:
+    """The offset of a record.
+
+    Args:
+        what: The call, for the error.
+        message: The record, or its offset.
+        origin: The queue and the consumer whose record it must be.
+
+    Raises:
+        Foreign: It is a record of another queue or consumer.
+        TypeError: It is neither a message nor an offset.
+    """
+    if not isinstance(message, Message):
+        if isinstance(message, bool) or not hasattr(message, "__index__"):
+            raise TypeError(f"{what} takes a message or an offset, not {type(message).__name__}")
+        return as_long(message)
+    found = message.origin
+    # Compared by value, too: it may have been popped before the queue was closed and opened again.
+    if found is not None and found is not origin and found not in (origin, Origin(origin.queue, None)):
+        raise Foreign(f"{what} by {origin} of a message that is of {found}: offset {message.offset} means another one")
+    return message.offset
+
+
+def offsets_of(what: str, messages: Iterable[Message | int], origin: Origin) -> list[int]:
+    """The offsets of records; raises as `offset_of`."""
+    return [
+        message.offset if type(message) is Message and message.origin is origin else offset_of(what, message, origin)
+        for message in messages
+    ]

@@ -1,0 +1,77 @@
+"""Duplicates within a watermark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from mmapqueue._values.annotations import DataFrame
+from mmapqueue.pipeline.plugins import Duration, Filter
+from mmapqueue.pipeline.process.filters._columns import quoted
+
+_PLACE = "__place"
+
+
+def dedupe(frame: DataFrame, keys: Sequence[str], *, time: str = "time", within: timedelta) -> DataFrame:
+    """Keeps the first of the rows that have the same keys, as long as they come within a delay of each other.
+
+    In a stream Spark keeps the keys for that long in its state, so memory is bounded. A row whose time is older than
+    the newest one's by more than the delay is dropped. Rows whose keys are all null equal no other row; this needs the
+    columns partition and offset, without which Spark counts nulls as equal.
+
+    Args:
+        frame: Rows with these columns.
+        keys: Columns that say which rows are the same.
+        time: The column with the row's time. Rows without a time are dropped by the watermark of a stream.
+        within: How long equal rows may be apart.
+
+    Raises:
+        ValueError: There are no keys, or no delay.
+
+    Example:
+        >>> dedupe(rows, ["id"], within=timedelta(minutes=10))
+    """
+    if not keys:
+        raise ValueError("keys is empty; allowed: names of columns")
+    if within <= timedelta(0):
+        raise ValueError(f"within = {within}; allowed: more than 0")
+    rows, columns = _distinct_nulls(frame, keys)
+    if frame.isStreaming:
+        delay = f"{within // timedelta(milliseconds=1)} milliseconds"
+        kept = rows.withWatermark(time, delay).dropDuplicatesWithinWatermark(columns)
+    else:
+        kept = rows.dropDuplicates(columns)
+    return kept.drop(_PLACE)
+
+
+def _distinct_nulls(frame: DataFrame, keys: Sequence[str]) -> tuple[DataFrame, list[str]]:
+    """The rows, and the columns that make them equal: where all keys are null, the row's place is one, too."""
+    from pyspark.sql import functions as sql
+
+    place = [name for name in ("partition", "offset", "index") if name in frame.columns]
+    if "offset" not in place:
+        return frame, list(keys)
+    missing = sql.coalesce(*(sql.col(quoted(key)).cast("string") for key in keys)).isNull()
+    return frame.withColumn(_PLACE, sql.when(missing, sql.concat_ws("/", *place))), [*keys, _PLACE]
+
+
+class Dedupe(Filter):
+    """Keeps the first of equal rows that come within a delay of each other.
+
+    Attributes:
+        keys: Columns that say which rows are equal; by default the events' identity.
+        time: The column with the row's time.
+        within: How long equal rows may be apart. Spark's state grows with it.
+    """
+
+    type: Literal["dedupe"] = "dedupe"
+    keys: Annotated[list[str], Field(min_length=1)] = Field(default=["id"])
+    time: str = "time"
+    within: Annotated[Duration, Field(gt=timedelta(0))] = timedelta(minutes=10)
+
+    def apply(self, events: DataFrame) -> DataFrame:
+        """The rows that are kept."""
+        return dedupe(events, self.keys, time=self.time, within=self.within)

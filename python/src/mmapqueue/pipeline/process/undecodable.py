@@ -1,0 +1,113 @@
+"""Records and payloads that cannot be decoded: counted for each micro-batch, and logged with the first one."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+_LOG = logging.getLogger("mmapqueue.pipeline.process")
+_NAME = "undecodable."
+
+
+class Undecodable(NamedTuple):
+    """Rows with an error in one micro-batch.
+
+    Attributes:
+        records: Their number.
+        partition: Partition of the first one.
+        offset: Its offset.
+        reason: Why it cannot be decoded.
+    """
+
+    records: int
+    partition: int
+    offset: int
+    reason: str
+
+
+def observed(rows: DataFrame, stage: int = 0) -> DataFrame:
+    """The same rows. Spark counts those with `error`, and the progress of each micro-batch has their number.
+
+    Args:
+        rows: Rows with columns partition, offset and error.
+        stage: Number of this call; unique in a query.
+    """
+    from pyspark.sql import functions as sf
+
+    failed = sf.col("error").isNotNull()
+    first = sf.min(sf.when(failed, sf.struct("partition", "offset", "error")))
+    return rows.observe(f"{_NAME}{stage}", sf.count_if(failed).alias("records"), first.alias("first"))
+
+
+def undecodable(progress: Mapping[str, Any]) -> Undecodable | None:
+    """What the progress of a micro-batch says of rows with an error; None when it has none.
+
+    Args:
+        progress: The progress as parsed JSON.
+    """
+    stages = progress.get("observedMetrics") or {}
+    found = [each for name, each in stages.items() if name.startswith(_NAME) and each.get("records")]
+    if not found:
+        return None
+    first = min((each["first"] for each in found), key=lambda each: (each["partition"], each["offset"]))
+    records = sum(each["records"] for each in found)
+    return Undecodable(records, first["partition"], first["offset"], first["error"])
+
+
+class UndecodableLog:
+    """Logs one warning for each micro-batch with undecodable records. Safe for any number of threads.
+
+    Args:
+        outcomes: What is done with them, by the name of the query.
+    """
+
+    def __init__(self, outcomes: Mapping[str, str]) -> None:
+        self._outcomes = outcomes
+        #: Run and number of the last micro-batch that was logged, by query.
+        self._last: dict[str, tuple[str, int]] = {}
+        self._lock = threading.Lock()
+
+    def note(self, progress: Mapping[str, Any]) -> None:
+        """Takes the progress of a micro-batch; those of a run in their order. One that was taken before is ignored."""
+        found = undecodable(progress)
+        name = progress.get("name") or ""
+        outcome = self._outcomes.get(name)
+        if found is None or outcome is None:
+            return
+        run, batch = str(progress["runId"]), int(progress["batchId"])
+        with self._lock:
+            last_run, last_batch = self._last.get(name, ("", -1))
+            if run == last_run and batch <= last_batch:
+                return
+            self._last[name] = run, batch
+        _LOG.warning(
+            "%s: %d undecodable records in micro-batch %d, %s; the first one: partition %d, offset %d: %s",
+            *(name, found.records, batch, outcome, found.partition, found.offset, found.reason),
+        )
+
+    def listener(self) -> Any:
+        """A listener for `spark.streams.addListener`."""
+        from pyspark.sql.streaming.listener import StreamingQueryListener
+
+        note = self.note
+
+        class Listener(StreamingQueryListener):
+            def onQueryStarted(self, event: Any) -> None:  # noqa: N802
+                pass
+
+            def onQueryProgress(self, event: Any) -> None:  # noqa: N802
+                note(json.loads(event.progress.json))
+
+            def onQueryIdle(self, event: Any) -> None:  # noqa: N802
+                pass
+
+            def onQueryTerminated(self, event: Any) -> None:  # noqa: N802
+                pass
+
+        return Listener()

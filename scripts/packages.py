@@ -1,0 +1,145 @@
+"""Draws which Java package of the jar uses which, with jdeps: `make packages`.
+
+Packages stand in layers, the lowest at the bottom. An arrow that follows from others is left out; an arrow of a cycle
+is red. Files and lines are those of the sources.
+"""
+
+import argparse
+import re
+import subprocess
+from collections import defaultdict
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("agg")
+import matplotlib.pyplot as plt
+
+ROOT = "org.mmapqueue"
+ARROW = re.compile(rf"^\s+({re.escape(ROOT)}[\w.]*)\s+->\s+({re.escape(ROOT)}[\w.]*)\s")
+#: Inches of one package, and between packages and layers.
+WIDTH, HEIGHT, GAP, RISE = 1.75, 0.55, 0.3, 0.65
+
+Arrows = dict[str, set[str]]
+
+
+def arrows(jar: Path) -> Arrows:
+    """Which package uses which others, by jdeps."""
+    command = ["jdeps", "--multi-release", "base", "-verbose:package", "-filter:none", str(jar)]
+    text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    found: Arrows = defaultdict(set)
+    for line in text.splitlines():
+        if match := ARROW.match(line):
+            user, used = match.groups()
+            found[user] |= {used} - {user}
+            found[used] |= set()
+    return dict(found)
+
+
+def reachable(uses: Arrows, start: str) -> set[str]:
+    """All packages that a package uses, directly or through others."""
+    seen: set[str] = set()
+    waiting = list(uses[start])
+    while waiting:
+        package = waiting.pop()
+        if package not in seen:
+            seen.add(package)
+            waiting += uses[package]
+    return seen
+
+
+def layers(uses: Arrows) -> dict[str, int]:
+    """The layer of each package: one above the highest that it uses. Packages of a cycle share one."""
+    below = {package: reachable(uses, package) for package in uses}
+    found: dict[str, int] = {}
+    for package in sorted(uses, key=lambda each: len(below[each])):
+        lower = [found[each] for each in below[package] if package not in below[each] and each in found]
+        found[package] = 1 + max(lower, default=-1)
+    return found
+
+
+def needed(uses: Arrows) -> list[tuple[str, str, bool]]:
+    """Arrows that do not follow from others, and whether each is part of a cycle."""
+    found = []
+    for user, direct in uses.items():
+        for used in direct:
+            cycle = user in reachable(uses, used)
+            around = any(used in reachable(uses, other) for other in direct - {used} if user not in uses[other])
+            if cycle or not around:
+                found.append((user, used, cycle))
+    return sorted(found)
+
+
+def size(sources: Path, package: str) -> tuple[int, int]:
+    """Files and lines of a package's sources."""
+    files = list((sources / package.replace(".", "/")).glob("*.java"))
+    return len(files), sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
+
+
+def places(level: dict[str, int], uses: Arrows) -> dict[str, tuple[float, float]]:
+    """The middle of each package's box: layers centred, packages near those that they use."""
+    found: dict[str, tuple[float, float]] = {}
+    rows: dict[int, list[str]] = defaultdict(list)
+    for package, row in level.items():
+        rows[row].append(package)
+    for row in sorted(rows):
+
+        def middle(package: str) -> tuple[float, str]:
+            used = [found[each][0] for each in uses[package] if each in found]
+            return (sum(used) / len(used) if used else 0.0, package)
+
+        for place, package in enumerate(sorted(rows[row], key=middle)):
+            across = (place - (len(rows[row]) - 1) / 2) * (WIDTH + GAP)
+            found[package] = (across, row * (HEIGHT + RISE))
+    return found
+
+
+def draw(uses: Arrows, sources: Path, target: Path) -> None:
+    """Writes the picture."""
+    level = layers(uses)
+    place = places(level, uses)
+    wide = max(abs(x) for x, _ in place.values()) * 2 + WIDTH + GAP
+    high = max(y for _, y in place.values()) + HEIGHT + GAP
+    mpl.rcParams["svg.hashsalt"] = "packages"
+    figure, axes = plt.subplots(figsize=(wide, high))
+    for user, used, cycle in needed(uses):
+        (x, y), (to_x, to_y) = place[user], place[used]
+        up = to_y > y
+        axes.annotate(
+            "",
+            xy=(to_x, to_y + (-HEIGHT / 2 if up else HEIGHT / 2)),
+            xytext=(x, y + (HEIGHT / 2 if up else -HEIGHT / 2)),
+            arrowprops={"arrowstyle": "->", "color": "#c0392b" if cycle else "#7f8c8d", "shrinkA": 0, "shrinkB": 1},
+        )
+    for package, (x, y) in place.items():
+        files, lines = size(sources, package)
+        name = package.removeprefix(ROOT + ".")
+        axes.text(
+            *(x, y, f"{name}\n{files} files, {lines:,} lines"),
+            ha="center",
+            va="center",
+            fontsize=9,
+            bbox={"boxstyle": "round,pad=0.35", "facecolor": "#eef3f7", "edgecolor": "#34495e"},
+        )
+    axes.set_xlim(-wide / 2, wide / 2)
+    axes.set_ylim(-HEIGHT / 2 - GAP / 2, high - HEIGHT / 2)
+    axes.axis("off")
+    figure.savefig(target, bbox_inches="tight", metadata={"Date": None})
+
+
+def main() -> None:
+    """Draws what the arguments say."""
+    options = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    options.add_argument("jar", type=Path)
+    options.add_argument("target", type=Path, help="an SVG or PNG file")
+    options.add_argument("--sources", type=Path, default=Path("jvm/src/main/java"), help="of the jar (%(default)s)")
+    chosen = options.parse_args()
+    uses = arrows(chosen.jar)
+    draw(uses, chosen.sources, chosen.target)
+    for user, used, cycle in needed(uses):
+        if cycle:
+            print(f"cycle: {user} -> {used}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,421 @@
+"""The benchmark report says what the raw results say, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "python" / "benchmarks"))
+
+import bench_runs
+from bench_report import __main__ as report
+from bench_report import document, machine, plots_jvm, publish, raw, words
+from bench_report.figure import Figure
+
+PROJECT = Path(__file__).parents[2]
+PLOTS = ("peers", "sizes", "latency", "scale", "python", "spark")
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A checkout with a report of all parts of a run."""
+    root = tmp_path_factory.mktemp("published")
+    _documents(root)
+    publish.publish(bench_runs.write(root / "run"), report.kept(root))
+    run = raw.load(report.kept(root))
+    report.draw(root, run)
+    report.write(root, run)
+    return root
+
+
+def _documents(root: Path) -> None:
+    (root / "docs" / "explanation").mkdir(parents=True)
+    shutil.copy(PROJECT / "README.md", root)
+    text = (PROJECT / "docs/explanation/benchmarks.md").read_text(encoding="utf-8")
+    head, found, rest = text.partition(f"## {report.MISSED}\n")
+    # What is said of targets that the project's own run misses belongs to that run.
+    kept = head + found + re.sub(r"\A.*?(?=^## )", "\n", rest, flags=re.M | re.S)
+    (root / "docs/explanation/benchmarks.md").write_text(kept)
+
+
+def _plain(path: Path) -> str:
+    """A document without the spaces that do not break."""
+    return path.read_text(encoding="utf-8").replace("\u202f", " ")
+
+
+def _rows(text: str, *parts: str) -> list[list[str]]:
+    """The rows of tables that have all these cells or parts of cells."""
+    rows = [line for line in text.splitlines() if line.startswith("| ") and all(part in line for part in parts)]
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in rows]
+
+
+def _checked(text: str, words_: str) -> list[str]:
+    """Limit, figure, spread and verdict of the one target with these words."""
+    (row,) = _rows(text, words_)
+    return row[2:]
+
+
+# Figures
+
+
+def test_a_ratio_is_taken_in_each_round() -> None:
+    upper, lower = Figure({"1": [7], "2": [10], "3": [3]}), Figure({"1": [10], "2": [20], "3": [4]})
+    assert upper.over(lower).by_round() == {"1": 0.7, "2": 0.5, "3": 0.75}
+    # Of the medians it would be 7 / 10 as well only by chance of the rounds' order.
+    assert upper.over(lower).median == 0.7
+    assert Figure({"1": [1], "2": [9], "3": [5]}).over(Figure({"1": [1], "2": [3], "3": [10]})).median == 1
+
+
+def test_what_was_measured_once_is_compared_with_all_rounds() -> None:
+    assert Figure({"once": [6]}).over(Figure({"1": [2], "2": [3], "3": [4]})).median == 2
+
+
+def test_the_figure_is_the_median_of_rounds_and_the_spread_that_of_rounds() -> None:
+    figure = Figure({"1": [1, 2, 90], "2": [4, 4, 4], "3": [9, 9, 9]})
+    assert (figure.median, figure.spread) == (4, (2, 9))
+    assert Figure({"once": [1, 2, 90]}).spread == (1, 90)
+
+
+def test_a_figure_of_nothing_is_refused() -> None:
+    with pytest.raises(ValueError, match="a value in each of its rounds"):
+        Figure({"1": []})
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [(0.1234, "0.123"), (4.567, "4.57"), (12.34, "12.3"), (456.7, "457"), (4567.8, "4 568"), (0, "0.000")],
+)
+def test_numbers_have_three_digits(value: float, told: str) -> None:
+    assert words.number(value).replace("\u202f", " ") == told
+
+
+@pytest.mark.parametrize(
+    ("count", "told"),
+    [(100, "100 B"), (1024, "1 KiB"), (3 << 19, "1.5 MiB"), (20 << 30, "20 GiB"), (3_199_752, "3.05 MiB")],
+)
+def test_sizes_are_binary(count: int, told: str) -> None:
+    assert words.size(count) == told
+
+
+# The machine
+
+
+def test_a_part_is_noted_with_its_load_and_without_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run = tmp_path / "run"
+    made = tmp_path / "made"
+    argv = ["machine.py", "jmh", "make bench", str(run), "touch", "--", str(made)]
+    monkeypatch.setattr(sys, "argv", argv)
+    assert machine.main() == 0
+    assert made.exists()
+    monkeypatch.setattr(sys, "argv", ["machine.py", "spark", "make bench-spark", str(run), "sh", "-c", "exit 7"])
+    assert machine.main() == 7
+    notes = json.loads((run / "machine.json").read_text())
+    assert set(notes["machine"]) == {"cpu", "cores", "memory_gib", "kernel", "file_system", "jdk", "python"}
+    assert set(notes["parts"]["jmh"]) == {"command", "commit", "begin", "end"}
+    assert set(notes["parts"]["spark"]) == {"command", "commit", "begin"}
+    assert notes["parts"]["jmh"]["begin"]["load"] >= 0
+    assert str(tmp_path) not in json.dumps(notes)
+
+
+def test_the_file_system_is_that_of_the_deepest_mount(tmp_path: Path) -> None:
+    below = tmp_path / "a b" / "c"
+    below.mkdir(parents=True)
+    mounts = f"d / ext4 rw\nd {tmp_path} xfs rw\nd {tmp_path}/a\\040b tmpfs rw 0 0\nd {tmp_path}/a nfs rw\n"
+    assert machine.file_system(below, mounts) == "tmpfs"
+    assert machine.file_system(tmp_path, mounts) == "xfs"
+    assert machine.file_system(Path("/"), mounts) == "ext4"
+
+
+# What is kept
+
+
+def test_kept_results_are_small_and_tell_of_no_places(published: Path) -> None:
+    kept = report.kept(published)
+    texts = {path.relative_to(kept).as_posix(): path.read_text() for path in kept.rglob("*.json")}
+    names = {f"jmh/{name}.json" for name in ("once", "round-1", "round-2", "round-3")}
+    assert set(texts) == names | {
+        f"{name}.json" for name in ("machine", "latency", "pipeline", "python", "scale", "spark")
+    }
+    assert not [name for name, text in texts.items() if re.search(r"/home|/usr|scoreError|jvmArgs", text)]
+    before = sum(path.stat().st_size for path in (published / "run").rglob("*.json"))
+    assert sum(map(len, texts.values())) < before / 2
+
+
+def test_kept_results_are_those_of_one_run(tmp_path: Path) -> None:
+    kept = tmp_path / "raw"
+    publish.publish(bench_runs.write(tmp_path / "long", ["jmh", "latency"]), kept)
+    shorter = bench_runs.write(tmp_path / "short", ["jmh"])
+    (shorter / "results/round-3.json").unlink()
+    done = publish.publish(shorter, kept)
+    assert [line for line in done if "removed" in line] == [
+        "jmh/round-3.json: removed, as it was not part of this run",
+        "latency.json: removed, as it was not part of this run",
+    ]
+    run = raw.load(kept)
+    assert not run.latencies
+    row = run.row("PushBenchmark.push", "queue", 1024)
+    assert row
+    assert set(row.per_second.rounds) == {"round-1", "round-2"}
+
+
+def test_an_empty_run_is_refused_and_nothing_is_removed(tmp_path: Path) -> None:
+    kept = tmp_path / "raw"
+    publish.publish(bench_runs.write(tmp_path / "run", ["latency"]), kept)
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(SystemExit, match="no results of benchmarks"):
+        publish.publish(tmp_path / "empty", kept)
+    assert raw.load(kept).latencies
+
+
+def test_a_damaged_result_is_named(tmp_path: Path) -> None:
+    kept = tmp_path / "raw"
+    publish.publish(bench_runs.write(tmp_path / "run", ["jmh"]), kept)
+    rows = json.loads((kept / "jmh/once.json").read_text())
+    del rows[2]["secondaryMetrics"]["records"]
+    (kept / "jmh/once.json").write_text(json.dumps(rows))
+    with pytest.raises(SystemExit, match=r"once\.json: result 2: no member 'records'"):
+        raw.load(kept)
+    (kept / "jmh/once.json").write_text("[{")
+    with pytest.raises(SystemExit, match=r"once\.json: not JSON"):
+        raw.load(kept)
+
+
+@pytest.mark.parametrize(
+    ("file", "members", "member"),
+    [
+        ("latency.json", None, "service_micros"),
+        ("pipeline.json", "results", "memory"),
+        ("python.json", "results", "batch"),
+        ("scale.json", "recovery", "tail_bytes"),
+        ("spark.json", "results", "rows"),
+    ],
+)
+def test_what_lacks_a_member_is_named(
+    published: Path, tmp_path: Path, file: str, members: str | None, member: str
+) -> None:
+    kept = tmp_path / "raw"
+    shutil.copytree(report.kept(published), kept)
+    content = json.loads((kept / file).read_text())
+    del (content[members] if members else content)[1][member]
+    (kept / file).write_text(json.dumps(content))
+    with pytest.raises(SystemExit, match=rf"{file}: {members or 'result'} 1: no member '{member}'"):
+        raw.load(kept)
+
+
+def test_a_row_is_found_by_all_its_parameters(published: Path) -> None:
+    run = raw.load(report.kept(published))
+    plain, batched = (run.row("PushBenchmark.push", "queue", 1024, **extra) for extra in ({}, {"batch": 100}))
+    assert plain
+    assert batched
+    assert round(plain.megabytes.median) == 7_000
+    assert round(batched.megabytes.median) == 6_000
+    assert round(plain.allocated.median, 3) == 8
+    assert run.row("PushBenchmark.push", "queue", 1024, batch=10) is None
+    # Another ring is another row.
+    assert run.row("PushBenchmark.push", "queue", 8192) is None
+    assert run.row("PushBenchmark.push", "queue", 8192, **bench_runs.SMALL)
+
+
+# Tables
+
+
+def test_peers_stand_beside_the_roofline_of_their_rounds(published: Path) -> None:
+    text = _plain(published / "docs/explanation/benchmarks.md")
+    (row,) = [row for row in _rows(text, "**mmapqueue**") if row[1] == "7 000"]
+    assert row[1:4] == ["7 000", "3 000–10 000", "70 %"]
+    assert row[7:] == ["5 000", "4 000–6 000", "62 %"]
+    ring = _rows(text, "roofline", "10 000", "4 000–20 000", "100 %")
+    assert len(ring) == 1
+    (rocks,) = _rows(text, "RocksDB", "200")
+    assert rocks[1:5] == ["200", "180–220", "2 %", "–"]
+
+
+def test_every_part_of_the_run_has_its_table(published: Path) -> None:
+    text = _plain(published / "docs/explanation/benchmarks.md")
+    assert "not part of the run" not in text
+    assert _rows(text, "| 128 KiB × 4000, all mapped", "8 KiB") == [
+        ["128 KiB × 4000, all mapped", "8 KiB", "2 000", "50 %", "–", "–", "–", "–"]
+    ]
+    assert _rows(text, "pop, from the disk") == [["pop, from the disk", "1 KiB", "3 000", "2 700–3 300", "75 %"]]
+    assert _rows(text, "after a clean close", "1 GiB")[0] == ["after a clean close", "1 GiB", "4.00", "4.00–5.00"]
+    assert _rows(text, "write(2) + fdatasync(2), 1 thread") == [
+        ["write(2) + fdatasync(2), 1 thread", "125", "125–125", "8 000"]
+    ]
+    (latency,) = [row for row in _rows(text, "mmapqueue, 64 MiB") if row[2] == "0.110"]
+    assert latency == ["mmapqueue, 64 MiB", "100 000", "0.110", "–", "0.330", "2.20", "44.0", "990"]
+    assert _rows(text, "| push |", "queue.Queue") == [["push", "queue.Queue", "945 k", "–", "–", "968", "922–1 014"]]
+    assert _rows(text, "push_many", "mmapqueue")[0][2:6] == ["30.5 k", "305 k", "3.05 M", "3 123"]
+    assert "Redis list: not measured, there is no redis-server." in text
+    assert _rows(text, "spark.range", "100 B")[0][-1] == "100 %"
+    assert [row[2:5] for row in _rows(text, "queue, value", "1 KiB")] == [
+        ["4.00 M", "12.5 M", "12 800"],
+        ["1.00 M", "10.0 M", "10 240"],
+    ]
+    assert _rows(text, "one record", "queue") == [["one record", "queue", "30.0", "28.0–40.0"]]
+    assert "- tuned read: `fetch.max.bytes=1`" in text
+    assert _rows(text, "open after a kill, ms", "20 GiB") == [
+        ["open after a kill, ms", "20 GiB", "16 MiB", "40.5", "40.0–41.0"]
+    ]
+    assert _rows(text, "mmapqueue gather", "80.0 MiB") == []
+    assert _rows(text, "mmapqueue gather", "88.0 k") == [
+        ["mmapqueue gather", "88.0 k", "80 000–96 000", "880", "9.00", "100 MiB", "50 MiB", "1 101"]
+    ]
+    assert _rows(text, "OpenTelemetry collector", "300 000")[0][1:] == ["100", "3", "300 000", "7", "0", "200"]
+    assert _rows(text, "read by Spark", "99.5 k")[0][-1] == "0"
+    assert "bare aiohttp: not measured, there is no aiohttp." in text
+    assert "Rounds: throughput 3, latencies 2, Python 2, large queues 2, Spark 2, pipeline 2." in text
+    assert "| throughput | `make bench` | abc123 | 2026-01-02T03:04Z | 0.500 |" in text
+
+
+def test_the_readme_has_the_plot_and_the_ratios(published: Path) -> None:
+    text = _plain(published / "README.md")
+    assert "(docs/benchmarks/peers.png)" in text
+    told = " ".join(text.partition("peers.png)")[2].partition("<!-- end")[0].split())
+    assert "pushes 1 KiB records at 7 000 MB/s, 70 % of that roofline (3.50 × Chronicle Queue)" in told
+    assert "0.110 µs at the median" in told
+    assert "`push_many` moves" in told
+    assert "Spark reads 12.5 M rows of 100 B a second, 6.00 × what it reads from Kafka" in told
+
+
+# Targets
+
+
+def test_targets_are_computed(published: Path) -> None:
+    text = _plain(published / "docs/explanation/benchmarks.md")
+    assert _checked(text, "1 KiB pushed by one thread, as a share of the roofline") == [
+        "≥ 60 %",
+        "70 %",
+        "50 % – 75 %",
+        "met",
+    ]
+    assert _checked(text, "1 KiB pushed by one thread, as a multiple of bigqueue") == ["≥ 5 ×", "–", "", "not measured"]
+    assert (
+        _checked(text, "1 KiB popped by one thread, checksums verified, as a multiple of Chronicle")[3] == "**missed**"
+    )
+    assert _checked(text, "1 KiB through 4 producers and 4 consumers")[1] == "80 %"
+    assert _checked(text, "segments of 64 MiB: p99.9 ")[1:] == ["2.20 µs", "2.00 µs – 2.40 µs", "**missed**"]
+    assert _checked(text, "segments of 128 KiB: p99.9 ")[3] == "met"
+    assert _checked(text, "as a multiple of write(2) + fdatasync(2)")[1::2] == ["0.75 ×", "**missed**"]
+    assert _checked(text, "Bytes mapped")[1::2] == ["100 %", "met"]
+    assert _checked(text, "One push of 1 KiB")[1::2] == ["1.30 ×", "met"]
+    assert _checked(text, "Iteration over a consumer")[1::2] == ["3.05 million/s", "met"]
+    assert _checked(text, "Batch read of 100 B, as a multiple of Kafka's source at its defaults")[1] == "6.00 ×"
+    assert _checked(text, "Batch write of 100 B, as a multiple of Kafka's sink")[1::2] == ["4.00 ×", "**missed**"]
+    assert _checked(text, "Read to noop, batch, two cores, 100 B")[1] == "12.5 million/s"
+    assert _checked(text, "micro-batch without records")[1] == "1.10 ×"
+    assert _checked(text, "accepted at 100 logs a request, as a multiple of the collector")[1::2] == ["1.60 ×", "met"]
+    assert _checked(text, "accepted at 1000 logs a request, as a multiple of the coll")[1::2] == [
+        "1.40 ×",
+        "**missed**",
+    ]
+    assert _checked(text, "accepted at 100 logs a request, as a share of bare")[1::2] == ["88 %", "met"]
+    assert _checked(text, "Resident memory at 100 logs")[1::2] == ["0.23 ×", "met"]
+    assert _checked(text, "Accepted, and not read")[1::2] == ["0", "met"]
+
+
+def test_a_verdict_follows_the_raw_results(published: Path, tmp_path: Path) -> None:
+    shutil.copytree(published, tmp_path, dirs_exist_ok=True)
+    file = report.kept(tmp_path) / "scale.json"
+    scale = json.loads(file.read_text())
+    text = _plain(tmp_path / "docs/explanation/benchmarks.md")
+    assert _checked(text, "the dearest")[3] == _checked(text, "Bytes mapped")[3] == "met"
+    scale["pairs"][2]["pair_ns"] = [500.0, 520.0]
+    scale["samples"][3]["mapped_bytes"] += 1 << 20
+    file.write_text(json.dumps(scale))
+    report.write(tmp_path, raw.load(report.kept(tmp_path)))
+    text = _plain(tmp_path / "docs/explanation/benchmarks.md")
+    assert _checked(text, "the dearest")[1::2] == ["1.12 ×", "**missed**"]
+    assert _checked(text, "Bytes mapped")[3] == "**missed**"
+
+
+def test_a_missed_target_leads_to_what_is_written_about_it(published: Path, tmp_path: Path) -> None:
+    shutil.copytree(published, tmp_path, dirs_exist_ok=True)
+    path = tmp_path / "docs/explanation/benchmarks.md"
+    written = "### Pop of 1 KiB\n\nBy hand.\n\n### Push of 1 KiB\n\nOld.\n\n### Neither\n\n"
+    path.write_text(path.read_text().replace(f"## {report.MISSED}\n", f"## {report.MISSED}\n\n{written}"))
+    to_do = report.write(tmp_path, raw.load(report.kept(tmp_path)))
+    text = path.read_text()
+    assert written in text
+    assert "| [Pop of 1 KiB](#pop-of-1-kib) |" in text
+    assert '"Push of 1 KiB" is not missed in this run, and has a section' in to_do
+    assert 'the section "### Neither" belongs to no target' in to_do
+    assert '"Durable push" is missed, and no section "### Durable push" says why' in to_do
+    assert not [line for line in to_do if "Pop of 1 KiB" in line]
+
+
+# Documents and plots
+
+
+def test_plots_are_small_pictures(published: Path) -> None:
+    for name in PLOTS:
+        path = published / f"docs/benchmarks/{name}.png"
+        assert path.stat().st_size < 80_000
+        with Image.open(path) as image:
+            assert image.mode == "P"
+            assert image.width == 1320
+            colors = image.convert("RGB").getcolors()
+            assert colors
+            assert len(colors) > 4
+
+
+def test_what_is_made_twice_is_the_same(published: Path, tmp_path: Path) -> None:
+    shutil.copytree(published, tmp_path, dirs_exist_ok=True)
+    run = raw.load(report.kept(tmp_path))
+    report.write(tmp_path, run)
+    assert plots_jvm.peers(run, tmp_path / "docs/benchmarks/peers.png")
+    for name in ("README.md", "docs/explanation/benchmarks.md", "docs/benchmarks/peers.png"):
+        assert (tmp_path / name).read_bytes() == (published / name).read_bytes(), name
+
+
+def test_a_part_that_was_not_run_says_so_and_has_no_plot(published: Path, tmp_path: Path) -> None:
+    shutil.copytree(published, tmp_path, dirs_exist_ok=True)
+    publish.publish(bench_runs.write(tmp_path / "less", ["latency"]), report.kept(tmp_path))
+    run = raw.load(report.kept(tmp_path))
+    report.draw(tmp_path, run)
+    report.write(tmp_path, run)
+    text = _plain(tmp_path / "docs/explanation/benchmarks.md")
+    # All blocks but those of the machine, the targets and the latencies.
+    assert text.count(report.ABSENT) == text.count("<!-- generated: ") - 3
+    assert [path.name for path in (tmp_path / "docs/benchmarks").glob("*.png")] == ["latency.png"]
+    assert "png" not in _plain(tmp_path / "README.md")
+    assert _checked(text, "One push of 1 KiB")[3] == "not measured"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("<!-- generated: a -->\nold\n", "has no <!-- end: a -->"),
+        ("<!-- generated: a -->\n<!-- generated: b -->\n<!-- end: a -->\n", "nothing is generated under the name b"),
+        ("no marker", "0 markers <!-- generated: a -->, expected one"),
+        ("<!-- generated: a -->\n<!-- end: a -->\n" * 2, "2 markers <!-- generated: a -->, expected one"),
+    ],
+)
+def test_wrong_markers_are_named(tmp_path: Path, text: str, message: str) -> None:
+    path = tmp_path / "document.md"
+    path.write_text(text)
+    with pytest.raises(SystemExit, match=re.escape(message)):
+        document.fill(path, {"a": "new"})
+    assert path.read_text() == text
+
+
+def test_text_by_hand_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "document.md"
+    path.write_text("before\n<!-- generated: a -->\nold\n<!-- end: a -->\nafter\n")
+    document.fill(path, {"a": "new"})
+    assert path.read_text() == "before\n<!-- generated: a -->\n\nnew\n\n<!-- end: a -->\nafter\n"
+
+
+def test_the_documents_of_the_project_are_those_of_its_raw_results(tmp_path: Path) -> None:
+    shutil.copytree(PROJECT / "docs/benchmarks", tmp_path / "docs/benchmarks")
+    (tmp_path / "docs/explanation").mkdir()
+    for name in ("README.md", "docs/explanation/benchmarks.md"):
+        shutil.copy(PROJECT / name, tmp_path / name)
+    report.write(tmp_path, raw.load(report.kept(tmp_path)))
+    for name in ("README.md", "docs/explanation/benchmarks.md"):
+        assert (tmp_path / name).read_text() == (PROJECT / name).read_text(), f"{name}: run make bench-report"

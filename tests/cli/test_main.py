@@ -1,0 +1,46 @@
+"""The command line itself; tests/pipeline has the collector's commands."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mmapqueue
+from mmapqueue._cli.main import main
+from mmapqueue._jvm import jars
+
+
+def test_the_module_runs() -> None:
+    for arguments in (["--version"], ["jar"]):
+        found = subprocess.run(
+            [sys.executable, "-m", "mmapqueue", *arguments], capture_output=True, text=True, check=True
+        )
+        assert mmapqueue.__version__ in found.stdout
+    usage = subprocess.run([sys.executable, "-m", "mmapqueue"], capture_output=True, text=True)
+    assert (usage.returncode, usage.stderr.split()[:2]) == (2, ["usage:", "mmapqueue"])
+
+
+def test_jar_prints_the_path(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["jar"]) == 0
+    assert capsys.readouterr().out == f"{mmapqueue.jar_path()}\n"
+
+
+def test_the_command_is_installed() -> None:
+    command = Path(sys.executable).with_name("mmapqueue")
+    found = subprocess.run([command, "--version"], capture_output=True, text=True, check=True)
+    assert found.stdout == f"mmapqueue {mmapqueue.__version__}\n"
+
+
+def test_the_command_tells_what_is_wrong(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(jars, "_JARS", tmp_path)
+    with pytest.raises(SystemExit) as caught:
+        main(["jar"])
+    assert caught.value.code == 1
+    assert re.fullmatch("mmapqueue: .* carries no jar.*\n", capsys.readouterr().err)
+    with pytest.raises(SystemExit) as caught:
+        main([])
+    assert caught.value.code == 2

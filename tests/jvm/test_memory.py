@@ -1,0 +1,181 @@
+"""The memory that records go through."""
+
+import os
+import signal
+import stat
+import warnings
+from pathlib import Path
+
+import pytest
+
+import mmapqueue
+from conftest import SMALL, Open, Script, data, eventually
+from mmapqueue._jvm import shared_buffer, shared_memory
+
+RECORDS = [bytes([i % 256]) * (i * 31 % 1000) for i in range(3000)]
+
+
+def use(queue: mmapqueue.Queue) -> None:
+    """All that goes through a shared buffer."""
+    large = b"large" * 30_000
+    assert queue.push(b"one") == 0
+    assert queue.push(large) == 1
+    assert queue.push_many(RECORDS) == len(RECORDS)
+    assert queue.push_many(RECORDS[:2000], atomic=True) == 2000
+    peeked = queue.peek()
+    assert peeked is not None
+    assert (peeked.data, queue.pop().data, queue.pop().data) == (b"one", b"one", large)
+    assert data(queue.pop_many(700)) == RECORDS[:700]
+    assert data(queue) == RECORDS[700:] + RECORDS[:2000]
+
+
+@pytest.fixture
+def with_names(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in another container than the JVM's, where files must have names."""
+    monkeypatch.setattr(shared_memory.Allocator, "_map_anonymous", lambda *_: None)
+
+
+def test_no_file_has_a_name(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_memory.tempfile, "mkstemp", lambda **_: pytest.fail("a file with a name"))
+    use(open_queue(max_event_size="1m"))
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_kill_leaves_no_file(script: Script, shared: bool) -> None:
+    def left() -> set[Path]:
+        return {
+            *Path("/dev/shm").glob(".mmapqueue-buffer-*"),
+            *script.directory.rglob(".mmapqueue-buffer-*"),
+        }
+
+    before = left()
+    process = script.start(
+        f"""
+        import os, signal, sys
+        import mmapqueue
+        from mmapqueue._jvm import shared_memory
+        if not {shared}:
+            shared_memory._LEAST_SHARED = 1 << 60
+        # Killed when the memory is there and the JVM is about to map it.
+        shared_memory.secrets.token_bytes = lambda size: os.kill(os.getpid(), signal.SIGKILL)
+        with mmapqueue.Queue(None, sys.argv[1]) as queue:
+            queue.push(b"x")
+        """,
+        script.directory / "queue",
+    )
+    process.communicate(timeout=60)
+    assert process.returncode == -signal.SIGKILL
+    # Those of other programs are gone in a moment.
+    assert eventually(lambda: left() <= before)
+
+
+@pytest.mark.usefixtures("with_names")
+def test_what_others_have_left_is_swept(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_memory, "_LEAST_SHARED", 1 << 60)
+    queue = open_queue()
+    old, new = (Path(queue.path) / f".mmapqueue-buffer-{name}" for name in ("old", "new"))
+    for file in (old, new):
+        file.write_bytes(b"left")
+    os.utime(old, (1, 1))
+    queue.push(b"x")
+    assert (old.exists(), new.exists()) == (False, True)
+
+
+@pytest.mark.usefixtures("with_names")
+def test_nothing_is_left_of_the_files(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen = []
+    unlink = Path.unlink
+
+    def look_and_unlink(path: Path, missing_ok: bool = False) -> None:
+        found = path.stat()
+        seen.append((path.parent, stat.S_IMODE(found.st_mode), found.st_blocks * 512 >= found.st_size))
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", look_and_unlink)
+    monkeypatch.setattr(shared_memory, "_has_room", lambda _: True)
+    use(open_queue(max_event_size="1m"))
+    # Nobody else may read them, and all their blocks are there.
+    assert set(seen) == {(Path("/dev/shm"), 0o600, True)}
+    assert not list(Path("/dev/shm").glob(".mmapqueue*"))
+
+
+@pytest.mark.usefixtures("with_names")
+def test_a_small_shared_memory_is_left_to_others(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    places = []
+    make = shared_memory.tempfile.mkstemp
+    monkeypatch.setattr(shared_memory.tempfile, "mkstemp", lambda **at: places.append(at["dir"]) or make(**at))
+    monkeypatch.setattr(shared_memory, "_LEAST_SHARED", 1 << 60)
+    queue = open_queue(max_event_size="1m")
+    use(queue)
+    assert set(places) == {Path(queue.path)}
+    assert not list(Path(queue.path).glob(".mmapqueue*"))
+
+
+def test_without_any_it_works_all_the_same_and_warns_once(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_memory.Allocator, "_map", lambda *_: None)
+    queue = open_queue(max_event_size="1m")
+    with pytest.warns(RuntimeWarning, match="many times slower") as caught:
+        use(queue)
+    assert len(caught) == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        queue.push(b"x")
+        assert queue.pop().data == b"x"
+
+
+@pytest.mark.parametrize("failing", ["mkstemp", "_reserve"])
+@pytest.mark.usefixtures("with_names")
+def test_a_place_that_fails_is_no_error(open_queue: Open, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(shared_memory.tempfile if failing == "mkstemp" else shared_memory, failing, fail)
+    with pytest.warns(RuntimeWarning, match="many times slower"):
+        use(open_queue(max_event_size="1m"))
+
+
+def test_when_only_large_buffers_fail_small_ones_do(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    reserve = shared_memory._reserve
+
+    def fail(descriptor: int, size: int) -> None:
+        if size == shared_buffer.LARGE:
+            raise OSError("no space left")
+        reserve(descriptor, size)
+
+    monkeypatch.setattr(shared_memory, "_reserve", fail)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        use(open_queue(max_event_size="1m"))
+
+
+def test_another_file_of_the_same_name_is_noticed(open_queue: Open, tmp_path: Path) -> None:
+    queue = open_queue(**SMALL)
+    map_buffer = queue._handle.pool._allocator._mapped_buffer
+    file = tmp_path / "buffer"
+    file.write_bytes(bytes(range(256)) * 256)
+    assert map_buffer(str(file), 65536, bytes(range(16)).hex()) is not None
+    assert map_buffer(str(file), 65536, bytes(16).hex()) is None
+    assert map_buffer(str(file), 131072, bytes(range(16)).hex()) is None
+    assert map_buffer(str(tmp_path / "missing"), 65536, bytes(16).hex()) is None
+    assert file.stat().st_size == 65536
+
+
+@pytest.mark.usefixtures("with_names")
+def test_close_gives_the_memory_back(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+    files: list[int] = []
+    unlink = Path.unlink
+
+    def keep_and_unlink(path: Path, missing_ok: bool = False) -> None:
+        files.append(os.open(path, os.O_RDONLY))
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", keep_and_unlink)
+    queue = open_queue(max_event_size="1m")
+    use(queue)
+    held = [os.fstat(file).st_blocks * 512 for file in files]
+    assert held.count(shared_buffer.LARGE) == 2
+    queue.close()
+    left = [os.fstat(file).st_blocks for file in files]
+    for file in files:
+        os.close(file)
+    assert set(left) == {0}

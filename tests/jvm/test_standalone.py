@@ -1,0 +1,376 @@
+"""The JVM that a process starts for itself: where it comes from, and when it goes."""
+
+import contextlib
+import gc
+import logging
+import os
+import signal
+import socket
+import stat
+import subprocess
+import time
+from pathlib import Path
+
+import pytest
+
+import mmapqueue
+from conftest import SMALL, Open, Script, data, eventually, is_running
+from mmapqueue._jvm import standalone
+
+START = """
+    import os, sys, time
+    import mmapqueue
+    from mmapqueue._jvm import standalone
+    queue = mmapqueue.Queue(None, sys.argv[1], segment_size="4k", capacity="64k", max_event_size="4k")
+    jvm = standalone._running.process.pid
+"""
+
+
+def first_line(process: "subprocess.Popen[str]") -> str:
+    assert process.stdout is not None
+    return process.stdout.readline().strip()
+
+
+def test_it_ends_with_its_process_however_that_ends(script: Script, open_queue: Open) -> None:
+    process = script.start(
+        START
+        + """
+    queue.push_many([b"%d" % i for i in range(100)])
+    print(jvm, flush=True)
+    time.sleep(60)
+    """,
+        script.directory / "queue",
+    )
+    jvm = int(first_line(process))
+    assert is_running(jvm)
+    process.kill()
+    process.wait()
+    assert eventually(lambda: not is_running(jvm), 10)
+    assert data(open_queue()) == [b"%d" % i for i in range(100)]
+
+
+def test_a_child_does_not_keep_it_alive(script: Script) -> None:
+    process = script.start(
+        START
+        + """
+    child = os.fork()
+    if child == 0:
+        time.sleep(60)
+        os._exit(0)
+    print(jvm, child, flush=True)
+    time.sleep(60)
+    """,
+        script.directory / "queue",
+    )
+    jvm, child = map(int, first_line(process).split())
+    process.kill()
+    process.wait()
+    try:
+        assert eventually(lambda: not is_running(jvm), 10)
+        assert is_running(child)
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
+@pytest.mark.parametrize("end", ["", "sys.exit(0)", "del queue", "raise SystemExit", "other = queue.consumer('x')"])
+def test_a_queue_that_nobody_closed_is_closed_at_the_end(script: Script, open_queue: Open, end: str) -> None:
+    jvm = script.run(
+        START
+        + f"""
+    import threading
+    def wait(call):
+        try:
+            call()
+        except mmapqueue.Closed:
+            pass
+    queue.push_many([b"one", b"two", b"three"])
+    for name in ("a", "b"):
+        late = queue.consumer(name, start="latest")
+        threading.Thread(target=wait, args=(late.pop,), daemon=True).start()
+    def insist():
+        while True:
+            wait(lambda: late.size())
+            time.sleep(0.001)
+    threading.Thread(target=insist, daemon=True).start()
+    time.sleep(0.3)
+    print(jvm)
+    {end}
+    """,
+        script.directory / "queue",
+    )
+    assert not is_running(int(jvm))
+    # A queue that was not closed is recovered by the next open, which counts that.
+    queue = open_queue()
+    assert queue.stats().epoch == 1
+    assert queue.stats().end_offset == 3
+
+
+@pytest.mark.parametrize(
+    "work",
+    [
+        "queue.pop()",
+        "for message in queue.consume(): pass",
+        "queue.consume(handler=print, workers=2)",
+        "while True: queue.push(b'x' * 1000)",
+        "while True: queue.stats()",
+        "while True: mmapqueue.Queue(None, sys.argv[1] + '-more').close()",
+    ],
+)
+def test_daemon_threads_end_without_a_traceback(script: Script, work: str) -> None:
+    # Whatever is written to the standard error fails this.
+    script.run(
+        START
+        + f"""
+    import threading
+    def work():
+        {work}
+    for _ in range(3):
+        threading.Thread(target=work, daemon=True).start()
+    time.sleep(0.5)
+    """,
+        script.directory / "queue",
+    )
+
+
+def test_other_errors_of_daemon_threads_are_told_as_ever(script: Script) -> None:
+    process = script.start(
+        START
+        + """
+    import threading
+    def work():
+        try:
+            queue.pop()
+        except mmapqueue.Closed:
+            raise LookupError("of the thread itself") from None
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    import atexit
+    time.sleep(0.3)
+    """,
+        script.directory / "queue",
+    )
+    _, err = process.communicate(timeout=60)
+    assert "LookupError: of the thread itself" in err
+
+
+@pytest.mark.parametrize("locale", ["C", "POSIX", "xx_XX.nonsense"])
+def test_paths_are_utf_8_whatever_the_locale_is(script: Script, locale: str) -> None:
+    script.run(
+        """
+        import os, sys
+        import mmapqueue
+        with mmapqueue.Queue(None, sys.argv[1] + "/gr\u00f6\u00dfe \u65e5\u672c") as queue:
+            queue.consumer("one").close()
+            queue.push(b"x")
+        """,
+        script.directory / "queues",
+        LC_ALL=locale,
+        PYTHONUTF8="1",
+    )
+    assert [path.name for path in (script.directory / "queues").iterdir()] == ["größe 日本"]
+
+
+def test_a_collected_queue_is_closed(tmp_path: Path) -> None:
+    queue = mmapqueue.Queue(None, tmp_path, **SMALL)
+    queue.push(b"one")
+    consumer = queue.consumer("other")
+    del queue
+    gc.collect()
+    # A consumer of it is in use still.
+    assert consumer.pop().data == b"one"
+    consumers = [consumer]
+    del consumer
+    with pytest.warns(ResourceWarning, match="was not closed"):
+        consumers.clear()
+
+    def can_be_configured_anew() -> bool:
+        try:
+            mmapqueue.Queue(None, tmp_path, max_in_mem_segments=8).close()
+        except mmapqueue.ConfigError:
+            return False
+        return True
+
+    assert eventually(can_be_configured_anew)
+
+
+def test_there_is_one_for_all_queues(open_queue: Open, tmp_path: Path) -> None:
+    open_queue(tmp_path / "a")
+    before = standalone._running
+    open_queue(tmp_path / "b")
+    assert standalone._running is before is not None
+
+
+def test_what_it_is_started_with(open_queue: Open) -> None:
+    open_queue()
+    jvm = standalone.jvm()
+    assert jvm.java.lang.Runtime.getRuntime().maxMemory() <= 64 << 20
+    assert standalone._running is not None
+    port = standalone._running.gateway.gateway_parameters.port
+    lines = [line.split() for name in ("tcp", "tcp6") for line in Path("/proc/net", name).read_text().splitlines()[1:]]
+    listening = [line[1].rsplit(":", 1)[0] for line in lines if line[1].endswith(f":{port:04X}") and line[3] == "0A"]
+    assert listening in (["0100007F"], ["0000000000000000FFFF00000100007F"])
+
+
+def test_nobody_comes_in_without_the_token(open_queue: Open) -> None:
+    open_queue()
+    assert standalone._running is not None
+    with socket.create_connection(("127.0.0.1", standalone._running.gateway.gateway_parameters.port)) as stranger:
+        stranger.settimeout(10)
+        stranger.sendall(b"r\nu\njava\nrj\ne\n")
+        answer = b""
+        # It is shown the door.
+        with contextlib.suppress(ConnectionResetError):
+            while more := stranger.recv(1000):
+                answer += more
+    assert not answer or answer.startswith(b"!x")
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="the kernel's list of sockets is Linux's")
+def test_nobody_reaches_it_from_another_machine(open_queue: Open) -> None:
+    open_queue()
+    assert standalone._running is not None
+    port = standalone._running.gateway.gateway_parameters.port
+    listening = []
+    for table in Path("/proc/net/tcp"), Path("/proc/net/tcp6"):
+        for line in table.read_text().splitlines()[1:] if table.exists() else []:
+            address, _, number = line.split()[1].partition(":")
+            if int(number, 16) == port and line.split()[3] == "0A":
+                listening.append(address)
+    # 127.0.0.1, as it is or within an address of version 6; words in the machine's order.
+    assert listening
+    assert {address[-8:] for address in listening} <= {"0100007F", "7F000001"}, listening
+
+
+@pytest.mark.parametrize(("mode", "files", "directories"), [(None, 0o600, 0o700), ("640", 0o640, 0o750)])
+def test_who_may_read_what_a_queue_makes(
+    open_queue: Open, tmp_path: Path, mode: str | None, files: int, directories: int
+) -> None:
+    queue = open_queue(tmp_path / "private", file_mode=mode)
+    queue.push(b"secret")
+    queue.consumer("one").pop()
+    queue.close()
+    found = {path: stat.S_IMODE(path.stat().st_mode) for path in [tmp_path / "private", *tmp_path.glob("private/**/*")]}
+    assert {mode for path, mode in found.items() if path.is_file()} == {files}
+    assert {mode for path, mode in found.items() if path.is_dir()} == {directories}
+
+
+def test_its_log_goes_to_pythons(open_queue: Open, caplog: pytest.LogCaptureFixture, capfd) -> None:
+    open_queue()
+    with caplog.at_level(logging.INFO, "mmapqueue.jvm"):
+        log = standalone.jvm().org.slf4j.LoggerFactory.getLogger("a.part")
+        log.info("said so")
+        log.warn("look out")
+        standalone.jvm().java.lang.System.out.println("not of the log")
+        assert eventually(lambda: len(caplog.records) >= 2)
+    assert [(r.name, r.levelno, r.getMessage()) for r in caplog.records] == [
+        ("mmapqueue.jvm", logging.INFO, "a.part: said so"),
+        ("mmapqueue.jvm", logging.WARNING, "a.part: look out"),
+    ]
+    assert capfd.readouterr() == ("", "")
+
+
+def test_when_it_is_killed_calls_say_so_and_the_next_queue_has_a_new_one(script: Script) -> None:
+    out = script.run(
+        START
+        + """
+    import logging, signal
+    logging.disable()  # py4j logs the broken connection, with its traces
+    queue.push_many([b"one", b"two"])
+    queue.pop()
+    os.kill(jvm, signal.SIGKILL)
+    standalone._running.process.wait()
+    for call in (lambda: queue.push(b"x"), queue.pop, queue.size, queue.flush, lambda: queue.push_many([b"x"]),
+                 queue.pop_many, queue.close):
+        try:
+            call()
+        except mmapqueue.MmapQueueError as error:
+            print(error)
+    queue.close()
+    queue = mmapqueue.Queue(None, sys.argv[1])
+    assert [m.data for m in queue] == [b"one", b"two"]
+    queue.close()
+    """,
+        script.directory / "queue",
+    )
+    assert len(out.splitlines()) == 7
+    assert all(line.startswith("the JVM that has the queue does not answer") for line in out.splitlines())
+
+
+@pytest.mark.parametrize("end", ["os._exit(0)", "sys.exit(0)"])
+def test_a_forked_child_is_told_and_harms_nobody(script: Script, end: str) -> None:
+    out = script.run(
+        START
+        + f"""
+    import gc, warnings
+    warnings.simplefilter("ignore", DeprecationWarning)  # of a fork beside threads, from Python 3.12 on
+    queue.push_many([b"one", b"two"])
+    first = queue.pop()
+    consumer = queue.consumer("other")
+    sys.stdout.flush()
+    child = os.fork()
+    if child == 0:
+        for call in (lambda: queue.push(b"x"), queue.pop, lambda: queue.push_many([b"x"]), queue.size, queue.flush,
+                     lambda: queue.ack(first), lambda: next(queue.consume()), queue.peek, consumer.pop,
+                     queue.__enter__):
+            try:
+                call()
+            except mmapqueue.MmapQueueError as error:
+                assert "forked" in str(error), error
+            else:
+                os._exit(1)
+        queue.close()
+        del queue, consumer
+        gc.collect()
+        with mmapqueue.Queue(None, sys.argv[1] + "-of-the-child") as own:
+            assert own.push(b"of the child") == 0
+            assert own.pop().data == b"of the child"
+        {end}
+    assert os.waitpid(child, 0)[1] == 0
+    assert queue.pop().data == b"two"
+    assert queue.push_many([b"x"] * 50) == 50
+    assert len(queue.pop_many()) == 50
+    assert consumer.lag() == 52
+    queue.close()
+    print("well")
+    """,
+        script.directory / "queue",
+    )
+    assert out == "well\n"
+
+
+def test_no_java(script: Script) -> None:
+    code = """
+    import sys
+    import mmapqueue
+    try:
+        mmapqueue.Queue(None, sys.argv[1])
+    except mmapqueue.MmapQueueError as error:
+        print(error)
+    """
+    path = script.directory / "queue"
+    assert "no java in PATH, and JAVA_HOME is not set" in script.run(code, path, JAVA_HOME="", PATH="/nowhere")
+    assert "JAVA_HOME is /nowhere, and there is no java" in script.run(code, path, JAVA_HOME="/nowhere")
+    home = script.directory / "home"
+    java = home / "bin" / "java"
+    java.parent.mkdir(parents=True)
+    java.write_text("#!/bin/sh\necho No space for a heap >&2\nexit 1\n")
+    java.chmod(0o755)
+    assert "did not start a JVM: No space for a heap" in script.run(code, path, JAVA_HOME=str(home))
+    java.write_text("no program")
+    assert "does not start" in script.run(code, path, JAVA_HOME=str(home))
+    assert not path.exists()
+
+
+def test_an_idle_queue_costs_no_time(open_queue: Open) -> None:
+    queue = open_queue()
+    queue.push(b"x")
+    assert standalone._running is not None
+    stat = Path(f"/proc/{standalone._running.process.pid}/stat")
+
+    def used() -> int:
+        return sum(map(int, stat.read_text().rsplit(")", 1)[1].split()[11:13]))
+
+    time.sleep(1)
+    before = used()
+    time.sleep(2)
+    assert (used() - before) / os.sysconf("SC_CLK_TCK") < 1

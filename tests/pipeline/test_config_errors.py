@@ -1,0 +1,386 @@
+"""A bad configuration: one line for each problem, exit status 2, nothing started."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from mmapqueue._cli.main import main
+from mmapqueue.pipeline.config import ConfigFileError, load
+from pipeline.configuring import (
+    ADDRESS,
+    DURATION,
+    HTTP,
+    NAME,
+    OTLP,
+    QUEUE_KEYS,
+    RECEIVERS,
+    REFERENCES,
+    SERVER,
+    SERVER_KEYS,
+    SIZE,
+    SPARK,
+    SPELLED_DURATION,
+    TOP_KEYS,
+    pipeline,
+)
+
+#: A file, and all that is printed of it, without the file's name.
+BAD: dict[str, tuple[str, list[str]]] = {
+    "empty": ("", ["1: the file is empty"]),
+    "comment": ("# nothing\n", ["1: the file is empty"]),
+    "a text": ("pipes", ["1: 'pipes' is refused; allowed: a mapping with `pipes`"]),
+    "a list": ("[1]", ["1: a list is refused; allowed: a mapping with `pipes`"]),
+    "two documents": (
+        "pipes: []\n---\npipes: []\n",
+        ["2: not YAML: expected a single document in the stream, but found another document"],
+    ),
+    "tab": (
+        "pipes:\n\t- a\n",
+        ["2: not YAML: while scanning for the next token, found character '\\t' that cannot start any token"],
+    ),
+    "open bracket": (
+        "pipes: [\n",
+        [
+            "2: not YAML: while parsing a flow node, expected the node content, but found '<stream end>'",
+        ],
+    ),
+    "unknown tag": (
+        "name: !!python/object:os.system x\n",
+        [
+            "1: not YAML: could not determine a constructor for the tag 'tag:yaml.org,2002:python/object:os.system'",
+        ],
+    ),
+    "duplicate key": (
+        pipeline(pipe="ack: pushed\nack: synced"),
+        ["7: pipes[0].ack: the key is there twice; first in line 6"],
+    ),
+    "alias of itself": ("pipes: &a [*a]\n", ["1: not YAML: an alias contains itself"]),
+    "many aliases": (
+        "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
+        + "".join(f"{new}: &{new} [{', '.join([f'*{old}'] * 10)}]\n" for old, new in zip("abcd", "bcde", strict=True)),
+        ["1: not YAML: aliases expand the file to more than 100000 values"],
+    ),
+    "deep": ("[" * 2000, ["1: values are nested too deeply"]),
+    "key that is no text": ("? [1]\n: 2\n", ["1: not YAML: a key must be text"]),
+    "no pipes": ("name: a\n", ["1: pipes: is missing"]),
+    "pipes empty": ("name: a\npipes: []\n", ["2: pipes: a list is refused; allowed: at least 1 of them"]),
+    "pipes a mapping": ("pipes: {a: b}\n", ["1: pipes: a mapping is refused; allowed: a list"]),
+    "pipe a text": ("pipes: [a]\n", ["1: pipes[0]: 'a' is refused; allowed: a mapping"]),
+    "unknown top key": (
+        pipeline(top="gathr: {processes: 2}"),
+        [f"6: gathr: unknown key (did you mean gather?); keys: {TOP_KEYS}"],
+    ),
+    "unknown key of a server": (
+        pipeline(servers="{name: grpc, type: grpc, listen: ':0', tsl: {}}"),
+        [f"1: servers[0].tsl: unknown key (did you mean tls?); keys: {SERVER_KEYS}"],
+    ),
+    "unknown key of a queue": (
+        pipeline(queue="{dir: q, capacty: 4g}"),
+        [f"4: pipes[0].queue.capacty: unknown key (did you mean capacity?); keys: {QUEUE_KEYS}"],
+    ),
+    "unknown key of a plugin": (
+        pipeline(receivers="{type: otlp, server: grpc, signal: [logs]}"),
+        ["5: pipes[0].receivers[0].signal: unknown key (did you mean signals?); keys: server, signals, type"],
+    ),
+    "queue without directory": (pipeline(queue="{}"), ["4: pipes[0].queue.dir: is missing"]),
+    "segment size": (
+        pipeline(queue="{dir: q, segment_size: 1k}"),
+        ["4: pipes[0].queue.segment_size: '1k' is refused; allowed: 4096 to 1073741824"],
+    ),
+    "size without a number": (
+        pipeline(queue="{dir: q, capacity: much}"),
+        [f"4: pipes[0].queue.capacity: 'much' is refused: {SIZE}"],
+    ),
+    "event larger than the queue": (
+        pipeline(queue="{dir: q, capacity: 8m, segment_size: 4m, max_event_size: 5m}"),
+        [
+            "4: pipes[0].queue.max_event_size: 5242880 is refused; allowed: 1 to 4194217, which is what 2 segments of "
+            "4194304 bytes hold",
+        ],
+    ),
+    "queue of one segment": (
+        pipeline(queue="{dir: q, capacity: 1m}"),
+        [
+            "4: pipes[0].queue.capacity: 1048576 is refused; allowed: at least 2 segments of segment_size = 16777216 "
+            "bytes",
+        ],
+    ),
+    "capacity twice": (
+        pipeline(queue="{dir: q, capacity: 1g, queue_capacity_segments: 64}"),
+        ["4: pipes[0].queue.capacity: capacity and queue_capacity_segments say the same; give one of them"],
+    ),
+    "wait strategy": (
+        pipeline(queue="{dir: q, wait_strategy: sleep}"),
+        ["4: pipes[0].queue.wait_strategy: 'sleep' is refused; allowed: backoff, park, spin"],
+    ),
+    "key without effect": (
+        pipeline(queue="{dir: q, max_unacked: 5}"),
+        [
+            "4: pipes[0].queue.max_unacked: max_unacked has no effect in a pipeline: records are read by Spark, which "
+            "does not pop them",
+        ],
+    ),
+    "message larger than an event": (
+        pipeline(servers="{name: grpc, type: grpc, listen: ':0', max_message_size: 8m}"),
+        [
+            "4: pipes[0].queue.max_event_size: 5242880 is refused; allowed: at least 8454144, which is "
+            "max_message_size of the server 'grpc' and 65536 more",
+        ],
+    ),
+    "message too large": (
+        pipeline(servers="{name: grpc, type: grpc, listen: ':0', max_message_size: 1g}"),
+        ["1: servers[0].max_message_size: '1g' is refused; allowed: 1 to 134217728"],
+    ),
+    "address": (
+        pipeline(servers="{name: grpc, type: grpc, listen: '127.0.0.1'}"),
+        [f"1: servers[0].listen: '127.0.0.1' is refused: {ADDRESS}"],
+    ),
+    "port": (
+        pipeline(servers="{name: grpc, type: grpc, listen: '127.0.0.1:65536'}"),
+        [f"1: servers[0].listen: '127.0.0.1:65536' is refused: {ADDRESS}"],
+    ),
+    "protocol": (
+        pipeline(servers="{name: grpc, type: grcp, listen: ':0'}"),
+        ["1: servers[0].type: 'grcp' is refused; allowed: grpc, http"],
+    ),
+    "connections": (
+        pipeline(servers="{name: grpc, type: grpc, listen: ':0', max_connections: 0}"),
+        ["1: servers[0].max_connections: 0 is refused; allowed: 1 to 1000000"],
+    ),
+    "connections a text": (
+        pipeline(servers="{name: grpc, type: grpc, listen: ':0', max_connections: many}"),
+        ["1: servers[0].max_connections: 'many' is refused; allowed: a whole number, 1 to 1000000"],
+    ),
+    "two servers of a name": (
+        pipeline(servers=f"{SERVER}, {SERVER}"),
+        ["1: servers[1].name: server 'grpc' is defined twice"],
+    ),
+    "two servers of an address": (
+        pipeline(
+            servers="{name: grpc, type: grpc, listen: ':80'}, {name: b, type: grpc, listen: ':80'}",
+            receivers=f"{OTLP}, {{type: otlp, server: b}}",
+        ),
+        ["1: servers[1].listen: listening address ':80' is defined twice"],
+    ),
+    "server without receiver": (
+        pipeline(servers=f"{SERVER}, {HTTP}"),
+        ["1: servers[1]: no receiver uses the server 'http'"],
+    ),
+    "no such server": (
+        pipeline(receivers="{type: otlp, server: grcp}"),
+        ["5: pipes[0].receivers[0].server: there is no server 'grcp'; servers: grpc"],
+    ),
+    "receiver without server": (
+        pipeline(receivers="{type: otlp}"),
+        ["5: pipes[0].receivers[0].server: is missing"],
+    ),
+    "server of the wrong protocol": (
+        pipeline(servers=HTTP, receivers="{type: skywalking, server: http}"),
+        [" pipe logs: server 'http' speaks http, and grpc is needed"],
+    ),
+    "one method twice": (
+        pipeline(receivers=f"{OTLP}, {{type: otlp, server: grpc, signals: [logs]}}"),
+        [
+            " server grpc: pipe logs: receiver otlp takes "
+            "/opentelemetry.proto.collector.logs.v1.LogsService/Export, which pipe logs: receiver otlp takes already; "
+            "one of them needs another server",
+        ],
+    ),
+    "certificate that is not there": (
+        pipeline(servers="{name: grpc, type: grpc, listen: ':0', tls: {certificate: c.pem, key: k.pem}}"),
+        [
+            "1: servers[0].tls.certificate: '{dir}/c.pem' cannot be read: No such file or directory",
+            "1: servers[0].tls.key: '{dir}/k.pem' cannot be read: No such file or directory",
+        ],
+    ),
+    "secret of the wrong kind": (
+        pipeline(servers="{name: grpc, type: grpc, listen: ':0', bearer_token: [s3cret]}"),
+        ["1: servers[0].bearer_token: the value (hidden) is refused; allowed: a text; put it in quotes"],
+    ),
+    "no such receiver": (
+        pipeline(receivers="{type: oltp, server: grpc}"),
+        [f"5: pipes[0].receivers[0].type: there is no receiver 'oltp' (did you mean otlp?); installed: {RECEIVERS}"],
+    ),
+    "receiver without type": (
+        pipeline(receivers="{server: grpc}"),
+        [f"5: pipes[0].receivers[0].type: is missing; receivers: {RECEIVERS}"],
+    ),
+    "receiver a text": (
+        pipeline(receivers="otlp"),
+        ["5: pipes[0].receivers[0]: 'otlp' is refused; allowed: a mapping with `type`, as {type: …}"],
+    ),
+    "receivers a text": (
+        "pipes:\n- name: a\n  queue: {dir: q}\n  receivers: otlp\n",
+        ["4: pipes[0].receivers: 'otlp' is refused; allowed: a list"],
+    ),
+    "signal": (
+        pipeline(receivers="{type: otlp, server: grpc, signals: [log]}"),
+        ["5: pipes[0].receivers[0].signals[0]: 'log' is refused; allowed: 'logs', 'traces' or 'metrics'"],
+    ),
+    "pipe of nothing": (
+        "pipes:\n- name: a\n  queue: {dir: q}\n",
+        ["2: pipes[0]: a pipe needs a receiver, a fetcher or a sender"],
+    ),
+    "two pipes of a name": (
+        pipeline() + "- name: logs\n  queue: {dir: q2}\n  senders: [{type: spark, format: noop}]\n",
+        ["6: pipes[1].name: pipe 'logs' is defined twice"],
+    ),
+    "two pipes of a queue": (
+        pipeline(queue="{dir: a/../q}")
+        + "- name: b\n  queue: {dir: a/../q/b}\n  senders: [{type: spark, format: noop}]\n",
+        [
+            "7: pipes[1].queue.dir: 'a/../q/b' is refused; allowed: a directory that neither is, nor holds, nor lies "
+            "in '{cwd}/a/../q' of pipe logs",
+        ],
+    ),
+    "one directory, written in two ways": (
+        pipeline(queue="{dir: q}") + "- name: b\n  queue: {dir: '{dir}/q'}\n  senders: [{type: spark, format: noop}]\n",
+        [
+            "7: pipes[1].queue.dir: '{dir}/q' is refused; allowed: a directory that neither is, nor holds, nor lies in "
+            "'{dir}/q' of pipe logs",
+        ],
+    ),
+    "checkpoints of two pipes": (
+        pipeline(pipe=f"senders: [{SPARK}]\ncheckpoints: c")
+        + f"- name: b\n  queue: {{dir: q2}}\n  checkpoints: c\n  senders: [{SPARK}]\n",
+        [
+            "11: pipes[1].senders[0]: the checkpoint '{cwd}/c/spark' is that of pipe logs, too; give one of the pipes "
+            "other `checkpoints`",
+        ],
+    ),
+    "on_full": (
+        pipeline(pipe="on_full: wait"),
+        ["6: pipes[0].on_full: 'wait' is refused; allowed: reject, block, drop"],
+    ),
+    "ack": (pipeline(pipe="ack: true"), ["6: pipes[0].ack: 'true' is refused; allowed: pushed, synced"]),
+    "name of a pipe": (
+        "pipes:\n- name: ../x\n  queue: {dir: q}\n",
+        [f"2: pipes[0].name: '../x' is refused; allowed: {NAME}"],
+    ),
+    "senders of one type without names": (
+        pipeline(pipe=f"senders: [{SPARK}, {SPARK}]"),
+        [
+            "6: pipes[0].senders[0].name: is missing; it is needed because several senders have the type spark",
+            "6: pipes[0].senders[1].name: is missing; it is needed because several senders have the type spark",
+        ],
+    ),
+    "senders of one name": (
+        pipeline(pipe="senders: [{type: spark, format: noop, name: a}, {type: spark, format: noop, name: a}]"),
+        ["6: pipes[0].senders[1].name: sender 'a' is defined twice"],
+    ),
+    "batch without unit": (
+        pipeline(pipe="senders: [{type: spark, format: noop, batch: {interval: 5}}]"),
+        [f"6: pipes[0].senders[0].batch.interval: 5 is refused: {DURATION}"],
+    ),
+    "batch of no duration": (
+        pipeline(pipe="senders: [{type: spark, format: noop, batch: {interval: soon}}]"),
+        [f"6: pipes[0].senders[0].batch.interval: 'soon' is refused: {SPELLED_DURATION}"],
+    ),
+    "dead letters too small": (
+        pipeline(pipe="dead_letter: {dir: d, max_event_size: 1m}"),
+        [
+            "6: pipes[0].dead_letter.max_event_size: 1048576 is refused; allowed: at least 5308416, which is "
+            "queue.max_event_size and 65536 more",
+        ],
+    ),
+    "processes": (
+        pipeline(top="gather: {processes: 0}"),
+        ["6: gather.processes: 0 is refused; allowed: 1 to 256"],
+    ),
+    "stop_within": (
+        pipeline(top="gather: {stop_within: -1s}"),
+        [f"6: gather.stop_within: '-1s' is refused: {SPELLED_DURATION}"],
+    ),
+    "telemetry": (pipeline(top="telemetry: on"), ["6: telemetry: true is refused; allowed: a mapping"]),
+    "spark's properties a list": (
+        pipeline(top="spark: {conf: [a]}"),
+        ["6: spark.conf: a list is refused; allowed: a mapping"],
+    ),
+    "variable that is not set": (
+        pipeline(queue="{dir: '${NO_SUCH_VARIABLE}'}"),
+        [
+            "4: pipes[0].queue.dir: the environment variable NO_SUCH_VARIABLE is unset or empty, and "
+            "${NO_SUCH_VARIABLE} has no default",
+        ],
+    ),
+    "reference that is none": (
+        pipeline(queue="{dir: '${a b}'}"),
+        [f"4: pipes[0].queue.dir: '${{a b}}' is no reference to a variable; {REFERENCES}"],
+    ),
+    "reference that is open": (
+        pipeline(queue="{dir: '${a'}"),
+        [f"4: pipes[0].queue.dir: '${{' is no reference to a variable; {REFERENCES}"],
+    ),
+    "default of a shell": (
+        pipeline(queue="{dir: '${A:-b}'}"),
+        [
+            "4: pipes[0].queue.dir: '${A:-b}' is ambiguous: the default would begin with -; write ${env:A:-b}, or "
+            '${A:"-b"} for a text that begins with -',
+        ],
+    ),
+    "several": (
+        pipeline(
+            servers="{name: grpc, type: grpc}", queue="{}", receivers="{type: x}", pipe="ack: no", top="gather: []"
+        ),
+        [
+            "1: servers[0].listen: is missing",
+            "4: pipes[0].queue.dir: is missing",
+            f"5: pipes[0].receivers[0].type: there is no receiver 'x'; installed: {RECEIVERS}",
+            "6: pipes[0].ack: 'no' is refused; allowed: pushed, synced",
+            "7: gather: a list is refused; allowed: a mapping",
+        ],
+    ),
+    "undecodable records": (
+        pipeline(pipe="on_undecodable: keep"),
+        ["6: pipes[0].on_undecodable: 'keep' is refused; allowed: dead_letter, drop"],
+    ),
+    "dead letters of nobody": (
+        pipeline(pipe=f"on_undecodable: drop\ndead_letter: {{dir: d}}\nsenders: [{SPARK}]"),
+        [
+            "7: pipes[0].dead_letter: has no effect with on_undecodable: drop, unless a sender has "
+            "retry.then: dead_letter",
+        ],
+    ),
+    "a queue where dead letters go": (
+        pipeline(
+            queue="{dir: q.dead/q}",
+            pipe=f"senders: [{SPARK}]",
+            top="- {name: b, queue: {dir: q}, senders: [" + SPARK + "]}",
+        ),
+        [
+            "7: pipes[1].dead_letter: 'q.dead' is refused; allowed: a directory that neither is, nor holds, nor lies "
+            "in '{cwd}/q.dead/q' of pipe logs",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "lines"), BAD.values(), ids=BAD.keys())
+def test_a_bad_configuration_is_one_line_a_problem_and_starts_nothing(
+    text: str, lines: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_SUCH_VARIABLE", raising=False)
+    file = tmp_path / "bad.yaml"
+    file.write_text(text.replace("{dir}", str(tmp_path)))
+    for command in ("check", "gather"):
+        assert main([command, str(file)]) == 2
+        out, err = capsys.readouterr()
+        expected = [f"{file}:{line}" for line in lines]
+        places = [line.replace("{dir}", str(tmp_path)).replace("{cwd}", os.fspath(Path.cwd())) for line in expected]
+        assert err.splitlines() == places
+        assert out == ""
+    assert [each.name for each in tmp_path.iterdir()] == ["bad.yaml"]
+
+
+@pytest.mark.parametrize(("path", "words"), [("none.yaml", "No such file or directory"), (".", "Is a directory")])
+def test_a_file_that_cannot_be_read(path: str, words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["check", str(tmp_path / path)]) == 2
+    assert capsys.readouterr().err == f"{tmp_path / path}: {words}\n"
+
+
+def test_bytes_that_are_no_text_are_refused(tmp_path: Path) -> None:
+    file = tmp_path / "a.yaml"
+    file.write_bytes(b"pipes: \xff\xfe\x00")
+    with pytest.raises(ConfigFileError, match=r"a\.yaml:1: not YAML: unacceptable character #x00ff"):
+        load(file)

@@ -1,0 +1,119 @@
+"""Files: a fetcher that runs by itself and is killed."""
+
+import asyncio
+import os
+import random
+import signal
+import threading
+from pathlib import Path
+
+import pytest
+
+import mmapqueue
+from conftest import LONG, Open, Script, data, eventually, is_running
+from mmapqueue.pipeline.gather.fetchers import _follow
+from mmapqueue.pipeline.gather.fetchers.files import FileFetcher
+from mmapqueue.pipeline.gather.inbox import QueueInbox
+from pipeline.tailing import FakeHost, append, texts
+
+
+def test_it_follows_by_itself(log: Path, open_queue: Open) -> None:
+    log.write_bytes(b"1\n")
+    queue = open_queue()
+
+    async def follow() -> None:
+        stored: asyncio.Queue[int] = asyncio.Queue()
+        inbox = QueueInbox(queue, count=lambda _status, records: stored.put_nowait(records))
+        fetcher = FileFetcher(paths=[str(log)], poll="1h", idle="1h")
+        task = asyncio.create_task(fetcher.run(FakeHost(inbox)))
+        for step in (
+            lambda: append(log, b"2\n"),
+            lambda: (log.rename(log.with_name("old")), append(log.with_name("old"), b"3\n")),
+            lambda: log.write_bytes(b"4\n"),
+        ):
+            # By notices alone: the next poll is an hour away.
+            while not await asyncio.wait_for(stored.get(), 60):
+                pass
+            step()
+        while not await asyncio.wait_for(stored.get(), 60):
+            pass
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        await inbox.close()
+
+    asyncio.run(follow())
+    assert texts(data(queue.pop_many(10))) == [b"1", b"2", b"3", b"4"]
+
+
+_FOLLOW = """
+    import asyncio, logging, sys
+    import mmapqueue
+    from mmapqueue._jvm import standalone
+    from mmapqueue.pipeline.gather.fetchers import _follow
+    from mmapqueue.pipeline.gather.fetchers.files import FileFetcher
+    from mmapqueue.pipeline.gather.inbox import QueueInbox
+    from pipeline.tailing import FakeHost
+    _follow.BATCH_BYTES = 3000
+    async def main():
+        queue = mmapqueue.Queue(None, sys.argv[1], lock_timeout=60)
+        print(standalone._running.process.pid, flush=True)
+        inbox = QueueInbox(queue, count=lambda status, records: print(records, flush=True))
+        await FileFetcher(paths=[sys.argv[2]], poll="20ms").run(FakeHost(inbox))
+    asyncio.run(main())
+"""
+
+
+@pytest.mark.long_form
+def test_kills_at_random_lose_and_repeat_nothing(script: Script, log: Path, open_queue: Open) -> None:
+    path = script.directory / "queue"
+    chance = random.Random(7)
+    written: list[bytes] = []
+    stop = threading.Event()
+
+    def write() -> None:
+        number = 0
+        rotations = 0
+        while not stop.wait(0.002):
+            lines = [b"%06d %s" % (i, b"x" * (i % 90)) for i in range(number, number + 1 + number % 25)]
+            number += len(lines)
+            append(log, b"".join(each + b"\n" for each in lines))
+            written.extend(lines)
+            if number // 4000 > rotations:
+                rotations += 1
+                log.rename(log.with_name(f"app.log.{rotations}"))
+
+    append(log, b"")
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for _ in range(20 if LONG else 6):
+            process = script.start(_FOLLOW, path, f"{log}*", PYTHONPATH=os.pathsep.join((*_PATHS, "")))
+            assert process.stdout is not None
+            jvm = int(process.stdout.readline())
+            for _ in range(chance.randrange(30)):
+                assert process.stdout.readline()
+            os.kill(jvm, signal.SIGKILL)  # First, or it would close the queue.
+            process.kill()
+            process.communicate()
+            assert eventually(lambda jvm=jvm: not is_running(jvm))
+    finally:
+        stop.set()
+        writer.join()
+    queue = open_queue(path)
+
+    async def finish() -> None:
+        inbox = QueueInbox(queue)
+        follower = _follow.Follower(FileFetcher(paths=[f"{log}*"]), FakeHost(inbox))
+        await follower.start()
+        while await follower.turn():
+            pass
+        follower.close()
+        await inbox.close()
+
+    asyncio.run(finish())
+    found = texts(data(queue.pop_many(queue.end_offset() + 1)))
+    assert len(found) == len(written)
+    assert sorted(found) == written
+
+
+_PATHS = [str(Path(mmapqueue.__file__).parents[1]), str(Path(__file__).parents[1])]

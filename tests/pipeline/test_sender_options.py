@@ -1,0 +1,36 @@
+"""Options of senders that are refused."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from mmapqueue.pipeline.plugins import Batch as Limits
+from mmapqueue.pipeline.process.senders._delivery import Retry
+from mmapqueue.pipeline.process.senders._requests import RequestLimits
+from mmapqueue.pipeline.process.senders.http import HttpSender
+from mmapqueue.pipeline.process.senders.otlp import OtlpSender
+from mmapqueue.pipeline.process.senders.spark import SparkSender
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Retry(max_attempts=3), "no effect with then: block"),
+        (lambda: Retry.model_validate({"backoff": {"first": "9s", "most": "1s"}}), "exceeds most"),
+        (lambda: Limits(min_records=5, max_records=4), "min_records = 5 exceeds max_records = 4"),
+        (lambda: Limits.model_validate({"longest_wait": "1s"}), "longest_wait has no effect"),
+        (lambda: HttpSender(name="s", url="http://h", request=RequestLimits()), "request has no effect"),
+        (lambda: HttpSender.model_validate({"name": "s", "url": "http://h", "tls": {}}), "tls has no effect"),
+        (lambda: HttpSender(name="s", url="ftp://h"), "pattern"),
+        (lambda: OtlpSender(name="s", endpoint="h:1", request=RequestLimits()), "request has no effect"),
+        (lambda: OtlpSender(name="s", endpoint="http://h:1"), "an address is HOST:PORT"),
+        (lambda: OtlpSender(name="s", endpoint="h:1", protocol="http"), "URL is needed"),
+        (lambda: SparkSender(name="s", format="parquet", select=()), "select is empty"),
+        (lambda: SparkSender(name="s", format="x", options={"checkpointLocation": "/c"}), "pipeline's own"),
+    ],
+)
+def test_options_without_sense_are_refused(make: Callable[[], Any], message: str) -> None:
+    with pytest.raises((ValidationError, ValueError), match=message):
+        make()

@@ -1,0 +1,43 @@
+"""Undecodable records in the progress of micro-batches, and what is logged of them. Without Spark."""
+
+import logging
+from typing import Any
+
+import pytest
+
+from mmapqueue.pipeline.process.undecodable import Undecodable, UndecodableLog, undecodable
+
+PROGRESS: dict[str, Any] = {
+    "name": "p.archive",
+    "runId": "run",
+    "batchId": 7,
+    "observedMetrics": {
+        "undecodable.0": {"records": 2, "first": {"partition": 1, "offset": 5, "error": "late"}},
+        "undecodable.2": {"records": 1, "first": {"partition": 0, "offset": 9, "error": "broken"}},
+        "undecodable.3": {"records": 0, "first": None},
+        "other": {"records": 100},
+    },
+}
+
+
+def test_stages_are_added_up_and_the_first_record_is_named() -> None:
+    assert undecodable(PROGRESS) == Undecodable(3, 0, 9, "broken")
+    assert undecodable({"observedMetrics": {"undecodable.0": {"records": 0, "first": None}}}) is None
+    assert undecodable({}) is None
+
+
+def test_each_micro_batch_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    log = UndecodableLog({"p.archive": "dropped"})
+    for progress in (
+        PROGRESS,
+        PROGRESS,
+        {**PROGRESS, "batchId": 8},
+        PROGRESS,
+        {**PROGRESS, "runId": "the next run"},
+        {**PROGRESS, "name": "a query of another job", "batchId": 9},
+        {**PROGRESS, "observedMetrics": {}, "batchId": 10},
+    ):
+        log.note(progress)
+    text = "p.archive: 3 undecodable records in micro-batch {}, dropped; the first one: partition 0, offset 9: broken"
+    assert [each.getMessage() for each in caplog.records] == [text.format(number) for number in (7, 8, 7)]
+    assert {each.levelno for each in caplog.records} == {logging.WARNING}

@@ -1,0 +1,293 @@
+"""Arguments: what is refused, and how that is said."""
+
+import inspect
+import os
+import pickle
+import typing
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mmapqueue
+from conftest import SMALL, Open, Script, data
+
+# Numbers
+
+
+@pytest.mark.parametrize("value", [False, True])
+def test_a_bool_is_no_number(open_queue: Open, value: bool) -> None:
+    queue = open_queue()
+    queue.push_many([b"a", b"b", b"c"])
+    queue.pop_many(2)
+    calls: dict[str, Callable[[], Any]] = {
+        "get": lambda: queue.get(value),
+        "get_many": lambda: queue.get_many(value, 1),
+        "get_many, max_records": lambda: queue.get_many(0, value),
+        "ack": lambda: queue.ack(value),
+        "ack, single": lambda: queue.ack(value, single=True),
+        "ack_many": lambda: queue.ack_many([0, value]),
+        "nack": lambda: queue.nack(value),
+        "nack, delay": lambda: queue.nack(0, value),
+        "pop_many": lambda: queue.pop_many(value),
+        "pop_many, max_bytes": lambda: queue.pop_many(max_bytes=value),
+        "consume": lambda: queue.consume(max_records=value),
+        "consume, workers": lambda: queue.consume(handler=print, workers=value, timeout=0),
+        "consume, retry_delay": lambda: queue.consume(handler=print, retry_delay=value, timeout=0),
+        "aconsume": lambda: queue.aconsume(max_records=value),
+        "consumer": lambda: queue.consumer("x", start=value),
+        "create_consumer": lambda: queue.create_consumer("x", start=value),
+        "seek": lambda: queue.seek(value),
+        "push_once": lambda: queue.push_once("p", value, [b"x"]),
+    }
+    for name, call in calls.items():
+        with pytest.raises(TypeError, match="not bool"):
+            pytest.fail(f"{name}: {call()!r}")
+    assert (queue.lag(), queue.unacked(), queue.end_offset(), queue.consumers()) == (3, 2, 3, ["default"])
+
+
+@pytest.mark.parametrize("value", [None, "0", 0.0, b"0"])
+def test_what_is_neither_a_message_nor_an_offset(open_queue: Open, value: Any) -> None:
+    queue = open_queue()
+    queue.push(b"a")
+    queue.pop()
+    name = type(value).__name__
+    for what, call in (("ack", queue.ack), ("nack", queue.nack), ("ack_many", lambda it: queue.ack_many([it]))):
+        with pytest.raises(TypeError, match=f"{what} takes .* not {name}"):
+            call(value)
+    with pytest.raises(TypeError, match=f"an offset is an int, not {name}"):
+        queue.get(value)
+    assert queue.lag() == 1
+
+
+# Messages of others
+
+
+def test_a_message_knows_its_consumer(open_queue: Open, tmp_path: Path) -> None:
+    queue = open_queue()
+    queue.push_many([b"a", b"b", b"c", b"d"])
+    other = queue.consumer("other")
+    path = os.path.realpath(tmp_path / "queue")
+    found = [queue.pop(), queue.pop_many(1)[0], next(queue.consume()), queue.peek(), queue.get(0), other.pop()]
+    assert [message.origin for message in found if message is not None] == [
+        *[mmapqueue.Origin(path, "default")] * 4,
+        mmapqueue.Origin(path, None),
+        mmapqueue.Origin(path, "other"),
+    ]
+    assert pickle.loads(pickle.dumps(found)) == found
+
+
+def test_a_message_of_another_consumer_or_queue_is_refused(open_queue: Open, tmp_path: Path) -> None:
+    queue, elsewhere = open_queue(), open_queue(tmp_path / "elsewhere")
+    for each in (queue, elsewhere):
+        each.push_many([b"a", b"b"])
+    other = queue.consumer("other")
+    own = queue.pop_many()
+    of_other, of_elsewhere = other.pop_many(), elsewhere.pop_many()
+    for wrong, whose in ((of_other, "other"), (of_elsewhere, str(tmp_path / "elsewhere"))):
+        calls: list[Callable[[], Any]] = [
+            lambda wrong=wrong: queue.ack(wrong[1]),
+            lambda wrong=wrong: queue.ack(wrong[1], single=True),
+            lambda wrong=wrong: queue.ack_many([own[0], wrong[1]]),
+            lambda wrong=wrong: queue.nack(wrong[0]),
+        ]
+        for call in calls:
+            with pytest.raises(mmapqueue.Foreign, match=whose) as caught:
+                call()
+            assert isinstance(caught.value, ValueError)
+            assert isinstance(caught.value, mmapqueue.MmapQueueError)
+    with pytest.raises(mmapqueue.Foreign, match="elsewhere"):
+        queue.ack(elsewhere.get(0))
+    assert (queue.lag(), other.lag(), elsewhere.lag()) == (2, 2, 2)
+    # Its own, an offset, and what was read by offset are what they were.
+    queue.ack(own[0])
+    queue.ack(queue.get(1))
+    other.ack(0)
+    assert (queue.lag(), other.lag()) == (0, 1)
+
+
+def test_a_message_goes_with_every_handle_of_its_queue(open_queue: Open, tmp_path: Path) -> None:
+    (tmp_path / "link").symlink_to(tmp_path / "queue")
+    queue = open_queue()
+    queue.push_many([b"a", b"b", b"c"])
+    again = open_queue(tmp_path / "link")
+    again.ack(queue.pop())
+    queue.ack(again.pop())
+    message = queue.pop()
+    queue.close()
+    again.close()
+    queue = open_queue()
+    assert queue.pop() == message._replace(attempts=2)
+    queue.ack(message)
+    assert queue.lag() == 0
+
+
+# Paths
+
+
+def test_no_path_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for call in (mmapqueue.verify, lambda path: mmapqueue.Queue(None, path), lambda p: mmapqueue.repair("a", p)):
+        with pytest.raises(mmapqueue.ConfigError, match="the path of a directory"):
+            call("")
+    with pytest.raises(mmapqueue.ConfigError, match="dead_letter_dir"):
+        mmapqueue.Queue(None, "queue", max_attempts=3, dead_letter_dir="")
+    assert not any(tmp_path.iterdir())
+
+
+def test_a_tilde_is_the_home(script: Script) -> None:
+    home = script.directory / "home"
+    home.mkdir()
+    script.run(
+        """
+        import os
+        import mmapqueue
+        with mmapqueue.Queue(None, "~/queue", max_attempts=1, dead_letter_dir="~/dead") as queue:
+            assert queue.path == os.environ["HOME"] + "/queue", queue.path
+            assert queue.config["dead_letter_dir"] == os.environ["HOME"] + "/dead", queue.config
+            queue.push(b"x")
+        assert mmapqueue.verify("~/queue").records == 1
+        mmapqueue.repair("~/queue", "~/copy")
+        """,
+        HOME=str(home),
+    )
+    assert {entry.name for entry in home.iterdir()} >= {"queue", "copy"}
+
+
+def test_a_path_that_java_can_not_have(tmp_path: Path, open_queue: Open) -> None:
+    for call in (lambda path: open_queue(path), mmapqueue.verify):
+        with pytest.raises(mmapqueue.ConfigError, match="UTF-8"):
+            call(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    queue = open_queue()
+    with pytest.raises(ValueError, match=r"udcff.*UTF-8"):
+        queue.consumer("\udcff")
+    queue.push(b"works")
+    assert queue.pop().data == b"works"
+
+
+# Names
+
+
+def test_messages_name_what_users_know(small_queue: mmapqueue.Queue) -> None:
+    calls: list[Any] = [small_queue.ack, small_queue.push_once, small_queue.seek, small_queue.consumer("x").ack]
+    for call in calls:
+        with pytest.raises(TypeError, match=r"^(Queue|Consumer)\.\w+\(\) missing"):
+            call()
+    for kind in (mmapqueue.Queue, mmapqueue.Consumer):
+        for name in dir(kind):
+            if not name.startswith("_") and callable(getattr(kind, name)):
+                assert getattr(kind, name).__qualname__ == f"{kind.__name__}.{name}"
+
+
+def public_callables() -> Iterator[Any]:
+    for name in mmapqueue.__all__:
+        found = getattr(mmapqueue, name)
+        if isinstance(found, type):
+            yield found
+            yield from filter(inspect.isfunction, vars(found).values())
+        elif callable(found):
+            yield found
+    for kind in (mmapqueue.Queue, mmapqueue.Consumer):
+        yield from (getattr(kind, name) for name in dir(kind) if not name.startswith("_"))
+
+
+def test_type_hints_can_be_had() -> None:
+    hints = typing.get_type_hints(mmapqueue.Queue.__init__)
+    assert {"spark", "path", "consumer", "lock_timeout", "configuration", "return"} <= set(hints)
+    for each in public_callables():
+        if not isinstance(each, property):
+            typing.get_type_hints(each)
+
+
+# What went in
+
+
+def test_after_any_error_it_says_what_went_in(open_queue: Open) -> None:
+    queue = open_queue(**SMALL)
+    with pytest.raises(TypeError) as wrong:
+        queue.push_many([b"a", b"b", "c", b"d"])
+    assert (wrong.value.pushed, queue.end_offset()) == (0, 0)
+
+    def failing(count: int) -> Iterator[bytes]:
+        for number in range(count):
+            yield b"%d" % number
+        raise LookupError("no more")
+
+    calls: list[tuple[type[Exception], Callable[[], Any]]] = [
+        (LookupError, lambda: queue.push_many(failing(1000))),
+        (TypeError, lambda: queue.push_many([*[b"x"] * 1000, None])),
+        (mmapqueue.TooLarge, lambda: queue.push_many([*[b"x"] * 1000, b"y" * 9000, b"x"])),
+        (mmapqueue.Full, lambda: queue.push_many([b"x" * 500] * 1000, block=False)),
+    ]
+    for error, call in calls:
+        queue.seek("latest")
+        before = queue.end_offset()
+        with pytest.raises(error) as caught:
+            call()
+        assert caught.value.pushed == queue.end_offset() - before > 0, error
+    queue.seek("latest")
+    before = queue.end_offset()
+    with pytest.raises(mmapqueue.Closed) as closed:
+        queue.push_many(closing(queue))
+    queue = open_queue(**SMALL)
+    assert closed.value.pushed == queue.end_offset() - before > 0
+    with pytest.raises(TypeError) as wrong:
+        queue.push_many([b"a", None], atomic=True)
+    assert wrong.value.pushed == 0
+
+
+def closing(queue: mmapqueue.Queue) -> Iterator[bytes]:
+    for _ in range(1000):
+        yield b"x"
+    queue.close()
+    yield b"y"
+
+
+def test_an_interrupt_says_so_too(script: Script) -> None:
+    out = script.run(
+        """
+        import os, signal, sys
+        import mmapqueue
+        from mmapqueue._jvm.calls import Call
+        # A signal comes in while the JVM pushes: it is delivered when the call is over.
+        calls = []
+        at = 3
+        real = Call.within
+        def within(call, *arguments):
+            answer = real(call, *arguments)
+            if call._member.name in ("pushMany", "pushLoaded"):
+                calls.append(answer)
+                if len(calls) == at:
+                    os.kill(os.getpid(), signal.SIGINT)
+            return answer
+        Call.within = within
+        queue = mmapqueue.Queue(None, sys.argv[1], capacity="64m", max_event_size="1m")
+        for size, atomic in ((10, False), (100_000, False), (10, True)):
+            queue.seek("latest")
+            before = queue.end_offset()
+            calls.clear()
+            at = 1 if atomic else 3
+            try:
+                queue.push_many([b"x" * size] * (400 if size > 10 else 20_000), atomic=atomic)
+            except KeyboardInterrupt as error:
+                print(error.pushed == queue.end_offset() - before, error.pushed > 0)
+            else:
+                print("not interrupted", len(calls))
+        queue.close()
+        """,
+        script.directory / "queue",
+    )
+    assert out.split() == ["True"] * 6, out
+
+
+def test_data_is_what_was_pushed_before_the_error(open_queue: Open) -> None:
+    queue = open_queue()
+    items = [b"%d" % number for number in range(5000)]
+    with pytest.raises(TypeError) as caught:
+        queue.push_many([*items, 1])
+    pushed = caught.value.pushed
+    assert data(queue) == items[:pushed]
+    # As the text of push_many says: those that were not pushed can be pushed then.
+    queue.push_many(items[pushed:])
+    assert data(queue) == items[pushed:]

@@ -1,0 +1,279 @@
+"""Iteration under asyncio."""
+
+import asyncio
+import contextlib
+import gc
+import os
+import random
+import signal
+import threading
+import time
+from typing import Any
+
+import pytest
+
+import mmapqueue
+from conftest import SMALL, Open, Script, data, eventually
+
+
+def pushed(queue: mmapqueue.Queue, count: int) -> mmapqueue.Queue:
+    queue.push_many(b"%d" % i for i in range(count))
+    return queue
+
+
+async def taken(queue: Any, count: int, **options: Any) -> list[mmapqueue.Message]:
+    """So many records; what of the batch is left goes back."""
+    got = []
+    async with contextlib.aclosing(queue.aconsume(**options)) as messages:
+        async for message in messages:
+            got.append(message)
+            if len(got) == count:
+                break
+    return got
+
+
+def no_thread_is_left() -> bool:
+    return not any(thread.name.startswith("mmapqueue-aconsume") for thread in threading.enumerate())
+
+
+def test_it_gives_what_there_is_and_ends(any_queue: mmapqueue.Queue) -> None:
+    async def run() -> list[mmapqueue.Message]:
+        return [message async for message in pushed(any_queue, 2500).aconsume(timeout=0.3)]
+
+    start = time.monotonic()
+    messages = asyncio.run(run())
+    assert time.monotonic() - start >= 0.3
+    assert [(m.offset, m.data, m.attempts) for m in messages] == [(i, b"%d" % i, 1) for i in range(2500)]
+    any_queue.ack(messages[-1])
+    assert any_queue.lag() == 0
+    assert eventually(no_thread_is_left)
+
+
+def test_timeout_zero_ends_at_once(small_queue: mmapqueue.Queue) -> None:
+    async def run() -> list[mmapqueue.Message]:
+        return [message async for message in small_queue.aconsume(timeout=0)]
+
+    assert asyncio.run(run()) == []
+    pushed(small_queue, 5)
+    assert len(asyncio.run(run())) == 5
+
+
+def test_it_waits_for_records_and_lets_others_run(open_queue: Open) -> None:
+    queue = open_queue()
+    other = queue.consumer("other")
+
+    async def run() -> list[mmapqueue.Message]:
+        popping = asyncio.create_task(taken(other, 3))
+        for i in range(3):
+            # The loop is free meanwhile, though there is nothing to pop.
+            await asyncio.sleep(0.05)
+            assert not popping.done()
+            queue.push(b"%d" % i)
+        return await asyncio.wait_for(popping, 20)
+
+    assert data(asyncio.run(run())) == [b"0", b"1", b"2"]
+
+
+def test_what_is_left_goes_back(any_queue: mmapqueue.Queue) -> None:
+    pushed(any_queue, 100)
+    got = asyncio.run(taken(any_queue, 5, max_records=20))
+    assert [m.offset for m in got] == [0, 1, 2, 3, 4]
+    assert (any_queue.size(), any_queue.unacked()) == (95, 5)
+    assert [m.offset for m in any_queue] == list(range(5, 100))
+
+
+def test_what_is_left_goes_back_when_nobody_closes_it(any_queue: mmapqueue.Queue) -> None:
+    pushed(any_queue, 100)
+    loop = asyncio.new_event_loop()
+    messages = any_queue.aconsume(max_records=20)
+    assert loop.run_until_complete(messages.__anext__()).offset == 0
+    loop.close()
+    del messages
+    gc.collect()
+    assert any_queue.size() == 99
+    assert [m.offset for m in any_queue] == list(range(1, 100))
+    assert eventually(no_thread_is_left)
+
+
+def test_the_limits_are_kept(any_queue: mmapqueue.Queue) -> None:
+    for limits in ({"max_records": 0}, {"max_bytes": 0}):
+        with pytest.raises(ValueError, match="at least 1"):
+            any_queue.aconsume(**limits)
+    with pytest.raises(ValueError, match="non-negative"):
+        any_queue.aconsume(timeout=-1)
+    pushed(any_queue, 50)
+
+    async def run() -> None:
+        async for message in any_queue.aconsume(timeout=0, max_records=7, max_bytes=10):
+            # Seven records at most, and those of two digits no more than five, are on their way at once.
+            assert 50 - any_queue._handle.call("size", 0) <= message.offset + (7 if message.offset < 10 else 5)
+
+    asyncio.run(run())
+    assert any_queue.size() == 0
+
+
+def test_a_cancelled_wait_loses_no_record(open_queue: Open) -> None:
+    """Cancelled at any moment, again and again, while another thread pushes."""
+    queue = open_queue()
+    total = 1500
+    got: list[int] = []
+    random.seed(17)
+
+    def produce() -> None:
+        for i in range(total):
+            queue.push(b"%d" % i)
+            if i % 5 == 0:
+                time.sleep(0.001)
+
+    async def consume() -> None:
+        async with contextlib.aclosing(queue.aconsume(max_records=10)) as messages:
+            async for message in messages:
+                got.append(message.offset)
+                if random.random() < 0.1:
+                    await asyncio.sleep(0)
+
+    async def run() -> int:
+        cancelled = 0
+        while len(got) < total:
+            with contextlib.suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(consume(), random.random() * 0.02)
+            cancelled += 1
+        return cancelled
+
+    thread = threading.Thread(target=produce)
+    thread.start()
+    cancelled = asyncio.run(run())
+    thread.join()
+    assert got == list(range(total))
+    assert cancelled > 10
+    assert eventually(no_thread_is_left)
+
+
+def test_many_tasks_share_the_records(open_queue: Open) -> None:
+    queue = pushed(open_queue(), 2000)
+
+    async def consume() -> list[int]:
+        got = []
+        async for message in queue.aconsume(timeout=0.2, max_records=50):
+            got.append(message.offset)
+            await asyncio.sleep(0)
+        return got
+
+    async def run() -> list[list[int]]:
+        return await asyncio.gather(*(consume() for _ in range(5)))
+
+    parts = asyncio.run(run())
+    assert sorted(offset for part in parts for offset in part) == list(range(2000))
+    assert sum(bool(part) for part in parts) > 1
+    assert all(part == sorted(part) for part in parts)
+
+
+def test_a_seek_makes_void_what_was_popped(open_queue: Open) -> None:
+    queue = pushed(open_queue(retain_bytes="1m"), 100)
+
+    async def run() -> list[int]:
+        got = []
+        async for message in queue.aconsume(timeout=0, max_records=10):
+            got.append(message.offset)
+            if len(got) == 3:
+                await asyncio.to_thread(queue.seek, 90)
+        return got
+
+    assert asyncio.run(run()) == [0, 1, 2, *range(90, 100)]
+
+
+def test_errors_come_out(open_queue: Open) -> None:
+    queue = pushed(open_queue(max_unacked=10, **SMALL), 20)
+
+    async def all_of(source: Any) -> list[mmapqueue.Message]:
+        return [message async for message in source.aconsume(timeout=0.2)]
+
+    with pytest.raises(mmapqueue.UnackedLimit):
+        asyncio.run(all_of(queue))
+    queue.ack(9)
+
+    async def close_meanwhile() -> None:
+        waiting = asyncio.create_task(taken(queue.consumer("empty", "latest"), 1))
+        await asyncio.sleep(0.3)
+        queue.close()
+        await waiting
+
+    with pytest.raises(mmapqueue.Closed):
+        asyncio.run(close_meanwhile())
+    with pytest.raises(mmapqueue.Closed):
+        asyncio.run(all_of(queue))
+
+
+def test_at_the_limit_it_waits_for_acks(open_queue: Open) -> None:
+    queue = pushed(open_queue(max_unacked=10), 30)
+
+    async def run() -> list[int]:
+        got = []
+
+        async def consume() -> None:
+            async for message in queue.aconsume(timeout=5):
+                got.append(message.offset)
+
+        task = asyncio.create_task(consume())
+        while len(got) < 30:
+            await asyncio.sleep(0.05)
+            if got:
+                queue.ack(got[-1])
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+        return got
+
+    assert asyncio.run(run()) == list(range(30))
+
+
+def test_ctrl_c_loses_no_record(script: Script) -> None:
+    process = script.start(
+        """
+        import asyncio, contextlib, sys
+        import mmapqueue
+        queue = mmapqueue.Queue(None, sys.argv[1])
+        queue.push_many([b"%d" % i for i in range(50)])
+        got = []
+
+        async def main():
+            async with contextlib.aclosing(queue.aconsume(max_records=20)) as messages:
+                async for message in messages:
+                    got.append(message.offset)
+                    if len(got) == 25:
+                        print("waiting", flush=True)
+                        await asyncio.sleep(60)
+
+        try:
+            asyncio.run(main())
+        except KeyboardInterrupt:
+            print("interrupted")
+        got += [message.offset for message in queue]
+
+        async def idle():
+            async for _message in queue.aconsume():
+                pass
+
+        try:
+            print("idle", flush=True)
+            asyncio.run(idle())
+        except KeyboardInterrupt:
+            print("interrupted")
+        queue.push(b"50")
+        got.append(queue.pop().offset)
+        assert got == list(range(51)), got
+        queue.ack(50)
+        assert queue.lag() == 0
+        queue.close()
+        """,
+        script.directory / "queue",
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "waiting\n"
+    os.kill(process.pid, signal.SIGINT)
+    assert process.stdout.readline() == "interrupted\n"
+    assert process.stdout.readline() == "idle\n"
+    time.sleep(0.3)
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, err, out) == (0, "", "interrupted\n")

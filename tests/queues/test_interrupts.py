@@ -1,0 +1,192 @@
+"""Ctrl-C, and other signals whose handlers raise, at any moment."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from conftest import Script
+
+CONSUMER = """
+    import random, signal, sys, threading, time, os
+    import mmapqueue
+
+    directory, way, number, total = sys.argv[1], sys.argv[2], getattr(signal, sys.argv[3]), int(sys.argv[4])
+
+    class Interrupt(BaseException):
+        pass
+
+    interrupt = KeyboardInterrupt if number == signal.SIGINT else Interrupt
+    armed = False
+
+    def handler(number, frame):
+        # Once for each round: this test's own bookkeeping is not what is tested.
+        global armed
+        if armed:
+            armed = False
+            raise interrupt
+
+    signal.signal(number, handler)
+
+    queue = mmapqueue.Queue(None, directory)
+    done = threading.Event()
+
+    def produce():
+        for i in range(total):
+            queue.push(b"%d" % i)
+            if random.random() < 0.1:
+                time.sleep(0.002)
+
+    def send():
+        while not done.wait(random.random() * 0.004):
+            os.kill(os.getpid(), number)
+
+    got, hit = [], 0
+    one = None
+    iterator = None
+    threads = [threading.Thread(target=task, daemon=True) for task in (produce, send)]
+    for thread in threads:
+        thread.start()
+    while len(got) < total:
+        # The window that is the caller's own: it came back, and the signal struck before it was kept.
+        last = one[-1] if isinstance(one, list) and one else one or None
+        if last is not None and (not got or got[-1].offset < last.offset):
+            got += one if isinstance(one, list) else [one]
+        if iterator is not None:
+            iterator.close()
+        try:
+            armed = True
+            while len(got) < total:
+                if way == "pop":
+                    one = queue.pop(timeout=1)
+                    got.append(one)
+                elif way == "pop_many":
+                    one = queue.pop_many(20, timeout=1)
+                    got += one
+                else:
+                    iterator = queue.consume(max_records=20)
+                    for one in iterator:
+                        got.append(one)
+                        if len(got) == total:
+                            break
+            armed = False
+        except interrupt:
+            hit += 1
+    done.set()
+    threads[1].join()
+    offsets = [message.offset for message in got]
+    assert offsets == list(range(total)), [
+        (a, b) for a, b in zip(offsets, offsets[1:]) if b != a + 1]
+    assert [int(message.data) for message in got] == offsets
+    queue.ack(got[-1])
+    assert queue.lag() == 0
+    queue.close()
+    print(hit)
+"""
+
+
+@pytest.mark.parametrize("way", ["pop", "pop_many", "consume"])
+@pytest.mark.parametrize("number", ["SIGINT", "SIGALRM"])
+def test_no_record_is_lost_or_comes_twice(script: Script, way: str, number: str) -> None:
+    hits = int(script.run(CONSUMER, script.directory / "queue", way, number, 2000))
+    assert hits > 20
+
+
+def wait_for_line(process: "subprocess.Popen[str]", line: str) -> None:
+    assert process.stdout is not None
+    assert process.stdout.readline() == line + "\n"
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        "queue.pop()",
+        "queue.pop_many(timeout=None)",
+        "next(queue.consume())",
+        "full.push(b'x' * 500)",
+        "full.push_many([b'x' * 500] * 10)",
+        "full.push_many([b'x' * 500], atomic=True)",
+    ],
+)
+def test_a_call_that_waits_ends_at_once(script: Script, call: str) -> None:
+    process = script.start(
+        f"""
+        import sys, time
+        import mmapqueue
+        queue = mmapqueue.Queue(None, sys.argv[1])
+        full = mmapqueue.Queue(None, sys.argv[1] + "-full", segment_size="4k", capacity="16k", max_event_size="1k")
+        try:
+            full.push_many((b"x" * 500 for _ in range(1000)), block=False)
+        except mmapqueue.Full:
+            pass
+        try:
+            print("waiting", flush=True)
+            {call}
+        except KeyboardInterrupt:
+            print("interrupted", time.time(), flush=True)
+        assert queue.push(b"works") == 0
+        assert queue.pop().data == b"works"
+        queue.close()
+        full.close()
+        """,
+        script.directory / "queue",
+    )
+    wait_for_line(process, "waiting")
+    time.sleep(0.5)
+    sent = time.time()
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, err) == (0, "")
+    word, when = out.split()
+    assert word == "interrupted"
+    # A slice is 0.2 s; the rest is for a machine that has much else to do.
+    assert float(when) - sent < 2
+
+
+def test_the_handlers_are_as_they_were(script: Script) -> None:
+    script.run(
+        """
+        import signal, sys
+        import mmapqueue
+        heard = []
+        signal.signal(signal.SIGTERM, lambda number, frame: heard.append(number))
+        signal.signal(signal.SIGUSR1, signal.SIG_IGN)
+        before = [signal.getsignal(n) for n in signal.valid_signals()]
+        with mmapqueue.Queue(None, sys.argv[1]) as queue:
+            queue.push(b"x")
+            queue.pop()
+            signal.raise_signal(signal.SIGTERM)
+        assert [signal.getsignal(n) for n in signal.valid_signals()] == before
+        assert heard == [signal.SIGTERM]
+        """,
+        script.directory / "queue",
+    )
+
+
+def test_a_ctrl_c_in_the_terminal_does_not_end_the_jvm(script: Script) -> None:
+    """The terminal signals the whole foreground group: the JVM must not be of it."""
+    process = script.start(
+        """
+        import os, sys, time
+        import mmapqueue
+        os.setpgid(0, 0)
+        queue = mmapqueue.Queue(None, sys.argv[1])
+        queue.push(b"before")
+        try:
+            print("ready", flush=True)
+            time.sleep(30)
+        except KeyboardInterrupt:
+            pass
+        time.sleep(0.5)
+        assert queue.pop().data == b"before"
+        queue.close()
+        print("works")
+        """,
+        script.directory / "queue",
+    )
+    wait_for_line(process, "ready")
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=40)
+    assert (process.returncode, err, out) == (0, "", "works\n")

@@ -1,0 +1,406 @@
+"""What a queue does, from one thread, under every configuration."""
+
+import copy
+import pickle
+import queue as standard
+import time
+from datetime import datetime, timedelta, timezone
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+import mmapqueue
+from conftest import SMALL, Open, data, fill
+
+EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
+
+
+def test_records_come_in_order_with_dense_offsets(any_queue: mmapqueue.Queue) -> None:
+    offsets = [any_queue.push(b"%d" % i) for i in range(200)]
+    messages = [any_queue.pop() for _ in range(200)]
+    assert offsets == list(range(200))
+    assert [(m.offset, m.data) for m in messages] == [(i, b"%d" % i) for i in range(200)]
+    assert {m.attempts for m in messages} == {1}
+
+
+@pytest.mark.parametrize("make", [bytes, bytearray, memoryview, lambda b: memoryview(b + b"--")[:-2]])
+def test_anything_of_bytes_can_be_pushed(small_queue: mmapqueue.Queue, make: object) -> None:
+    small_queue.push(make(b"alone"))
+    small_queue.push_many([b"first", make(b"among others")])
+    small_queue.push_many([make(b"atomic")], atomic=True)
+    assert data(small_queue) == [b"alone", b"first", b"among others", b"atomic"]
+
+
+def test_a_view_that_is_not_contiguous_is_pushed_as_it_reads(small_queue: mmapqueue.Queue) -> None:
+    small_queue.push(memoryview(b"a-b-c-")[::2])
+    small_queue.push_many([memoryview(b"a-b-c-")[::2]])
+    assert data(small_queue) == [b"abc", b"abc"]
+
+
+@pytest.mark.parametrize("wrong", ["text", 7, None, [1, 2]])
+def test_anything_else_is_refused(small_queue: mmapqueue.Queue, wrong: object) -> None:
+    with pytest.raises(TypeError, match=f"not {type(wrong).__name__}"):
+        small_queue.push(wrong)
+    with pytest.raises(TypeError, match=f"not {type(wrong).__name__}"):
+        small_queue.push_many([b"right", wrong], atomic=True)
+    assert small_queue.size() == 0
+
+
+def test_an_empty_record_is_a_record(any_queue: mmapqueue.Queue) -> None:
+    any_queue.push(b"")
+    any_queue.push_many([b"", b"x", b""])
+    any_queue.push_many([b""] * 1000, atomic=True)
+    assert data(any_queue.pop_many(2000)) == [b"", b"", b"x", b""] + [b""] * 1000
+
+
+def test_timestamps(open_queue: Open) -> None:
+    before = datetime.now(timezone.utc)
+    queue = open_queue()
+    queue.push(b"one")
+    queue.push_many([b"two", b"three"])
+    for message in queue:
+        assert message.timestamp is not None
+        assert message.timestamp.tzinfo is timezone.utc
+        assert before - timedelta(milliseconds=1) <= message.timestamp <= datetime.now(timezone.utc)
+        assert message.timestamp - timedelta(microseconds=message.timestamp_micros) == EPOCH
+
+
+@pytest.mark.parametrize("micros", [1, 999_999, 1_000_000, 1_795_250_948_087_123, 2**55 + 1, -1])
+def test_a_timestamp_is_exact(micros: int) -> None:
+    message = mmapqueue.Message(b"", 0, micros, 1)
+    assert (message.timestamp - EPOCH) // timedelta(microseconds=1) == micros
+
+
+def test_no_timestamps(open_queue: Open) -> None:
+    queue = open_queue(timestamps=False)
+    queue.push_many([b"one", b"two", b"three"])
+    messages = [queue.pop(), *queue.pop_many()]
+    assert {(m.timestamp_micros, m.timestamp) for m in messages} == {(0, None)}
+
+
+def test_a_message_can_not_be_changed(small_queue: mmapqueue.Queue) -> None:
+    small_queue.push(b"one")
+    message = small_queue.pop()
+    with pytest.raises(AttributeError):
+        message.data = b"two"
+    assert message == mmapqueue.Message(b"one", 0, message.timestamp_micros, 1, message.origin)
+
+
+def test_empty_is_the_standard_one(any_queue: mmapqueue.Queue) -> None:
+    with pytest.raises(standard.Empty) as caught:
+        any_queue.pop(block=False)
+    assert isinstance(caught.value, mmapqueue.Empty)
+    assert isinstance(caught.value, mmapqueue.MmapQueueError)
+    start = time.monotonic()
+    with pytest.raises(mmapqueue.Empty):
+        any_queue.pop(timeout=0.3)
+    assert time.monotonic() - start >= 0.3
+    assert any_queue.peek() is None
+    assert any_queue.pop_many() == []
+    assert list(any_queue) == []
+
+
+def test_full_is_the_standard_one(small_queue: mmapqueue.Queue) -> None:
+    taken = fill(small_queue)
+    with pytest.raises(standard.Full) as caught:
+        small_queue.push(b"x" * 500, block=False)
+    assert isinstance(caught.value, mmapqueue.Full)
+    assert isinstance(caught.value, mmapqueue.MmapQueueError)
+    start = time.monotonic()
+    with pytest.raises(mmapqueue.Full):
+        small_queue.push(b"x" * 500, timeout=0.3)
+    assert time.monotonic() - start >= 0.3
+    assert small_queue.size() == taken
+
+
+def test_only_acks_make_room(small_queue: mmapqueue.Queue) -> None:
+    taken = fill(small_queue)
+    messages = small_queue.pop_many(taken)
+    assert len(messages) == taken
+    assert fill(small_queue) == 0
+    small_queue.ack(messages[-1])
+    assert fill(small_queue) >= taken // 2
+
+
+@pytest.mark.parametrize("timeout", [-1, -0.001])
+def test_a_negative_timeout_is_refused(small_queue: mmapqueue.Queue, timeout: float) -> None:
+    for call in (
+        lambda: small_queue.push(b"x", timeout=timeout),
+        lambda: small_queue.push_many([b"x"], timeout=timeout),
+        lambda: small_queue.pop(timeout=timeout),
+        lambda: small_queue.pop_many(timeout=timeout),
+        lambda: small_queue.consume(timeout=timeout),
+    ):
+        with pytest.raises(ValueError, match="non-negative"):
+            call()
+
+
+def test_push_many_takes_any_iterable_of_any_length(any_queue: mmapqueue.Queue) -> None:
+    assert any_queue.push_many([]) == 0
+    assert any_queue.push_many(b"%d" % i for i in range(1500)) == 1500
+    assert any_queue.push_many({b"1500": None}) == 1
+    assert any_queue.push_many((), atomic=True) == 0
+    assert data(any_queue.consume(timeout=0)) == [b"%d" % i for i in range(1501)]
+
+
+def test_push_many_of_more_than_any_buffer_holds(open_queue: Open) -> None:
+    queue = open_queue(capacity="64m", max_event_size="3m")
+    sizes = [0, 1, 100_000, 70_000, 2_500_000, 5, 60_000, 900_000, 3_000_000, 17] * 3
+    records = [bytes([i % 251]) * size for i, size in enumerate(sizes)]
+    assert queue.push_many(records) == len(records)
+    assert [queue.pop().data for _ in records[:10]] == records[:10]
+    assert data(queue.pop_many()) == records[10:]
+
+
+def test_full_says_how_many_went_in(small_queue: mmapqueue.Queue) -> None:
+    records = [b"%04d" % i * 100 for i in range(1000)]
+    with pytest.raises(mmapqueue.Full) as caught:
+        small_queue.push_many(records, block=False)
+    pushed = caught.value.pushed
+    assert 0 < pushed < 1000
+    assert small_queue.size() == pushed
+    # Exactly: not one more would have gone in.
+    with pytest.raises(mmapqueue.Full) as caught:
+        small_queue.push_many(iter(records[pushed:]), timeout=0.05)
+    assert caught.value.pushed == 0
+    assert data(small_queue) == records[:pushed]
+
+
+def test_push_many_fills_what_single_pushes_fill(open_queue: Open, tmp_path: object) -> None:
+    one_by_one = fill(open_queue(f"{tmp_path}/a", **SMALL))
+    with pytest.raises(mmapqueue.Full) as caught:
+        open_queue(f"{tmp_path}/b", **SMALL).push_many((b"x" * 500 for _ in count()), block=False)
+    assert caught.value.pushed == one_by_one
+
+
+def test_an_atomic_batch_goes_in_whole_or_not_at_all(small_queue: mmapqueue.Queue) -> None:
+    room = fill(small_queue)
+    small_queue.pop_many(room)
+    small_queue.ack(room // 2)
+    before = small_queue.stats().end_offset
+    with pytest.raises(mmapqueue.Full) as caught:
+        small_queue.push_many([b"x" * 500] * (room * 3 // 4), block=False, atomic=True)
+    assert caught.value.pushed == 0
+    with pytest.raises(mmapqueue.Full):
+        small_queue.push_many([b"x" * 500] * (room * 3 // 4), timeout=0.05, atomic=True)
+    assert small_queue.stats().end_offset == before
+    assert small_queue.push_many([b"y" * 500] * (room // 4), atomic=True) == room // 4
+    assert small_queue.stats().end_offset == before + room // 4
+
+
+def test_an_atomic_batch_may_be_larger_than_any_buffer(open_queue: Open) -> None:
+    queue = open_queue(capacity="64m")
+    records = [b"%05d" % i * 60 for i in range(15_000)]
+    assert queue.push_many(records, atomic=True) == len(records)
+    assert data(queue.pop_many(20_000)) == records
+
+
+def test_an_atomic_batch_larger_than_the_queue_is_too_large(small_queue: mmapqueue.Queue) -> None:
+    with pytest.raises(mmapqueue.TooLarge) as caught:
+        small_queue.push_many([b"x" * 1000] * 200, atomic=True)
+    assert caught.value.pushed == 0
+    # Just below the size of the files, and above what they can hold.
+    with pytest.raises(mmapqueue.TooLarge):
+        small_queue.push_many([b"x" * 1000] * 65, atomic=True)
+    assert small_queue.size() == 0
+
+
+def test_what_does_not_go_through_the_heap_at_once_is_too_large(open_queue: Open) -> None:
+    queue = open_queue(capacity="64m")
+    with pytest.raises(mmapqueue.TooLarge, match="heap"):
+        queue.push_many([b"x" * 20_000] * 2000, atomic=True)
+    assert queue.size() == 0
+    assert queue.push(b"still works") == 0
+
+
+def test_a_record_may_be_as_large_as_configured_and_not_larger(small_queue: mmapqueue.Queue) -> None:
+    assert small_queue.push(b"x" * 8000) == 0
+    for call in (
+        lambda: small_queue.push(b"x" * 8001),
+        lambda: small_queue.push_many([b"x" * 8001]),
+        lambda: small_queue.push_many([b"x", b"x" * 8001], atomic=True),
+    ):
+        with pytest.raises(mmapqueue.TooLarge, match=r"8001 .* 8000") as caught:
+            call()
+        assert caught.value.pushed == 0
+    with pytest.raises(mmapqueue.TooLarge) as caught:
+        small_queue.push_many([b"a", b"b", b"x" * 8001, b"c"])
+    assert caught.value.pushed == 2
+    assert data(small_queue) == [b"x" * 8000, b"a", b"b"]
+
+
+def test_a_record_larger_than_a_buffer(open_queue: Open) -> None:
+    queue = open_queue(capacity="64m", max_event_size="8m")
+    large = bytes(range(256)) * 16_384 + b"end"
+    queue.push(b"before")
+    assert queue.push(large, sync=True) == 1
+    assert queue.push_many([b"after", large]) == 2
+    with pytest.raises(mmapqueue.TooLarge) as caught:
+        queue.push_many([b"small", large * 2])
+    assert caught.value.pushed == 1
+    assert queue.pop().data == b"before"
+    peeked = queue.peek()
+    assert peeked is not None
+    assert peeked.data == large
+    assert queue.pop().data == large
+    assert data(queue.pop_many()) == [b"after", large, b"small"]
+
+
+def test_as_long_as_it_is_not_full_the_largest_record_goes_in(small_queue: mmapqueue.Queue) -> None:
+    assert not small_queue.full()
+    pushed = 0
+    while not small_queue.full():
+        small_queue.push(b"x" * 8000, block=False)
+        pushed += 1
+    assert pushed > 4
+    # Nor does it say so long before.
+    with pytest.raises(mmapqueue.Full):
+        small_queue.push_many([b"x" * 8000] * 2, block=False)
+
+
+def test_size_and_lag(any_queue: mmapqueue.Queue) -> None:
+    assert (any_queue.size(), any_queue.lag(), any_queue.empty()) == (0, 0, True)
+    any_queue.push_many([b"x"] * 5)
+    assert (any_queue.size(), any_queue.lag(), any_queue.empty()) == (5, 5, False)
+    any_queue.pop_many(2)
+    assert (any_queue.size(), any_queue.lag(), any_queue.empty()) == (3, 5, False)
+    any_queue.ack(0)
+    assert (any_queue.size(), any_queue.lag()) == (3, 4)
+
+
+def test_after_flush_nothing_waits_to_be_written(any_queue: mmapqueue.Queue) -> None:
+    any_queue.push_many([b"x" * 100] * 50)
+    any_queue.flush()
+    stats = any_queue.stats()
+    assert stats.watermark_position == stats.writing_position > 0
+    any_queue.push(b"synchronous", sync=True)
+    stats = any_queue.stats()
+    assert stats.watermark_position == stats.writing_position
+    assert stats.end_offset == 51
+
+
+def test_stats_leaves_nothing_out(small_queue: mmapqueue.Queue) -> None:
+    text = small_queue._handle.call("stats")
+    assert len(text.splitlines()) == len(mmapqueue.Stats._fields)
+    stats = small_queue.stats()
+    assert (stats.segment_size, stats.capacity_segments) == (4096, 16)
+
+
+def test_close_ends_everything(open_queue: Open) -> None:
+    queue = open_queue(**SMALL)
+    queue.push_many([b"one", b"two"])
+    consumer = queue.consumer("other")
+    iterator = iter(queue)
+    next(iterator)
+    queue.close()
+    queue.close()
+    assert queue.closed
+    assert repr(queue).endswith("(closed)>")
+    for call in (
+        lambda: queue.push(b"x"),
+        lambda: queue.push_many([b"x"]),
+        lambda: queue.push_many([b"x"], atomic=True),
+        queue.pop,
+        queue.pop_many,
+        queue.peek,
+        queue.size,
+        queue.lag,
+        queue.empty,
+        queue.full,
+        queue.flush,
+        queue.stats,
+        queue.__enter__,
+        consumer.pop,
+        consumer.size,
+        queue.unacked,
+        queue.consumers,
+        queue.consumer_stats,
+        queue.first_offset,
+        queue.end_offset,
+        queue.gc,
+        lambda: queue.ack(0),
+        lambda: queue.ack(0, single=True),
+        lambda: queue.ack_many([0]),
+        lambda: queue.ack_many([]),
+        lambda: queue.nack(0),
+        lambda: queue.seek("earliest"),
+        lambda: queue.get(0),
+        lambda: queue.get_many(0, 10),
+        lambda: queue.find(EPOCH),
+        lambda: queue.consume(handler=print),
+        lambda: queue.consumer("another"),
+        lambda: queue.create_consumer("another"),
+        lambda: queue.delete_consumer("other"),
+        lambda: list(queue),
+    ):
+        with pytest.raises(mmapqueue.Closed, match="is closed"):
+            call()
+
+
+def test_one_directory_opened_twice_is_one_queue(open_queue: Open) -> None:
+    one, two = open_queue(**SMALL), open_queue()
+    one.push(b"one")
+    assert two.pop().data == b"one"
+    one.close()
+    assert two.push(b"two") == 1
+    assert two.pop().data == b"two"
+    with pytest.raises(mmapqueue.ConfigError) as caught:
+        open_queue(segment_size="8k")
+    assert caught.value.key == "segment_size"
+
+
+def test_it_is_a_context_manager(open_queue: Open) -> None:
+    with open_queue() as queue:
+        assert not queue.closed
+    assert queue.closed
+
+
+def test_it_can_not_be_pickled_or_copied(small_queue: mmapqueue.Queue) -> None:
+    for thing in (small_queue, small_queue.consumer("other")):
+        for call in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match="can not be pickled"):
+                call(thing)
+
+
+def test_the_path_may_be_anything_that_is_one(open_queue: Open, tmp_path, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    strange = "ein Verzeichnis\nüber zwei Zeilen\\ %d"
+    queue = open_queue(strange)
+    assert queue.path == str(tmp_path / strange)
+    assert queue.config["queue_dir"] == queue.path
+    queue.push(b"here")
+    queue.close()
+    assert open_queue(tmp_path / strange).pop().data == b"here"
+
+
+def test_the_directory_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with mmapqueue.Queue(None) as queue:
+        assert queue.path == str(tmp_path / "satellite-mmap-queue")
+        queue.push(b"here")
+    assert (tmp_path / "satellite-mmap-queue" / "meta.dat").exists()
+
+
+def test_sync_returns_when_the_record_is_durable(open_queue: Open) -> None:
+    # Nothing is flushed by itself.
+    never = 2**31 - 1
+    queue = open_queue(flush_period=never, flush_ceiling_num=never, max_event_size="1m")
+
+    def is_durable() -> bool:
+        stats = queue.stats()
+        return stats.watermark_position == stats.writing_position
+
+    # One that fits into a shared buffer, and one that goes through it in parts.
+    for record in (b"x", b"x" * 300_000):
+        queue.push(record)
+        assert not is_durable()
+        queue.push(record, sync=True)
+        assert is_durable()
+    for sequence, sync in enumerate((False, True)):
+        queue.push_once("producer", sequence, [b"x", b"y"], sync=sync)
+        assert is_durable() is sync
+    queue.push_many([b"x"] * 10)
+    assert not is_durable()
+    queue.flush()
+    assert is_durable()

@@ -1,0 +1,253 @@
+"""Many threads at once."""
+
+import gc
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mmapqueue
+from conftest import SMALL, Open, data, fill
+from mmapqueue._jvm import shared_buffer
+
+
+def in_thread(task: Callable[[], Any]) -> threading.Thread:
+    thread = threading.Thread(target=task, daemon=True)
+    thread.start()
+    return thread
+
+
+def run(*tasks: Callable[[], Any]) -> list[Any]:
+    """What the tasks return, each of them in a thread of its own."""
+    results: list[Any] = [None] * len(tasks)
+    errors: list[BaseException] = []
+
+    def work(i: int) -> None:
+        try:
+            results[i] = tasks[i]()
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [in_thread(lambda i=i: work(i)) for i in range(len(tasks))]
+    for thread in threads:
+        thread.join(60)
+    if errors:
+        raise errors[0]
+    assert not any(thread.is_alive() for thread in threads)
+    return results
+
+
+@pytest.mark.parametrize("options", [{}, SMALL], ids=["default", "small"])
+def test_every_record_comes_once(open_queue: Open, options: dict[str, Any]) -> None:
+    queue = open_queue(**options)
+    producers, each = 4, 3000
+    popped: list[int] = []
+
+    def produce(number: int) -> None:
+        records = [b"%d:%d" % (number, i) for i in range(each)]
+        if number % 2:
+            queue.push_many(records)
+        else:
+            for record in records:
+                queue.push(record)
+
+    def consume(number: int) -> list[bytes]:
+        got: list[bytes] = []
+        while len(popped) < producers * each:
+            if number % 2:
+                batch = queue.pop_many(50, timeout=0.1)
+            else:
+                try:
+                    batch = [queue.pop(timeout=0.1)]
+                except mmapqueue.Empty:
+                    batch = []
+            if batch:
+                got += data(batch)
+                popped.extend(message.offset for message in batch)
+                queue.ack(batch[-1])
+        return got
+
+    results = run(*(lambda n=n: produce(n) for n in range(producers)), *(lambda n=n: consume(n) for n in range(4)))
+    got = [record for result in results[producers:] for record in result]
+    assert sorted(got) == sorted(b"%d:%d" % (n, i) for n in range(producers) for i in range(each))
+
+
+def test_each_thread_sees_its_own_records_in_order(open_queue: Open) -> None:
+    queue = open_queue()
+    run(*(lambda n=n: queue.push_many([b"%d:%05d" % (n, i) for i in range(5000)]) for n in range(4)))
+    got = data(queue)
+    for n in range(4):
+        own = [record for record in got if record.startswith(b"%d:" % n)]
+        assert own == sorted(own)
+        assert len(own) == 5000
+
+
+def test_an_atomic_batch_is_seen_whole(open_queue: Open) -> None:
+    queue = open_queue(**SMALL)
+    done = threading.Event()
+    sizes = set()
+
+    def watch() -> None:
+        while not done.is_set():
+            sizes.add(queue.stats().end_offset % 7)
+
+    watcher = in_thread(watch)
+    try:
+        for _ in range(300):
+            queue.push_many([b"x" * 900] * 7, atomic=True)
+            queue.ack(queue.pop_many(7)[-1])
+    finally:
+        done.set()
+        watcher.join()
+    assert sizes == {0}
+
+
+def test_a_push_waits_for_room(small_queue: mmapqueue.Queue) -> None:
+    room = fill(small_queue)
+    pushed = []
+    waiting = in_thread(lambda: pushed.append(small_queue.push(b"x" * 500)))
+    time.sleep(0.3)
+    assert not pushed
+    small_queue.ack(small_queue.pop_many(room)[-1])
+    waiting.join(10)
+    assert pushed == [room]
+
+
+def test_push_many_waits_for_room(small_queue: mmapqueue.Queue) -> None:
+    records = [b"%04d" % i * 50 for i in range(3000)]
+    for atomic, chunk in ((False, records), (True, records[:100])):
+        pushing = in_thread(
+            lambda chunk=chunk, atomic=atomic: [
+                small_queue.push_many(part, atomic=atomic) for part in (chunk[:100], chunk[100:]) if part
+            ]
+        )
+        got = []
+        while len(got) < len(chunk):
+            batch = small_queue.pop_many(37, timeout=30)
+            got += data(batch)
+            small_queue.ack(batch[-1])
+        pushing.join()
+        assert got == chunk
+
+
+def test_a_pop_waits_for_a_record(small_queue: mmapqueue.Queue) -> None:
+    got = []
+    waiting = [
+        in_thread(lambda: got.append(small_queue.pop().data)),
+        in_thread(lambda: got.extend(data(small_queue.pop_many(1, timeout=None)))),
+        in_thread(lambda: got.append(next(small_queue.consume(max_records=1)).data)),
+    ]
+    time.sleep(0.3)
+    assert not got
+    small_queue.push_many([b"one", b"two", b"three"])
+    for thread in waiting:
+        thread.join(10)
+    assert sorted(got) == [b"one", b"three", b"two"]
+
+
+def test_many_that_wait_do_not_stop_those_that_need_not(open_queue: Open) -> None:
+    queue = open_queue(**SMALL)
+    empty = queue.consumer("empty", start="latest")
+    got = []
+    waiting = [in_thread(lambda: got.append(empty.pop())) for _ in range(40)]
+    time.sleep(0.3)
+    start = time.monotonic()
+    for i in range(40):
+        assert queue.push(b"%d" % i) == i
+        assert queue.pop().offset == i
+    for thread in waiting:
+        thread.join(10)
+    assert time.monotonic() - start < 10
+    assert sorted(m.offset for m in got) == list(range(40))
+
+
+@pytest.mark.parametrize("shared", [False, True], ids=["last handle", "other handle open"])
+def test_close_wakes_those_that_wait(open_queue: Open, shared: bool) -> None:
+    queue = open_queue(**SMALL)
+    other = open_queue() if shared else None
+    queue.create_consumer("slowest")
+    fill(queue)
+    full = [queue.consumer("other", start="latest")]
+    raised: list[str] = []
+
+    def wait(call: Callable[[], Any]) -> None:
+        try:
+            call()
+        except mmapqueue.Closed as closed:
+            raised.append(str(closed))
+
+    waiting = [
+        in_thread(lambda call=call: wait(call))
+        for call in (
+            lambda: queue.push(b"x" * 500),
+            lambda: queue.push_many([b"x" * 500]),
+            lambda: queue.push_many([b"x" * 500], atomic=True),
+            full[0].pop,
+            lambda: full[0].pop_many(timeout=None),
+            lambda: next(full[0].consume()),
+        )
+    ]
+    time.sleep(0.4)
+    assert not raised
+    queue.close()
+    for thread in waiting:
+        thread.join(5)
+    assert raised == [f"the queue in {queue.path} is closed"] * 6
+    if other is not None:
+        assert other.pop().data == b"x" * 500
+
+
+def test_buffers_of_threads_that_ended_are_used_again(open_queue: Open) -> None:
+    queue = open_queue()
+    made = []
+    allocate = queue._handle.pool._allocator.shared
+    queue._handle.pool._allocator.shared = lambda size: made.append(size) or allocate(size)
+    for i in range(30):
+        run(lambda i=i: queue.push(b"%d" % i), lambda: queue.pop())
+    # One for pushing and one for popping, for each of the two threads at a time.
+    assert len(made) <= 4
+
+
+def test_what_a_dead_thread_did_not_take_is_popped_by_the_next(open_queue: Open) -> None:
+    queue = open_queue()
+    queue.push_many([b"%d" % i for i in range(10)])
+
+    def die() -> None:
+        # As an exception from outside would leave it, thrown right after the JVM had popped.
+        popper = queue.consumer("default")._popper
+        buffer = popper.begin().state[0]
+        assert buffer.pop(buffer.next_call(), popper.number, 3, 1000, 0) == 3
+
+    run(die)
+    assert data(queue) == [b"%d" % i for i in range(10)]
+
+
+def test_a_buffer_that_the_jvm_may_be_reading_is_not_written(open_queue: Open) -> None:
+    queue = open_queue()
+    queue.push(b"one")
+    # As an exception from outside would leave it, thrown in the middle of a push.
+    own = queue._producer._begin()
+    buffer = own.buffer
+    assert queue.push(b"two") == 1
+    assert own.buffer is not buffer
+    buffer = own.buffer
+    assert queue.push(b"three") == 2
+    assert own.buffer is buffer
+    assert data(queue) == [b"one", b"two", b"three"]
+
+
+def test_large_buffers_are_few_and_come_back(open_queue: Open, tmp_path: Path) -> None:
+    gc.collect()
+    before = len(shared_buffer._large_left)
+    queues = [open_queue(tmp_path / f"{n}", capacity="16m") for n in range(shared_buffer.MAX_LARGE)]
+    records = [b"x" * 1000] * 2000
+    for queue in queues:
+        queue.push_many(records)
+        assert data(queue.pop_many(2000)) == records
+    assert not shared_buffer._large_left
+    for queue in queues:
+        queue.close()
+    assert len(shared_buffer._large_left) >= before > 0

@@ -1,0 +1,375 @@
+"""A handler in threads."""
+
+import itertools
+import logging
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import mmapqueue
+from conftest import SMALL, Open, Script, data, eventually
+
+
+def pushed(queue: mmapqueue.Queue, count: int) -> mmapqueue.Queue:
+    queue.push_many(b"%d" % i for i in range(count))
+    return queue
+
+
+def no_worker_is_left() -> bool:
+    return not any(thread.name.startswith("mmapqueue-worker") for thread in threading.enumerate())
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_every_record_is_handled_once_and_acked(any_queue: mmapqueue.Queue, workers: int) -> None:
+    handled: list[int] = []
+    threads = set()
+
+    def handle(message: mmapqueue.Message) -> None:
+        assert message.data == b"%d" % message.offset
+        threads.add(threading.get_ident())
+        handled.append(message.offset)
+
+    pushed(any_queue, 1500)
+    assert any_queue.consume(handler=handle, workers=workers, timeout=0.1) == 1500
+    assert (handled if workers == 1 else sorted(handled)) == list(range(1500))
+    assert threading.get_ident() not in threads
+    assert (any_queue.lag(), any_queue.unacked(), any_queue.size()) == (0, 0, 0)
+    assert no_worker_is_left()
+
+
+def test_workers_work_at_the_same_time(open_queue: Open) -> None:
+    meeting = threading.Barrier(4)
+    queue = pushed(open_queue(), 8)
+    # Each of the four must be in the handler before any can leave it.
+    assert queue.consume(handler=lambda _message: meeting.wait(30), workers=4, timeout=0) == 8
+
+
+def test_a_slow_handler_holds_its_own_record_alone(open_queue: Open) -> None:
+    queue = pushed(open_queue(), 500)
+    release = threading.Event()
+    others = []
+
+    def handle(message: mmapqueue.Message) -> None:
+        if message.offset == 0:
+            assert release.wait(30)
+        else:
+            others.append(message.offset)
+            if len(others) == 499:
+                # All others were handled, and acked, beside it.
+                assert eventually(lambda: queue.unacked() == 2)
+                release.set()
+
+    assert queue.consume(handler=handle, workers=2, timeout=0) == 500
+    assert queue.lag() == 0
+
+
+def test_it_ends_when_nothing_has_come_for_the_timeout(small_queue: mmapqueue.Queue) -> None:
+    start = time.monotonic()
+    assert small_queue.consume(handler=print, workers=3, timeout=0.4) == 0
+    assert time.monotonic() - start >= 0.4
+
+    handled = []
+
+    def handle(message: mmapqueue.Message) -> None:
+        handled.append(message.offset)
+        if message.offset < 5:
+            time.sleep(0.2)
+            small_queue.push(b"another")
+
+    small_queue.push(b"first")
+    assert small_queue.consume(handler=handle, workers=2, timeout=0.1) == 6
+    assert handled == [0, 1, 2, 3, 4, 5]
+
+
+def test_what_fails_is_given_back_and_logged(open_queue: Open, caplog: pytest.LogCaptureFixture) -> None:
+    queue = pushed(open_queue(), 20)
+    attempts: dict[int, list[int]] = {}
+
+    def handle(message: mmapqueue.Message) -> None:
+        attempts.setdefault(message.offset, []).append(message.attempts)
+        if message.offset % 5 == 0 and message.attempts < 3:
+            raise RuntimeError(f"no luck with {message.offset}")
+
+    with caplog.at_level(logging.ERROR, logger="mmapqueue"):
+        assert queue.consume(handler=handle, workers=3, timeout=0.1, retry_delay=0) == 20
+    assert attempts == {i: [1, 2, 3] if i % 5 == 0 else [1] for i in range(20)}
+    records = [record for record in caplog.records if record.name == "mmapqueue"]
+    assert len(records) == 8
+    assert {record.getMessage().split(",")[0] for record in records} == {
+        f"the handler failed for the record at offset {i}" for i in (0, 5, 10, 15)
+    }
+    assert all(record.exc_info[0] is RuntimeError for record in records)
+    assert queue.lag() == 0
+
+
+def test_retry_delay(open_queue: Open) -> None:
+    queue = pushed(open_queue(), 3)
+    times = []
+
+    def handle(message: mmapqueue.Message) -> None:
+        if message.offset == 1:
+            times.append(time.monotonic())
+            if message.attempts == 1:
+                raise RuntimeError
+
+    assert queue.consume(handler=handle, workers=2, retry_delay=0.3, timeout=1.0) == 3
+    assert times[1] - times[0] >= 0.298
+    queue.push(b"3")
+    # It ends, and what was given back is there for later.
+    assert queue.consume(handler=lambda _message: 1 / 0, retry_delay=600, timeout=0.1) == 0
+    assert (queue.size(), queue.lag(), queue.unacked()) == (1, 1, 1)
+
+
+def test_with_max_attempts_what_fails_always_goes_to_the_dead(open_queue: Open, tmp_path: Path) -> None:
+    queue = pushed(open_queue(max_attempts=3, dead_letter_dir=tmp_path / "dead"), 10)
+
+    def handle(message: mmapqueue.Message) -> None:
+        if message.offset in (3, 7):
+            raise RuntimeError
+
+    assert queue.consume(handler=handle, workers=2, timeout=5.0) == 8
+    assert queue.lag() == 0
+    queue.close()
+    assert sorted(data(open_queue(tmp_path / "dead"))) == [b"3", b"7"]
+
+
+@pytest.mark.parametrize("retry_delay", [None, 0])
+@pytest.mark.parametrize("workers", [1, 4])
+def test_a_handler_that_always_raises_does_not_keep_it_going(
+    open_queue: Open, in_thread: Any, retry_delay: float | None, workers: int
+) -> None:
+    queue = pushed(open_queue(), 10)
+    calls = []
+
+    def handle(message: mmapqueue.Message) -> None:
+        calls.append(message.offset)
+        raise RuntimeError
+
+    running = in_thread(lambda: queue.consume(handler=handle, workers=workers, timeout=0.5, retry_delay=retry_delay))
+    try:
+        assert running.result(60) == 0
+    finally:
+        queue.close()
+    assert set(calls) == set(range(10))
+    queue = open_queue()
+    assert (queue.lag(), queue.size()) == (10, 10)
+
+
+def test_it_backs_off_by_itself(open_queue: Open) -> None:
+    queue = pushed(open_queue(), 1)
+    times = []
+
+    def handle(message: mmapqueue.Message) -> None:
+        times.append(time.monotonic())
+        if message.attempts < 4:
+            raise RuntimeError
+
+    assert queue.consume(handler=handle, timeout=4.0, max_records=1) == 1
+    gaps = [later - earlier for earlier, later in itertools.pairwise(times)]
+    assert all(gap >= least for gap, least in zip(gaps, (0.099, 0.199, 0.399), strict=True)), gaps
+
+
+def test_a_success_of_what_had_failed_keeps_it_going(open_queue: Open) -> None:
+    queue = pushed(open_queue(), 1)
+
+    def handle(message: mmapqueue.Message) -> None:
+        # Each comes a little before the timeout is over.
+        if message.attempts == 1:
+            raise RuntimeError
+        if message.offset < 3:
+            queue.push(b"another")
+
+    assert queue.consume(handler=handle, timeout=2.0, retry_delay=1.0) == 4
+
+
+def test_what_fails_is_seen_without_configuration(script: Script) -> None:
+    process = script.start(
+        """
+        import sys
+        import mmapqueue
+        with mmapqueue.Queue(None, sys.argv[1]) as queue:
+            queue.push(b"x")
+            def handle(message):
+                raise RuntimeError("no luck")
+            print(queue.consume(handler=handle, timeout=0.05))
+        """,
+        script.directory / "queue",
+    )
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, "0\n")
+    assert "the handler failed for the record at offset 0, at attempt 1 of consumer default" in err
+    assert "it comes again in 0.1 s" in err
+    assert "RuntimeError: no luck" in err
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+def test_what_is_no_exception_ends_it(open_queue: Open, error: type[BaseException]) -> None:
+    queue = pushed(open_queue(), 100)
+    handled = []
+
+    def handle(message: mmapqueue.Message) -> None:
+        if message.offset == 50 and message.attempts == 1:
+            raise error
+        handled.append(message.offset)
+
+    with pytest.raises(error):
+        queue.consume(handler=handle, workers=1)
+    assert handled == list(range(50))
+    assert no_worker_is_left()
+    assert (queue.lag(), queue.unacked()) == (50, 1)
+    rest = list(queue)
+    assert sorted(m.offset for m in rest) == list(range(50, 100))
+    assert {m.attempts for m in rest if m.offset != 50} == {1}
+
+
+def test_closing_ends_it(open_queue: Open, in_thread: Any) -> None:
+    queue = pushed(open_queue(**SMALL), 3)
+    handled = []
+    running = in_thread(lambda: queue.consume(handler=handled.append, workers=2))
+    assert eventually(lambda: queue.lag() == 0)
+    queue.close()
+    assert isinstance(running.exception(20), mmapqueue.Closed)
+    assert len(handled) == 3
+    assert no_worker_is_left()
+    with pytest.raises(mmapqueue.Closed):
+        queue.consume(handler=print)
+
+
+def test_a_seek_by_a_handler(open_queue: Open) -> None:
+    queue = pushed(open_queue(retain_bytes="1m"), 100)
+    handled = []
+
+    def handle(message: mmapqueue.Message) -> None:
+        handled.append(message.offset)
+        if len(handled) == 3:
+            queue.seek(90)
+
+    queue.consume(handler=handle, workers=1, timeout=0.1, max_records=10)
+    assert handled == [0, 1, 2, *range(90, 100)]
+    assert queue.lag() == 0
+
+
+def test_at_max_unacked_it_goes_on(open_queue: Open) -> None:
+    queue = pushed(open_queue(max_unacked=5), 300)
+    assert queue.consume(handler=lambda _message: time.sleep(0.0005), workers=3, timeout=0.1) == 300
+    assert queue.lag() == 0
+
+
+def test_what_was_away_for_longer_than_visibility_timeout(open_queue: Open) -> None:
+    queue = pushed(open_queue(visibility_timeout=200), 3)
+    handled = []
+
+    def handle(message: mmapqueue.Message) -> None:
+        handled.append((message.offset, message.attempts))
+        if message.offset == 1 and message.attempts == 1:
+            assert eventually(lambda: (1, 2) in handled)
+            raise RuntimeError
+
+    queue.consume(handler=handle, workers=2, timeout=0.5)
+    assert {(0, 1), (1, 1), (1, 2), (2, 1)} <= set(handled)
+    assert queue.lag() == 0
+
+
+def test_bad_arguments(small_queue: mmapqueue.Queue) -> None:
+    for options in ({"workers": 2}, {"retry_delay": 1.0}):
+        with pytest.raises(TypeError, match="need a handler"):
+            small_queue.consume(**options)
+    for options in ({"workers": 0}, {"workers": -1}, {"retry_delay": -1}, {"timeout": -1}, {"max_records": 0}):
+        with pytest.raises(ValueError, match=r"workers|retry_delay|timeout|max_records"):
+            small_queue.consume(handler=print, **options)
+
+
+CTRL_C = """
+    import signal, sys, threading, time
+    import mmapqueue
+    queue = mmapqueue.Queue(None, sys.argv[1])
+    queue.push_many([b"%d" % i for i in range(500)])
+    begun, handled = [], []
+
+    def handle(message):
+        begun.append(message.offset)
+        if len(begun) == 100:
+            print("working", flush=True)
+        time.sleep(0.3 if len(begun) > 100 else 0.001)
+        handled.append(message.offset)
+
+    try:
+        queue.consume(handler=handle, workers=4)
+    except KeyboardInterrupt:
+        # Those under way were waited for, and are acked.
+        assert sorted(begun) == sorted(handled)
+        assert not any(t.name.startswith("mmapqueue-worker") for t in threading.enumerate())
+        print("interrupted", flush=True)
+    assert queue.unacked() == 0, queue.unacked()
+    rest = list(queue)
+    assert {m.attempts for m in rest} == {1}
+    assert sorted(handled + [m.offset for m in rest]) == list(range(500))
+    queue.ack_many(rest)
+    assert queue.lag() == 0
+    try:
+        print("idle", flush=True)
+        queue.consume(handler=handle, workers=4)
+    except KeyboardInterrupt:
+        print("interrupted")
+    queue.push(b"works")
+    assert queue.pop().data == b"works"
+    queue.close()
+"""
+
+
+def test_ctrl_c(script: Script) -> None:
+    process = script.start(CTRL_C, script.directory / "queue")
+    assert process.stdout is not None
+    assert process.stdout.readline() == "working\n"
+    os.kill(process.pid, signal.SIGINT)
+    assert process.stdout.readline() == "interrupted\n"
+    assert process.stdout.readline() == "idle\n"
+    time.sleep(0.3)
+    os.kill(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=30)
+    assert (process.returncode, err, out) == (0, "", "interrupted\n")
+
+
+def test_a_second_ctrl_c_does_not_wait(script: Script) -> None:
+    process = script.start(
+        """
+        import sys, threading, time
+        import mmapqueue
+        queue = mmapqueue.Queue(None, sys.argv[1])
+        queue.push_many([b"0", b"1", b"2"])
+        release = threading.Event()
+
+        def handle(message):
+            print("working", flush=True)
+            release.wait(60)
+
+        try:
+            queue.consume(handler=handle, workers=1)
+        except KeyboardInterrupt:
+            print("interrupted", flush=True)
+        assert queue.unacked() == 1
+        release.set()
+        deadline = time.monotonic() + 30
+        # Its worker acks it itself.
+        while queue.lag() != 2 and time.monotonic() < deadline:
+            time.sleep(0.01)
+        assert queue.lag() == 2
+        assert [m.offset for m in queue] == [1, 2]
+        queue.close()
+        """,
+        script.directory / "queue",
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "working\n"
+    os.kill(process.pid, signal.SIGINT)
+    time.sleep(0.6)
+    assert process.poll() is None
+    os.kill(process.pid, signal.SIGINT)
+    assert process.stdout.readline() == "interrupted\n"
+    out, err = process.communicate(timeout=40)
+    assert (process.returncode, err, out) == (0, "", "")

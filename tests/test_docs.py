@@ -1,0 +1,165 @@
+"""The documents say what happens: their snippets run, and their links lead somewhere."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import runpy
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import mmapqueue
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "python" / "README.md", *PAGES]
+SESSIONS = sorted(page for page in PAGES if "```pycon" in page.read_text(encoding="utf-8"))
+
+
+def name(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def blocks(page: Path, language: str) -> list[str]:
+    return re.findall(rf"^```{language}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+
+
+def run(*command: object, cwd: Path, stdin: str | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [str(word) for word in command], cwd=cwd, input=stdin, capture_output=True, text=True, check=False
+    )
+
+
+# Python sessions
+
+
+@pytest.mark.parametrize("page", SESSIONS, ids=name)
+def test_sessions(page: Path, tmp_path: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    if "pyspark" in text:
+        pytest.importorskip("pyspark")
+    ran = run(sys.executable, Path(__file__).with_name("page_sessions.py"), page, cwd=tmp_path)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    examples = len(re.findall(r"^>>> ", text, re.MULTILINE))
+    assert f"{examples} examples, 0 failed" in ran.stdout
+
+
+def test_the_sessions_are_found() -> None:
+    assert {"docs/tutorial.md", "docs/quickstart.md", "docs/howto/parquet.md"} <= {name(page) for page in SESSIONS}
+
+
+# Programs
+
+
+def programs(page: Path, directory: Path) -> None:
+    """Writes the programs of a page, each to the file that its first line names."""
+    for program in blocks(page, "python"):
+        if program.startswith("# ") and program.splitlines()[0].endswith(".py"):
+            (directory / program.splitlines()[0].removeprefix("# ")).write_text(program)
+
+
+def test_the_web_service_stores_what_its_worker_reads(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    utils = pytest.importorskip("aiohttp.test_utils")
+    monkeypatch.chdir(tmp_path)
+    programs(DOCS / "howto" / "web-service.md", tmp_path)
+    service = runpy.run_path(str(tmp_path / "service.py"))
+
+    async def post() -> str:
+        async with utils.TestClient(utils.TestServer(service["application"]())) as client:
+            async with client.post("/collect", data=b"hello") as answer:
+                assert (answer.status, await answer.json()) == (202, {"offset": 0})
+            async with client.post("/collect", data=b"x" * 30_000) as answer:
+                assert answer.status == 413
+            worker = await asyncio.to_thread(run, sys.executable, "worker.py", cwd=tmp_path)
+            assert worker.returncode == 0, worker.stderr
+            return worker.stdout
+
+    assert asyncio.run(post()) == "0 hello\n"
+
+
+def test_the_agent_pushes_the_lines_it_gets(tmp_path: Path) -> None:
+    programs(DOCS / "howto" / "systemd.md", tmp_path)
+    ran = run(sys.executable, "agent.py", cwd=tmp_path, stdin="one\ntwo\n")
+    assert ran.returncode == 0, ran.stderr
+    with mmapqueue.Queue(None, tmp_path / "agent") as queue:
+        assert [message.data for message in queue] == [b"one", b"two"]
+
+
+def test_the_java_program_runs(tmp_path: Path) -> None:
+    (program,) = [block for block in blocks(DOCS / "reference" / "java.md", "java") if "class Example" in block]
+    (tmp_path / "Example.java").write_text(program)
+    java = Path(os.environ["JAVA_HOME"], "bin", "java") if "JAVA_HOME" in os.environ else "java"
+    ran = run(java, "-cp", f"{mmapqueue.jar_path().parent}/*", "Example.java", cwd=tmp_path)
+    assert ran.stdout == "0 one\n1 two\n2 three\nlag 0\n", ran.stderr
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=name)
+def test_commands_exist(page: Path) -> None:
+    text = "\n".join(re.findall(r"^```\w*\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE))
+    used = set(re.findall(r"^(?:\$ |ExecStart\w*=\S*/)?mmapqueue (\w+)", text, re.MULTILINE))
+    assert used <= {"jar", "verify", "repair", "gather", "process", "run", "check"}
+    makefile = (ROOT / "Makefile").read_text()
+    for target in re.findall(r"^make ([a-z-]+)", text, re.MULTILINE):
+        assert re.search(rf"^[a-z -]*\b{target}\b[a-z -]*:", makefile, re.MULTILINE), target
+
+
+# Error texts
+
+
+def test_the_texts_of_errors_are_those_of_the_code() -> None:
+    page = (DOCS / "troubleshooting.md").read_text(encoding="utf-8")
+    sources = [*ROOT.glob("jvm/src/main/**/*.java"), *ROOT.glob("python/src/mmapqueue/**/*.py")]
+    code = re.sub(r'"\s*\+?\s*f?"', "", "\n".join(source.read_text(encoding="utf-8") for source in sources))
+    tables = [table for table in re.split(r"^## ", page, flags=re.MULTILINE) if "message contains" in table]
+    rows = [row for table in tables for row in re.findall(r"^\| (`.*?) \| ", table, re.MULTILINE)]
+    # One text is Spark's own.
+    texts = [text for row in rows if "Failed to find" not in row for text in re.findall(r"`([^`]+)`", row)]
+    assert len(texts) > 20
+    assert [text for text in texts if text not in code] == []
+
+
+# Links
+
+
+def anchors(page: Path) -> set[str]:
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    headings = re.findall(r"^#+ (.+)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("page", TEXTS, ids=name)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text):
+        if link.startswith(("http://", "https://")):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), link
+        assert not anchor or anchor in anchors(target), link
+
+
+def test_every_page_is_in_a_table_of_contents() -> None:
+    listed = {DOCS / "index.md"}
+    for page in PAGES:
+        for tree in re.findall(r"^```\{toctree\}\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.M):
+            for entry in tree.split():
+                listed.update(page.parent.glob(f"{entry}.md"))
+    assert [name(page) for page in PAGES if page not in listed] == []
+
+
+# What they agree on
+
+
+def test_a_directory_has_one_capacity_in_all_documents() -> None:
+    found: dict[str, dict[str, str]] = {}
+    for text in [*TEXTS, *ROOT.glob("python/src/**/*.py")]:
+        for opened in re.finditer(r'Queue\(\w+, "([^"]+)", capacity="(\w+)"', text.read_text(encoding="utf-8")):
+            found.setdefault(opened[1], {})[opened[2]] = text.name
+    assert {"events", "tutorial"} <= set(found)
+    assert {directory: places for directory, places in found.items() if len(places) > 1} == {}

@@ -1,0 +1,128 @@
+"""Which package of the library uses which: arrows run one way. Imports for annotations alone make no arrow."""
+
+import ast
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "python" / "src" / "mmapqueue"
+MOST_FILES = 25
+MOST_LINES = 400
+
+_LIBRARY = {"_values", "_jvm", "_queue", "_spark", "_tools"}
+_EVENTS = {"pipeline._event", "pipeline.event_pb2"}
+_TELEMETRY = {"pipeline._metrics", "pipeline._gather_telemetry", "pipeline._process_telemetry", "pipeline.telemetry"}
+_HALF = {"", "_values", "pipeline.plugins", "pipeline.config", *_EVENTS, *_TELEMETRY}
+
+#: Each room and the rooms that it uses, which all stand above it here. A room is a package with all that is in it but
+#: the rooms of their own, or a module; "" is what `import mmapqueue` gives.
+USES: dict[str, set[str]] = {
+    "_values": set(),
+    "_jvm": {"_values"},
+    "_queue": {"_jvm", "_values"},
+    "_spark": {"_jvm", "_values"},
+    "_tools": {"_jvm", "_values"},
+    "": _LIBRARY,
+    "pipeline.event_pb2": set(),
+    "pipeline._event": {"pipeline.event_pb2"},
+    "pipeline.plugins": set(),
+    "pipeline.config": {"", "_values", "pipeline.plugins"},
+    "pipeline._metrics": {""},
+    "pipeline._gather_telemetry": {"", "pipeline._metrics", "pipeline.config"},
+    "pipeline._process_telemetry": {"", "pipeline._metrics", "pipeline.config"},
+    "pipeline.telemetry": {"pipeline._gather_telemetry", "pipeline._process_telemetry"},
+    "pipeline.gather": {*_HALF, "_jvm"},
+    "pipeline.process": _HALF,
+    "pipeline": {"pipeline.process", *_EVENTS},
+    "pipeline._check": {"pipeline.plugins", "pipeline.config"},
+    "pipeline._cli": {*_HALF, "pipeline.gather", "pipeline.process", "pipeline._check"},
+    "_cli": {"", "_values", "_jvm", "_tools", "pipeline._cli"},
+    "__main__": {"_cli"},
+}
+
+
+def modules() -> Iterator[tuple[str, Path]]:
+    for file in sorted(PACKAGE.rglob("*.py")):
+        parts = file.relative_to(PACKAGE.parent).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), file
+
+
+MODULES = dict(modules())
+
+
+class Imports(ast.NodeVisitor):
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def visit_If(self, node: ast.If) -> None:
+        if not (isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
+            self.generic_visit(node)
+
+    def visit_Import(self, node: ast.Import) -> None:
+        self.found.update(alias.name for alias in node.names)
+
+    def visit_ImportFrom(self, node: ast.ImportFrom) -> None:
+        assert node.level == 0, "an import names its module in full"
+        assert node.module is not None
+        for alias in node.names:
+            inner = f"{node.module}.{alias.name}"
+            self.found.add(inner if inner in MODULES else node.module)
+
+
+def room(module: str) -> str:
+    """The room of a module: the longest name that the module's name begins with."""
+    inner = module.removeprefix("mmapqueue").removeprefix(".")
+    return max((name for name in USES if not name or f"{inner}.".startswith(f"{name}.")), key=len)
+
+
+def arrows() -> dict[tuple[str, str], list[str]]:
+    """From which room to which other one imports lead, and which imports these are."""
+    found = defaultdict(list)
+    for module, file in MODULES.items():
+        imports = Imports()
+        imports.visit(ast.parse(file.read_text(encoding="utf-8")))
+        for target in sorted(imports.found):
+            if target.partition(".")[0] == "mmapqueue" and room(target) != room(module):
+                found[room(module), room(target)].append(f"{module} imports {target}")
+    return found
+
+
+def test_a_room_uses_only_rooms_above_it_in_the_table() -> None:
+    above: set[str] = set()
+    for name, used in USES.items():
+        assert used <= above, f"{name} uses {used - above}"
+        above.add(name)
+
+
+def test_no_import_leaves_the_table() -> None:
+    found = arrows()
+    assert found["", "_queue"], "the imports are read"
+    assert [imports for (here, there), imports in found.items() if there not in USES[here]] == []
+
+
+def test_every_room_exists() -> None:
+    assert set(USES) == {room(module) for module in MODULES}
+
+
+@pytest.mark.parametrize("package", sorted({file.parent for file in MODULES.values()}), ids=str)
+def test_a_package_is_small_and_says_what_it_is(package: Path) -> None:
+    assert len(list(package.glob("*.py"))) <= MOST_FILES
+    assert ast.get_docstring(ast.parse((package / "__init__.py").read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if not name.startswith("mmapqueue.pipeline")])
+def test_a_module_is_short(module: str) -> None:
+    assert len(MODULES[module].read_text(encoding="utf-8").splitlines()) <= MOST_LINES
+
+
+def test_only_documented_modules_are_public() -> None:
+    assert {file.name for file in PACKAGE.glob("*.py")} == {"__init__.py", "__main__.py"}
+    assert {file.parent.name for file in PACKAGE.glob("*/__init__.py") if file.parent.name[0] != "_"} == {"pipeline"}
+
+
+@pytest.mark.parametrize("package", [name for name in USES if name.startswith("_") and name != "__main__"])
+def test_a_private_package_has_no_names_of_its_own(package: str) -> None:
+    (docstring,) = ast.parse((PACKAGE / package / "__init__.py").read_text(encoding="utf-8")).body
+    assert isinstance(docstring, ast.Expr)
