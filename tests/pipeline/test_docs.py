@@ -27,11 +27,15 @@ def webhook(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
     """The receiver of the page on plugins, installed as another distribution would install it."""
     site = tmp_path / "site"
     (site / "shop").mkdir(parents=True)
-    (site / "shop" / "webhook.py").write_text(next(block for block in blocks(PLUGINS, "python") if "class Webhook" in block))
+    (site / "shop" / "webhook.py").write_text(
+        next(block for block in blocks(PLUGINS, "python") if "class Webhook" in block)
+    )
     metadata = site / "shop-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: shop\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(blocks(PLUGINS, "toml")[0].replace("project.entry-points.", "").replace('"', ""))
+    (metadata / "entry_points.txt").write_text(
+        blocks(PLUGINS, "toml")[0].replace("project.entry-points.", "").replace('"', "")
+    )
     monkeypatch.syspath_prepend(site)
     plugins.entries.cache_clear()
     yield

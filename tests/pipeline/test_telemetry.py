@@ -239,6 +239,18 @@ def progressed(name: str | None, records: int, rows: int = -1, **metrics: str) -
     return SimpleNamespace(progress=SimpleNamespace(json=json.dumps(progress)))
 
 
+def test_progress_of_spark_3(tmp_path: Path) -> None:
+    event = progressed("logs.archive", 100)
+    progress = json.loads(event.progress.json)
+    del progress["batchDuration"]
+    event.progress.json = json.dumps({**progress, "durationMs": {"addBatch": 200, "triggerExecution": 300}})
+    with ProcessTelemetry(pipeline(tmp_path)) as telemetry:
+        telemetry.progressed(event)
+        found = samples(get(telemetry.port, "/metrics")[2])
+    assert found["sender_batch_seconds_sum", labels(pipe="logs", sender="archive")] == 0.3
+    assert found["sender_output_count", labels(pipe="logs", status="success", type="archive")] == 100
+
+
 def test_satellites_names_of_processing(tmp_path: Path) -> None:
     with ProcessTelemetry(pipeline(tmp_path)) as telemetry:
         behind = {"maxOffsetsBehindLatest": "7", "bytesBehindLatest": "700", "ageOfOldestUnreadMs": "1500"}

@@ -55,7 +55,7 @@ class SharedBuffer:
     )
 
     def __init__(self, buffer: JavaObject, memory: Memory, size: int) -> None:
-        def last_call(name: str) -> Call:
+        def call(name: str) -> Call:
             return Call(buffer, name, names.SHARED_BUFFER_CALLS[name])
 
         self.last_call = 0

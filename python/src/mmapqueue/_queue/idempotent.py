@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from mmapqueue._jvm import names
 from mmapqueue._queue.handle import QueueHandle
-from mmapqueue._queue.producer import ProducerSequence, Producer
+from mmapqueue._queue.producer import Producer, ProducerSequence
 from mmapqueue._values.arguments import whole
 
 

@@ -4,10 +4,9 @@ import os
 from collections.abc import Mapping
 
 from mmapqueue._jvm import names
+from mmapqueue._values.arguments import absolute, size_in_bytes
 from mmapqueue._values.configuration import check_keys
 from mmapqueue._values.errors import ConfigError
-from mmapqueue._values.arguments import absolute
-from mmapqueue._values.arguments import size_in_bytes
 
 #: Where a queue lies that is opened without a path: Satellite's default, relative to the working directory.
 DEFAULT_DIRECTORY = "satellite-mmap-queue"

@@ -19,10 +19,9 @@ from mmapqueue._queue.producer import Producer
 from mmapqueue._queue.random_access import RandomAccess
 from mmapqueue._queue.stats import ConsumerStats, Stats, parsed, parsed_consumers
 from mmapqueue._values.annotations import Self, SparkContext, SparkSession, Unpack
-from mmapqueue._values.arguments import check_seconds
+from mmapqueue._values.arguments import absolute, check_seconds
 from mmapqueue._values.configuration import Configuration
 from mmapqueue._values.offsets import STARTS, SeekTarget, target_text
-from mmapqueue._values.arguments import absolute
 
 
 class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):

@@ -1,7 +1,7 @@
 """Spark's DataFrames from and into queues: `format("mmapqueue")`, with its options typed.
 
-Nothing here needs a JVM in this process, so all of it works over Spark Connect, too. docs/reference/spark.md has the options'
-meaning in full.
+Nothing here needs a JVM in this process, so all of it works over Spark Connect as well. docs/reference/spark.md
+describes the options.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from typing import Any, TypeAlias
 
 from mmapqueue._jvm.jars import how_to_add
 from mmapqueue._values.annotations import DataFrame, DataFrameWriter, DataStreamWriter, SparkSession, Unpack
+from mmapqueue._values.arguments import absolute
 from mmapqueue._values.configuration import Configuration, check_keys
 from mmapqueue._values.errors import JarNotFound
-from mmapqueue._values.arguments import absolute
 
 _FORMAT = "mmapqueue"
 #: What Spark says about a format that it does not know.

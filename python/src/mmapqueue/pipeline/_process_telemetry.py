@@ -119,7 +119,9 @@ class ProcessTelemetry:
         records = sum(each["numInputRows"] for each in progress["sources"])
         if records:
             self._read.add((pipe, "success"), records)
-            self._seconds.labels(pipe, sender).observe(progress["batchDuration"] / 1000)
+            # Spark 3.5 has no batchDuration.
+            millis = progress.get("batchDuration", progress.get("durationMs", {}).get("triggerExecution", 0))
+            self._seconds.labels(pipe, sender).observe(millis / 1000)
             with self._lock:
                 counts = (pipe, sender) not in self._counting
             if counts:

@@ -125,9 +125,9 @@ def explode(events: DataFrame, rows: Rows) -> DataFrame:
         rows: "logs", "spans" or "points".
 
     Returns:
-        The row's own columns (docs/reference/pipeline/index.md lists them), then those of its event: event_time, event_name, type,
-        remote, meta, id, source, partition, offset, pushed, content_type, index (the row's number in the event), data
-        (null without an error), error.
+        The row's own columns (docs/reference/pipeline/events.md lists them), then those of its event: event_time,
+        event_name, type, remote, meta, id, source, partition, offset, pushed, content_type, index (the row's number in
+        the event), data (null without an error), error.
 
     Raises:
         ValueError: `rows` is none of the three.

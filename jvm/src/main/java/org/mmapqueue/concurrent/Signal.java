@@ -59,6 +59,7 @@ public final class Signal {
         }
     }
 
+    @SuppressWarnings("NonAtomicVolatileUpdate") // the lock is held
     private void wake() {
         lock.lock();
         try {
