@@ -13,8 +13,9 @@ import org.mmapqueue.errors.ConfigException;
  * What a queue is opened with. Immutable.
  *
  * <p>A key that is not set is taken from the directory when there is a queue in it, else from the defaults. A key that
- * is set and differs from what the directory was made with (segment_size, queue_capacity_segments, format_version) is
- * refused at open. Sizes may be written as "128k" or "16m". docs/reference/configuration.md has all keys, defaults and ranges.
+ * is set must agree with the directory (segment_size, queue_capacity_segments, format_version); an open with another
+ * value throws. Sizes may be written as "128k" or "16m". docs/reference/configuration.md has all keys, defaults and
+ * ranges.
  */
 public final class QueueConfig {
     /** Where a queue lies whose queue_dir is not set: Satellite's default, relative to the working directory. */

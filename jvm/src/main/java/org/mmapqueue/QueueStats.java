@@ -35,12 +35,12 @@ public record QueueStats(long firstOffset, long endOffset, long writingPosition,
     /**
      * The same for a consumer and its distance.
      *
-     * @param slowestConsumer its name; empty when there is none
+     * @param consumer its name; empty when there is none
      * @param bytesBehind bytes from its committed position to the log end
      * @return a phrase for a message
      */
-    public static String heldBy(String slowestConsumer, long bytesBehind) {
-        return slowestConsumer.isEmpty() ? "it has no consumer, so nobody has read them"
-                : "the slowest consumer is " + slowestConsumer + ", " + Math.max(0, bytesBehind) + " bytes behind";
+    public static String heldBy(String consumer, long bytesBehind) {
+        return consumer.isEmpty() ? "it has no consumer, so nobody has read them"
+                : "the slowest consumer is " + consumer + ", " + Math.max(0, bytesBehind) + " bytes behind";
     }
 }

@@ -27,7 +27,7 @@ import org.mmapqueue.swap.Scopes;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * Opens a queue: looks, checks, locks, recovers. Until all that can be refused has been refused nothing is changed;
+ * Opens a queue: looks, checks, locks, recovers. No file changes before every check has passed;
  * when a step fails, what was opened before it is closed again. Used once.
  */
 final class QueueOpener {

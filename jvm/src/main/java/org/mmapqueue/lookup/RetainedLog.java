@@ -42,7 +42,7 @@ final class RetainedLog {
         long oldest = source.head();
         end = source.end(); // last: it only grows, so it is not before the others
         head = Math.max(oldest, geometry.position(geometry.segmentOf(reclaimed), 0));
-        lowest = firstRetained(reclaimed, end);
+        lowest = startSegment(reclaimed, end);
     }
 
     /** The number of the record that the last of these calls has gone to. */
@@ -121,7 +121,7 @@ final class RetainedLog {
      * @throws MmapQueueException when the position is not retained any more
      */
     long retainedNumberAt(long position) throws IOException {
-        long oldest = geometry.position(Math.max(0, firstRetained()), 0);
+        long oldest = geometry.position(Math.max(0, startSegment()), 0);
         if (position < oldest && position != 0) {
             throw new MmapQueueException("position " + position + " is not retained any more; the oldest is " + oldest);
         }
@@ -195,7 +195,7 @@ final class RetainedLog {
 
     /** Whether the segment that was looked at last has been lost since the bounds were looked at. */
     boolean isLost() {
-        return search.segment() >= lowest && search.segment() < firstRetained();
+        return search.segment() >= lowest && search.segment() < startSegment();
     }
 
     /** Forgets what it knows of the segment that was looked at last. */
@@ -209,18 +209,18 @@ final class RetainedLog {
     }
 
     /** The first segment that holds what it held. */
-    long firstRetained() {
-        return firstRetained(source.reclaimed(), source.end());
+    long startSegment() {
+        return startSegment(source.reclaimed(), source.end());
     }
 
     // The writer's own segment holds what it holds, though all of it may be acked.
-    private long firstRetained(long reclaimed, long written) {
+    private long startSegment(long reclaimed, long written) {
         return Math.min(geometry.segmentOf(reclaimed), geometry.segmentOfEnd(written));
     }
 
     private void checkRetained(long id) {
         VarHandle.acquireFence(); // what was read before this was read before the bounds are
-        if (id < firstRetained()) {
+        if (id < startSegment()) {
             throw new CorruptException(geometry.fileName(id), 0, "segment " + id + " is not retained any more");
         }
     }

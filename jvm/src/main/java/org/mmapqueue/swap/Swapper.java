@@ -321,5 +321,4 @@ public final class Swapper implements SegmentForcer, Closeable {
         slot.pins++;
         return slot.segment;
     }
-
 }

@@ -39,11 +39,7 @@ final class LogWalk {
     private long cut;
     private boolean passedPad;
 
-    /**
-     * A walk.
-     *
-     * @param probes cursors to be found, in the order of their positions
-     */
+    /** @param probes cursors to be found, in the order of their positions */
     LogWalk(Slots slots, Course course, List<Probe> probes, Progress progress) throws IOException {
         this.slots = slots;
         this.course = course;
