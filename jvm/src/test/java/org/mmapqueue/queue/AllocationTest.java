@@ -116,6 +116,7 @@ class AllocationTest {
         }
     }
 
+    @SuppressWarnings("ReturnValueIgnored") // the allocation is what counts
     @Test
     void theCounterSeesAnAllocation() {
         long bytes = allocated(() -> buffer.clone());
