@@ -118,6 +118,7 @@ class AllocationTest {
         }
     }
 
+    @SuppressWarnings("ReturnValueIgnored") // the allocation is what counts
     @Test
     void theCounterSeesAnAllocation() {
         long bytes = allocated(() -> buffer.clone());

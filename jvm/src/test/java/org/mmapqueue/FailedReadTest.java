@@ -150,7 +150,7 @@ class FailedReadTest {
                 new StackOverflowError("injected"), new ThreadDeath(), new Error("injected"));
     }
 
-    @SuppressWarnings("unchecked")
+    @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
     private static <E extends Throwable> E unchecked(Throwable failure) throws E {
         throw (E) failure;
     }

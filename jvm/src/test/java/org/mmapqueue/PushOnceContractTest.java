@@ -161,7 +161,7 @@ class PushOnceContractTest extends ContractTest {
     @Test
     void itIsKnownAfterACloseAndAfterAKill() throws InterruptedException {
         for (int round = 0; round < 12; round++) {
-            pushes("p", 2 * round, 1 + round % 3);
+            pushes("p", 2L * round, 1 + round % 3);
             if (round % 4 == 1) {
                 pushes("q-" + round, round, 1);
             }
@@ -172,16 +172,16 @@ class PushOnceContractTest extends ContractTest {
             MmapQueue before = queue;
             try (MmapQueue taken = setup.openAfterKill(left)) {
                 queue = taken;
-                refuses("p", 2 * round);
-                assertEquals(OptionalLong.of(2 * round), queue.lastSequence("p"));
+                refuses("p", 2L * round);
+                assertEquals(OptionalLong.of(2L * round), queue.lastSequence("p"));
                 assertOnlyExpected();
-                assertEquals(expected.size(), queue.pushOnce("p", 2 * round + 1, batch(1), Duration.ZERO));
+                assertEquals(expected.size(), queue.pushOnce("p", 2L * round + 1, batch(1), Duration.ZERO));
             } finally {
                 queue = before;
             }
             if (round % 5 == 4) {
                 reopen();
-                refuses("p", 2 * round);
+                refuses("p", 2L * round);
             }
         }
         assertEquals(List.of("p", "q-1", "q-5", "q-9"), queue.producers());

@@ -106,6 +106,7 @@ final class QueueContender implements Contender {
     private static final class QueueReader implements Reader, MessageHandler {
         private final Consumer consumer;
         private long last = -1;
+        @SuppressWarnings("UnusedVariable") // keeps what is measured from being dropped
         private long bytes;
 
         QueueReader(Consumer consumer) {

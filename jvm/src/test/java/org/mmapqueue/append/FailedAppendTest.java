@@ -114,7 +114,7 @@ class FailedAppendTest {
         }
     }
 
-    @SuppressWarnings("unchecked")
+    @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
     private static <E extends Throwable> E unchecked(Throwable failure) throws E {
         throw (E) failure;
     }

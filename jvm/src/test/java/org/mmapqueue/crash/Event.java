@@ -92,7 +92,6 @@ record Event(Kind kind, Phase phase, int actor, long... values) {
         return new Event(kind, phase, actor, absolute);
     }
 
-    @SuppressWarnings("EnumOrdinal") // written and read by the same classes
     byte[] bytes() {
         ByteBuffer buffer = ByteBuffer.allocate(HEAD + Long.BYTES * values.length);
         buffer.put((byte) kind.ordinal()).put((byte) phase.ordinal()).put((byte) actor).putShort((short) values.length);

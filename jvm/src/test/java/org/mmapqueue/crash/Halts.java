@@ -23,6 +23,7 @@ final class Halts {
     }
 
     /** Halts at every operation; after every {@code eachOf}-th a second process at some of its own. */
+    @SuppressWarnings({"AssignmentExpression", "LoopConditionChecker"}) // the condition is the step of the loop
     void run(int eachOf) throws Exception {
         Path directory = temp.resolve("halted");
         Path copy = temp.resolve("halted-again");

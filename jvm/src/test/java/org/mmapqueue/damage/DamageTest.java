@@ -439,7 +439,6 @@ class DamageTest {
         assertEquals(RECORDS - 8, assertTruthOrError(damaged));
 
         Path first = copy(clean);
-        header = Directories.word(first.resolve("0_segment.dat"), 64 + 16);
         try (MmapQueue queue = MmapQueue.open(config(clean))) {
             assertEquals(6000, Integer.parseInt(queue.config().asMap().get("max_event_size")));
         }

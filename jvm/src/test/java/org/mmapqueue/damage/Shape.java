@@ -54,14 +54,12 @@ public enum Shape {
 
     private static final class Making {
         final Path open;
-        final boolean timestamps;
         final List<byte[]> payloads = new ArrayList<>();
         MmapQueue queue;
         Path older;
 
         Making(Path open, boolean timestamps) {
             this.open = open;
-            this.timestamps = timestamps;
             this.queue = MmapQueue.open(Made.config(open, timestamps));
         }
 

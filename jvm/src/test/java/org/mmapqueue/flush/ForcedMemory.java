@@ -190,6 +190,7 @@ final class ForcedMemory {
             return changes;
         }
 
+        @SuppressWarnings("NonAtomicVolatileUpdate") // one thread changes it
         @Override
         public void countConsumerChange() {
             changes++;

@@ -132,7 +132,7 @@ final class LossyDisk implements Storage, Closeable {
     /** The same disk, its directory elsewhere, after the death of the process: the page cache stays. */
     LossyDisk afterKill(Path elsewhere) {
         LossyDisk next = new LossyDisk(elsewhere);
-        Map<Inode, Inode> copies = new IdentityHashMap<>();
+        IdentityHashMap<Inode, Inode> copies = new IdentityHashMap<>();
         names.forEach((path, inode) -> {
             Inode copy = next.make(elsewhere.resolve(root.relativize(path)),
                     inode.contents == null ? null : inode.now());

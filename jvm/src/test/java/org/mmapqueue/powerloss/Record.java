@@ -7,6 +7,7 @@ import java.util.SplittableRandom;
  * A record that a run has pushed. Its number is given once, so a record of an earlier lap, or one that was lost and
  * whose offset was given again, is never taken for it.
  */
+@SuppressWarnings("JavaLangClash") // java.lang.Record is not named in this package
 record Record(long number, int length, boolean batchGoesOn) {
 
     byte[] payload() {

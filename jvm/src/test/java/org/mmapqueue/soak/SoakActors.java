@@ -11,7 +11,7 @@ import org.mmapqueue.MmapQueue;
 
 /** What the threads of a {@link SoakProcess} do, with pauses in which the others go on. */
 final class SoakActors {
-    private static final Duration PATIENCE = Duration.ofSeconds(120);
+    private static final Duration PATIENCE = Duration.ofMinutes(2);
     private static final Duration SLICE = Duration.ofMillis(50);
     private static final int MOST = 300;
 

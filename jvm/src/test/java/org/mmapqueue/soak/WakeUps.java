@@ -205,6 +205,7 @@ public final class WakeUps {
             thread.start();
         }
 
+        @SuppressWarnings("NonAtomicVolatileUpdate") // one thread changes it
         private void run() {
             try {
                 while (count < nanos.length) {

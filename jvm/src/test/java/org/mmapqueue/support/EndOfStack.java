@@ -39,6 +39,7 @@ public final class EndOfStack {
         }
     }
 
+    @SuppressWarnings("InfiniteRecursion") // to the end of the stack
     private int recurse() throws Exception {
         int succeeded = 0;
         try {

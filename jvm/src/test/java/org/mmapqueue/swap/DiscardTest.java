@@ -443,7 +443,7 @@ class DiscardTest {
         });
         start(discarding);
         try {
-            for (long id = 0; id < laps * CAPACITY; id++) {
+            for (long id = 0; id < (long) laps * CAPACITY; id++) {
                 writer.prepare(id + 1);
                 Segment segment = writer.enter(id);
                 assertEquals(0, segment.getLong(0));

@@ -120,7 +120,7 @@ class ClockResetTest {
         PrintStream text = new PrintStream(out, true, StandardCharsets.UTF_8);
         assertEquals(Main.WHOLE, Main.run(List.of("repair", directory.toString(), "--in-place", "--yes",
                 "--reset-clock"), text, text));
-        assertTrue(out.toString(StandardCharsets.UTF_8).contains("ahead of the clock"), out.toString());
+        assertTrue(out.toString(StandardCharsets.UTF_8).contains("ahead of the clock"), out.toString(StandardCharsets.UTF_8));
         assertEquals(Main.USAGE, Main.run(List.of("verify", directory.toString(), "--reset-clock"), text, text));
     }
 }
