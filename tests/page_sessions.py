@@ -12,10 +12,9 @@ from pathlib import Path
 
 
 def text_of(page: Path) -> str:
-    """The page without fences: a fence would be taken for the last line of the output before it."""
-    text = page.read_text(encoding="utf-8")
-    text = re.sub(r"^```(?!pycon)[^\n]*\n.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE)
-    return re.sub(r"^```.*$", "", text, flags=re.MULTILINE)
+    """The page with its sessions and without fences: a fence would end the output before it."""
+    fence = re.compile(r"^```(\w*)[^\n]*\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+    return fence.sub(lambda block: block[2] if block[1] == "pycon" else "", page.read_text(encoding="utf-8"))
 
 
 def main(page: Path) -> int:
