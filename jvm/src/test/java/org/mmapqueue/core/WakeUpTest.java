@@ -10,6 +10,7 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.Callable;
+import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
 
 import org.junit.jupiter.api.AfterEach;
@@ -90,7 +91,7 @@ class WakeUpTest {
     private static <T> Waiting.Running<T> startAndSleep(Callable<T> call) {
         Waiting.Running<T> running = Waiting.start(call);
         Waiting.until("the call sleeps", () -> running.isDone()
-                || LockSupport.getBlocker(running.thread()) instanceof Signal);
+                || LockSupport.getBlocker(running.thread()) instanceof Condition);
         assertTrue(!running.isDone(), "the call found what it was to wait for");
         return running;
     }
