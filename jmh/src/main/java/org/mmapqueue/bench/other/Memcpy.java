@@ -21,6 +21,7 @@ public final class Memcpy implements Contender {
     private long popped;
     private int writeAt;
     private int readAt;
+    @SuppressWarnings("UnusedVariable") // keeps what is measured from being dropped
     private long sum;
 
     /**
