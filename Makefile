@@ -83,7 +83,7 @@ test-java: JUNIT ?= --scan-class-path=jvm/build/classes/java/test $(if $(LONG),-
 
 test-python: $(PACKAGE_READY) $(JAR) ## Run the Python tests (PYTEST="tests/…" for some of them)
 	$(if $(LONG),MMAPQUEUE_TESTS=long) $(PY) -m pytest $(if $(REPORTS),--junitxml=$(REPORTS)/pytest.xml) $(PYTEST)
-test-python: PYTEST ?= -n 3 --dist loadgroup --no-loadscope-reorder $(if $(LONG),-m long_form)
+test-python: PYTEST ?= -n 3 --dist loadscope --no-loadscope-reorder $(if $(LONG),-m long_form)
 
 test-spark: $(SPARK_READY) $(JAR) ## Run the tests of the data source with another Spark (SPARK=3.5.7, JAVA=home of a JDK)
 	$(if $(JAVA),JAVA_HOME=$(JAVA)) $(SPARK_VENV)/bin/python -m pytest $(or $(PYTEST),tests/spark)

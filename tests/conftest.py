@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import textwrap
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,13 +37,21 @@ CONFIGURATIONS = {
 Open = Callable[..., mmapqueue.Queue]
 
 
-@pytest.hookimpl(tryfirst=True)  # pytest-xdist reads the groups in the same hook
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Groups tests for workers of pytest-xdist: those of one Spark session, and otherwise those of one file."""
-    for item in items:
-        fixtures = getattr(item, "fixturenames", ())
-        group = item.path.parent.name if "spark" in fixtures else item.path.stem
-        item.add_marker(pytest.mark.xdist_group(group))
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Gives each file to one worker, and all files that share a Spark session to the same one."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class Scheduling(LoadScopeScheduling):  # type: ignore[misc]
+        def _split_scope(self, nodeid: str) -> str:
+            return _scope(config.rootpath / nodeid.partition("::")[0])
+
+    return Scheduling(config, log)
+
+
+@cache
+def _scope(file: Path) -> str:
+    return str(file.parent if re.search(r"\bspark: (SparkSession|Any)\b", file.read_text()) else file)
 
 
 @pytest.fixture
