@@ -138,7 +138,7 @@ def test_when_only_large_buffers_fail_small_ones_do(open_queue: Open, monkeypatc
     reserve = shared_memory._reserve
 
     def fail(descriptor: int, size: int) -> None:
-        if size == shared_buffer.LARGE:
+        if size == shared_buffer.LARGE_BYTES:
             raise OSError("no space left")
         reserve(descriptor, size)
 
@@ -173,7 +173,7 @@ def test_close_gives_the_memory_back(open_queue: Open, monkeypatch: pytest.Monke
     queue = open_queue(max_event_size="1m")
     use(queue)
     held = [os.fstat(file).st_blocks * 512 for file in files]
-    assert held.count(shared_buffer.LARGE) == 2
+    assert held.count(shared_buffer.LARGE_BYTES) == 2
     queue.close()
     left = [os.fstat(file).st_blocks for file in files]
     for file in files:
