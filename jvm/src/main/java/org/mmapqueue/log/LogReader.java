@@ -50,6 +50,7 @@ public abstract class LogReader {
     /** Goes to the end of a record, or to 0; touches no file yet. */
     public final void moveTo(long position) {
         leave();
+        batchGoesOn = false;
         segmentId = geometry.segmentOfEnd(position);
         offset = geometry.offsetOfEnd(position);
     }
@@ -61,6 +62,7 @@ public abstract class LogReader {
 
     /** Goes to another record of the segment of the place. */
     public final void goTo(int to) {
+        batchGoesOn = false;
         offset = to;
     }
 

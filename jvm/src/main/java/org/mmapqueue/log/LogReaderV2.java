@@ -57,7 +57,8 @@ public final class LogReaderV2 extends LogReader {
     public boolean next() throws IOException {
         while (true) {
             if (offset == segmentSize) {
-                if (published.getAsLong() <= geometry.position(segmentId, segmentSize)) {
+                // The rest of a batch is published with its first record, before the appender moves the log end.
+                if (!batchGoesOn && published.getAsLong() <= geometry.position(segmentId, segmentSize)) {
                     return false;
                 }
                 // Not pinned: its slot may hold a later lap by now, and there is nothing to compare with.
