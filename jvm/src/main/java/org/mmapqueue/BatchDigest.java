@@ -8,5 +8,4 @@ package org.mmapqueue;
  * @param count how many records
  * @param checksum of their bytes, by whatever rule the caller has
  */
-public record BatchDigest(long count, long checksum) {
-}
+public record BatchDigest(long count, long checksum) {}

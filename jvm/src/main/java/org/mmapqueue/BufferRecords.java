@@ -16,11 +16,14 @@ final class BufferRecords implements Records {
     private int buffer;
     /** Where the current payload begins in its buffer. */
     private int start;
+
     private int copied = -1;
 
     /** Raises IllegalArgumentException when the lengths do not add up to the buffers, one after the other. */
     BufferRecords(List<ByteBuffer> buffers, int[] lengths) {
-        this.buffers = buffers.stream().filter(ByteBuffer::hasRemaining).map(ByteBuffer::slice)
+        this.buffers = buffers.stream()
+                .filter(ByteBuffer::hasRemaining)
+                .map(ByteBuffer::slice)
                 .toArray(ByteBuffer[]::new);
         this.lengths = lengths;
         this.payload = new byte[checked()];

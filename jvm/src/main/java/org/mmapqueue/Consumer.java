@@ -3,7 +3,6 @@ package org.mmapqueue;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.consume.Fetcher;
 import org.mmapqueue.core.QueueCore;
@@ -121,8 +120,13 @@ public final class Consumer implements AutoCloseable {
     public List<Message> popBatch(int maxRecords, long maxBytes, Duration timeout) throws InterruptedException {
         List<Message> batch = new ArrayList<>();
         try {
-            popBatch(maxRecords, maxBytes, timeout, true, (offset, timestamp, data, start, length, attempts) ->
-                    batch.add(new Message(offset, timestamp, data, attempts)));
+            popBatch(
+                    maxRecords,
+                    maxBytes,
+                    timeout,
+                    true,
+                    (offset, timestamp, data, start, length, attempts) ->
+                            batch.add(new Message(offset, timestamp, data, attempts)));
         } catch (OutOfMemoryError e) {
             if (batch.isEmpty()) {
                 throw e;
@@ -150,8 +154,8 @@ public final class Consumer implements AutoCloseable {
     private int popBatch(int maxRecords, long maxBytes, Duration timeout, boolean own, MessageHandler handler)
             throws InterruptedException {
         if (maxRecords < 1 || maxBytes < 1) {
-            throw new IllegalArgumentException("maxRecords = " + maxRecords + ", maxBytes = " + maxBytes
-                    + "; both must be at least 1");
+            throw new IllegalArgumentException(
+                    "maxRecords = " + maxRecords + ", maxBytes = " + maxBytes + "; both must be at least 1");
         }
         if (Thread.interrupted()) {
             throw new InterruptedException();

@@ -14,6 +14,12 @@ package org.mmapqueue;
  * @param unacked records that it has popped and not acked; 0 when another process owns it, or nobody does
  * @param label what it is for, as its owner has said with {@link Consumer#label(String)}; empty when it has not
  */
-public record ConsumerStats(String name, long committedOffset, long lagRecords, long lagBytes, long lagMicros,
-        long readOffset, long unacked, String label) {
-}
+public record ConsumerStats(
+        String name,
+        long committedOffset,
+        long lagRecords,
+        long lagBytes,
+        long lagMicros,
+        long readOffset,
+        long unacked,
+        String label) {}

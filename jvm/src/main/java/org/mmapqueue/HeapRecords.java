@@ -67,8 +67,8 @@ final class HeapRecords implements Records {
         for (int i = 0; i < count; i++) {
             lengths[i] = batch.length(i);
             if (lengths[i] < 0) {
-                throw new IllegalArgumentException("length " + lengths[i] + " of payload " + i
-                        + ", expected 0 or more");
+                throw new IllegalArgumentException(
+                        "length " + lengths[i] + " of payload " + i + ", expected 0 or more");
             }
             left += lengths[i];
         }

@@ -8,5 +8,4 @@ package org.mmapqueue;
  * @param data its bytes; the caller's own
  * @param attempts how often it has been handed out, 1 at the first time; 0 when it was read without a consumer
  */
-public record Message(long offset, long timestampMicros, byte[] data, int attempts) {
-}
+public record Message(long offset, long timestampMicros, byte[] data, int attempts) {}

@@ -9,7 +9,6 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.UUID;
 import java.util.function.BooleanSupplier;
-
 import org.mmapqueue.core.OpenQueues;
 import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.ClosedException;
@@ -296,8 +295,7 @@ public final class MmapQueue implements AutoCloseable {
      * @return the first one's offset; -1 when the producer's batch of this or a higher sequence is in the queue already
      * @throws InterruptedException when interrupted; nothing was stored
      */
-    public long pushOnce(String producer, long sequence, Records batch, Duration timeout)
-            throws InterruptedException {
+    public long pushOnce(String producer, long sequence, Records batch, Duration timeout) throws InterruptedException {
         return pushOnce(producer, sequence, batch, timeout, false);
     }
 
@@ -343,10 +341,17 @@ public final class MmapQueue implements AutoCloseable {
      * @return the first one's offset; -1 when the producer's batch of this or a higher sequence is in the queue already
      * @throws InterruptedException when interrupted; nothing was stored
      */
-    public long pushOnce(String producer, long sequence, BatchDigest digest, Records batch, Duration timeout,
-            boolean sync) throws InterruptedException {
-        return writer().pushOnce(producer, sequence, Objects.requireNonNull(digest), HeapRecords.fetch(batch),
-                nanos(timeout), sync, gone);
+    public long pushOnce(
+            String producer, long sequence, BatchDigest digest, Records batch, Duration timeout, boolean sync)
+            throws InterruptedException {
+        return writer().pushOnce(
+                        producer,
+                        sequence,
+                        Objects.requireNonNull(digest),
+                        HeapRecords.fetch(batch),
+                        nanos(timeout),
+                        sync,
+                        gone);
     }
 
     /**
@@ -665,8 +670,8 @@ public final class MmapQueue implements AutoCloseable {
      */
     public long[] split(long from, long to, long bytes) {
         if (bytes < 1 || to < from) {
-            throw new IllegalArgumentException("from = " + from + ", to = " + to + ", bytes = " + bytes
-                    + "; expected from <= to and bytes >= 1");
+            throw new IllegalArgumentException(
+                    "from = " + from + ", to = " + to + ", bytes = " + bytes + "; expected from <= to and bytes >= 1");
         }
         return core().log().randomAccess().split(from, to, bytes);
     }

@@ -4,7 +4,6 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Objects;
-
 import org.mmapqueue.config.ConfigKey;
 import org.mmapqueue.config.ConfigValues;
 import org.mmapqueue.errors.ConfigException;

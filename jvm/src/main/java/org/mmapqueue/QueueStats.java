@@ -19,9 +19,20 @@ package org.mmapqueue;
  * @param peakMappedSegments the most segments that were mapped at once since the queue was opened
  * @param epoch 1, and one more for each recovery after an unclean end
  */
-public record QueueStats(long firstOffset, long endOffset, long writingPosition, long watermarkPosition,
-        long slowestCommittedPosition, String slowestConsumer, int segmentsInUse, int capacitySegments,
-        int segmentSize, int mappedSegments, long mappedBytes, int peakMappedSegments, long epoch) {
+public record QueueStats(
+        long firstOffset,
+        long endOffset,
+        long writingPosition,
+        long watermarkPosition,
+        long slowestCommittedPosition,
+        String slowestConsumer,
+        int segmentsInUse,
+        int capacitySegments,
+        int segmentSize,
+        int mappedSegments,
+        long mappedBytes,
+        int peakMappedSegments,
+        long epoch) {
 
     /**
      * What holds the ring, as the message of Full says it.
@@ -40,7 +51,8 @@ public record QueueStats(long firstOffset, long endOffset, long writingPosition,
      * @return a phrase for a message
      */
     public static String heldBy(String consumer, long bytesBehind) {
-        return consumer.isEmpty() ? "it has no consumer, so nobody has read them"
+        return consumer.isEmpty()
+                ? "it has no consumer, so nobody has read them"
                 : "the slowest consumer is " + consumer + ", " + Math.max(0, bytesBehind) + " bytes behind";
     }
 }

@@ -50,7 +50,10 @@ public final class RecordReader implements AutoCloseable {
      * @throws ClosedException when it, or the queue's handle, is closed
      */
     public int read(int maxRecords, long maxBytes, RecordSink sink) {
-        return reader.read(maxRecords, maxBytes, true,
+        return reader.read(
+                maxRecords,
+                maxBytes,
+                true,
                 (number, timestamp, data, start, length, attempts) -> sink.take(number, timestamp, data));
     }
 

@@ -8,9 +8,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
-
 import org.junit.jupiter.api.Test;
-
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.support.Payload;
 

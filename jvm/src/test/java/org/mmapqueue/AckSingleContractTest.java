@@ -10,9 +10,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
-
 import org.junit.jupiter.api.Test;
-
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.support.Payload;
@@ -101,8 +99,8 @@ class AckSingleContractTest extends ContractTest {
             queue.pop();
         }
         for (long bad : new long[] {5, -1, count, Long.MAX_VALUE, Long.MIN_VALUE}) {
-            OutOfRangeException refused = assertThrows(OutOfRangeException.class,
-                    () -> consumer().ackSingle(new long[] {0, 1, bad, 2}));
+            OutOfRangeException refused =
+                    assertThrows(OutOfRangeException.class, () -> consumer().ackSingle(new long[] {0, 1, bad, 2}));
             assertEquals(bad, refused.requested());
             assertEquals(0, refused.first());
             assertEquals(4, refused.last());

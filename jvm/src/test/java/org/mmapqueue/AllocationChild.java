@@ -1,9 +1,8 @@
 package org.mmapqueue;
 
+import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
-
-import com.sun.management.ThreadMXBean;
 import org.mmapqueue.support.Payload;
 
 /**
@@ -18,13 +17,15 @@ final class AllocationChild {
     private static final int SEGMENT = 256 << 20;
     private static final int LENGTH = 1000;
 
-    private AllocationChild() {
-    }
+    private AllocationChild() {}
 
     public static void main(String[] arguments) {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(Path.of(arguments[0])).segmentSize(SEGMENT)
-                .queueCapacitySegments(4).maxInMemSegments(4).build())) {
+        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(Path.of(arguments[0]))
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(4)
+                .maxInMemSegments(4)
+                .build())) {
             byte[] record = Payload.of(1, LENGTH);
             long bytes = -1;
             for (int round = 0; round < ROUNDS && bytes != 0; round++) {

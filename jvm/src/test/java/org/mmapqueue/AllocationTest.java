@@ -3,6 +3,7 @@ package org.mmapqueue;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.sun.management.ThreadMXBean;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.charset.StandardCharsets;
@@ -10,9 +11,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.zip.CRC32C;
-
-import com.sun.management.ThreadMXBean;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -61,8 +59,11 @@ class AllocationTest {
 
     @BeforeEach
     void open() {
-        queue = MmapQueue.open(QueueConfig.builder(directory.resolve("queue")).segmentSize(SEGMENT)
-                .queueCapacitySegments(4).maxInMemSegments(4).build());
+        queue = MmapQueue.open(QueueConfig.builder(directory.resolve("queue"))
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(4)
+                .maxInMemSegments(4)
+                .build());
     }
 
     @AfterEach
@@ -109,7 +110,7 @@ class AllocationTest {
 
     private void popBatches(Consumer consumer, int records) {
         try {
-            for (int taken = 0; taken < records;) {
+            for (int taken = 0; taken < records; ) {
                 taken += consumer.popBatch(BATCH, Long.MAX_VALUE, Duration.ZERO, copyOut);
                 consumer.ack(copyOut.last);
             }
@@ -136,13 +137,23 @@ class AllocationTest {
     // Compiled, even that is gone.
     @Test
     void aCompiledPushAllocatesNothing() throws IOException, InterruptedException {
-        Process process = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "-Xbatch", "-Xmx128m", "-cp", System.getProperty("java.class.path"), AllocationChild.class.getName(),
-                directory.resolve("child").toString()).redirectErrorStream(true).start();
-        List<String> rounds = process.inputReader(StandardCharsets.US_ASCII).lines().toList();
+        Process process = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-Xbatch",
+                        "-Xmx128m",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        AllocationChild.class.getName(),
+                        directory.resolve("child").toString())
+                .redirectErrorStream(true)
+                .start();
+        List<String> rounds =
+                process.inputReader(StandardCharsets.US_ASCII).lines().toList();
         assertEquals(0, process.waitFor(), () -> rounds.toString());
-        assertEquals("0", rounds.get(rounds.size() - 1), () -> "bytes in each round of " + AllocationChild.RECORDS
-                + " pushes: " + rounds);
+        assertEquals(
+                "0",
+                rounds.get(rounds.size() - 1),
+                () -> "bytes in each round of " + AllocationChild.RECORDS + " pushes: " + rounds);
     }
 
     @Test
@@ -157,7 +168,9 @@ class AllocationTest {
     void aBatchPoppedIntoTheCallersBufferAllocatesNothing() {
         fill();
         Consumer consumer = queue.consumer();
-        assertEquals(0, allocated(() -> popBatches(consumer, RECORDS)),
+        assertEquals(
+                0,
+                allocated(() -> popBatches(consumer, RECORDS)),
                 "bytes for " + RECORDS + " records in batches of " + BATCH + " and their acks");
         assertEquals(RUNS * RECORDS, copyOut.count);
     }

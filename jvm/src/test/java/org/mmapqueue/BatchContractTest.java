@@ -11,9 +11,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
-
 import org.junit.jupiter.api.Test;
-
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.FullException;
@@ -84,12 +82,19 @@ class BatchContractTest extends ContractTest {
         byte[] buffer = Payload.of(1, 1000);
         int[] lengths = {100, 0, 1, 350, 99};
         assertEquals(0, queue.pushBatch(buffer, 20, lengths, 4, Duration.ZERO));
-        Payload.assertMessages(0, List.of(Arrays.copyOfRange(buffer, 20, 120), new byte[0],
-                Arrays.copyOfRange(buffer, 120, 121), Arrays.copyOfRange(buffer, 121, 471)), Payload.drain(queue));
-        assertThrows(IllegalArgumentException.class,
+        Payload.assertMessages(
+                0,
+                List.of(
+                        Arrays.copyOfRange(buffer, 20, 120),
+                        new byte[0],
+                        Arrays.copyOfRange(buffer, 120, 121),
+                        Arrays.copyOfRange(buffer, 121, 471)),
+                Payload.drain(queue));
+        assertThrows(
+                IllegalArgumentException.class,
                 () -> queue.pushBatch(buffer, 900, new int[] {50, 51}, 2, Duration.ZERO));
-        assertThrows(IllegalArgumentException.class,
-                () -> queue.pushBatch(buffer, 0, new int[] {50, -1}, 2, Duration.ZERO));
+        assertThrows(
+                IllegalArgumentException.class, () -> queue.pushBatch(buffer, 0, new int[] {50, -1}, 2, Duration.ZERO));
         assertEquals(4, queue.endOffset());
     }
 

@@ -15,7 +15,6 @@ import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.LongStream;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -23,7 +22,6 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
-
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.support.Directories;
@@ -39,6 +37,7 @@ class CallbackTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private MmapQueue queue;
 
     @BeforeEach
@@ -55,8 +54,11 @@ class CallbackTest {
     }
 
     private MmapQueue openIn(String name) {
-        return MmapQueue.open(QueueConfig.builder(temp.resolve(name)).segmentSize(SEGMENT).queueCapacitySegments(64)
-                .maxInMemSegments(8).build());
+        return MmapQueue.open(QueueConfig.builder(temp.resolve(name))
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(64)
+                .maxInMemSegments(8)
+                .build());
     }
 
     /** Runs the given code within the first call of one kind of callback, then takes all records that come. */
@@ -74,7 +76,10 @@ class CallbackTest {
             @Override
             void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen)
                     throws InterruptedException {
-                consumer.popBatch(RECORDS, Long.MAX_VALUE, Duration.ZERO,
+                consumer.popBatch(
+                        RECORDS,
+                        Long.MAX_VALUE,
+                        Duration.ZERO,
                         (offset, timestamp, buffer, start, length, attempts) -> {
                             if (seen.isEmpty()) {
                                 inside.run();
@@ -191,8 +196,8 @@ class CallbackTest {
         assertThrows(ClosedException.class, queue::poll);
         queue = openIn("queue");
         assertEquals(RECORDS, queue.endOffset());
-        Payload.assertMessages(0, range(0, RECORDS).stream().map(i -> Payload.of(i, 300)).toList(),
-                Payload.drain(queue));
+        Payload.assertMessages(
+                0, range(0, RECORDS).stream().map(i -> Payload.of(i, 300)).toList(), Payload.drain(queue));
     }
 
     @ParameterizedTest
@@ -201,31 +206,36 @@ class CallbackTest {
         Consumer consumer = queue.consumer();
         Consumer other = queue.consumer("other", StartAt.EARLIEST);
         List<Long> seen = new ArrayList<>();
-        caller.call(queue, consumer, () -> {
-            assertNotNull(queue.stats());
-            assertEquals(2, queue.consumerStats().size());
-            assertNotNull(queue.get(5));
-            assertEquals(0, queue.firstOffset());
-            queue.pushBatch(List.of(new byte[9], new byte[10]));
-            queue.flush();
-            assertNotNull(other.poll());
-            other.ack(other.readOffset() - 1);
-            other.nack(other.poll().offset());
-            other.seek(StartAt.EARLIEST);
-            assertNotNull(consumer.peek());
-            consumer.poll();
-            consumer.ack(consumer.readOffset() - 1);
-            assertEquals(0, consumer.unacked());
-            consumer.nack(consumer.poll().offset());
-            consumer.seek(StartAt.LATEST);
-            assertEquals(0, consumer.lag());
-            try (MmapQueue again = openIn("queue"); MmapQueue elsewhere = openIn("elsewhere")) {
-                assertEquals(queue.endOffset(), again.endOffset());
-                assertEquals(0, elsewhere.push(new byte[1]) % RECORDS);
-            } finally {
-                Directories.delete(temp.resolve("elsewhere"));
-            }
-        }, seen);
+        caller.call(
+                queue,
+                consumer,
+                () -> {
+                    assertNotNull(queue.stats());
+                    assertEquals(2, queue.consumerStats().size());
+                    assertNotNull(queue.get(5));
+                    assertEquals(0, queue.firstOffset());
+                    queue.pushBatch(List.of(new byte[9], new byte[10]));
+                    queue.flush();
+                    assertNotNull(other.poll());
+                    other.ack(other.readOffset() - 1);
+                    other.nack(other.poll().offset());
+                    other.seek(StartAt.EARLIEST);
+                    assertNotNull(consumer.peek());
+                    consumer.poll();
+                    consumer.ack(consumer.readOffset() - 1);
+                    assertEquals(0, consumer.unacked());
+                    consumer.nack(consumer.poll().offset());
+                    consumer.seek(StartAt.LATEST);
+                    assertEquals(0, consumer.lag());
+                    try (MmapQueue again = openIn("queue");
+                            MmapQueue elsewhere = openIn("elsewhere")) {
+                        assertEquals(queue.endOffset(), again.endOffset());
+                        assertEquals(0, elsewhere.push(new byte[1]) % RECORDS);
+                    } finally {
+                        Directories.delete(temp.resolve("elsewhere"));
+                    }
+                },
+                seen);
         assertFalse(seen.isEmpty());
         assertTrue(consumer.committedOffset() >= RECORDS);
         consumer.seek(StartAt.LATEST);
@@ -239,20 +249,25 @@ class CallbackTest {
         for (boolean deletes : new boolean[] {false, true}) {
             Consumer consumer = queue.consumer("own", StartAt.EARLIEST);
             List<Long> seen = new ArrayList<>();
-            Caller.POP_BATCH.call(queue, consumer, () -> {
-                if (deletes) {
-                    queue.deleteConsumer("own");
-                } else {
-                    consumer.close();
-                }
-            }, seen);
+            Caller.POP_BATCH.call(
+                    queue,
+                    consumer,
+                    () -> {
+                        if (deletes) {
+                            queue.deleteConsumer("own");
+                        } else {
+                            consumer.close();
+                        }
+                    },
+                    seen);
             assertEquals(range(0, RECORDS), seen);
             assertThrows(ClosedException.class, consumer::poll);
             assertFalse(queue.owns("own"));
             assertEquals(0, queue.consumer("own", StartAt.EARLIEST).peek().offset());
         }
         Waiting.Running<Message> popping = Waiting.start(() -> queue.consumer("own", StartAt.EARLIEST)
-                .popBatch(100, Long.MAX_VALUE, Waiting.LONG).get(0));
+                .popBatch(100, Long.MAX_VALUE, Waiting.LONG)
+                .get(0));
         assertEquals(0, popping.result().offset());
         queue.close();
     }
@@ -261,12 +276,19 @@ class CallbackTest {
     void whatComesAfterASeekIsNotReleasedByAnEarlierPop() {
         Consumer consumer = queue.consumer();
         IllegalStateException failure = new IllegalStateException("handler");
-        assertSame(failure, assertThrows(IllegalStateException.class, () -> consumer.popBatch(3, Long.MAX_VALUE,
-                Duration.ZERO, (offset, timestamp, buffer, start, length, attempts) -> {
-                    consumer.seek(StartAt.EARLIEST);
-                    assertEquals(0, consumer.pop().offset());
-                    throw failure;
-                })));
+        assertSame(
+                failure,
+                assertThrows(
+                        IllegalStateException.class,
+                        () -> consumer.popBatch(
+                                3,
+                                Long.MAX_VALUE,
+                                Duration.ZERO,
+                                (offset, timestamp, buffer, start, length, attempts) -> {
+                                    consumer.seek(StartAt.EARLIEST);
+                                    assertEquals(0, consumer.pop().offset());
+                                    throw failure;
+                                })));
         assertEquals(1, consumer.pop().offset());
         assertEquals(2, consumer.unacked());
     }
@@ -279,10 +301,14 @@ class CallbackTest {
         Consumer consumer = queue.consumer();
         Waiting.Running<List<Long>> slow = Waiting.start(() -> {
             List<Long> seen = new ArrayList<>();
-            caller.call(queue, consumer, () -> {
-                inside.countDown();
-                await(goOn);
-            }, seen);
+            caller.call(
+                    queue,
+                    consumer,
+                    () -> {
+                        inside.countDown();
+                        await(goOn);
+                    },
+                    seen);
             return seen;
         });
         await(inside);
@@ -290,11 +316,13 @@ class CallbackTest {
         queue.push(new byte[5]);
         assertTrue(consumer.popBatch(100, Long.MAX_VALUE, Duration.ofMillis(50)).size() > 0);
         assertTrue(consumer.popBatch(1, Long.MAX_VALUE, Duration.ofMillis(50)).isEmpty());
-        Waiting.Running<Message> waiting = Waiting.start(() -> consumer.pop(Waiting.LONG)).untilItWaits();
+        Waiting.Running<Message> waiting =
+                Waiting.start(() -> consumer.pop(Waiting.LONG)).untilItWaits();
         waiting.thread().interrupt();
         assertThrows(InterruptedException.class, waiting::result);
         assertNotNull(queue.get(3));
-        try (MmapQueue unrelated = openIn("unrelated"); MmapQueue same = openIn("queue")) {
+        try (MmapQueue unrelated = openIn("unrelated");
+                MmapQueue same = openIn("queue")) {
             assertEquals(0, unrelated.push(new byte[1]));
             assertNotNull(same.stats());
         }
@@ -364,8 +392,8 @@ class CallbackTest {
         CountDownLatch both = new CountDownLatch(2);
         List<Waiting.Running<Integer>> running = new ArrayList<>();
         for (List<Consumer> pair : List.of(List.of(one, two), List.of(two, one))) {
-            running.add(Waiting.start(() -> pair.get(0).popBatch(1, 1, Duration.ZERO,
-                    (offset, timestamp, buffer, start, length, attempts) -> {
+            running.add(Waiting.start(() -> pair.get(0)
+                    .popBatch(1, 1, Duration.ZERO, (offset, timestamp, buffer, start, length, attempts) -> {
                         both.countDown();
                         await(both);
                         assertEquals(RECORDS - 1, pair.get(1).size());
@@ -381,16 +409,25 @@ class CallbackTest {
 
     /** Handler or sink: what throws has not consumed its record, nor those after it. */
     @ParameterizedTest
-    @EnumSource(value = Caller.class, names = {"POP_BATCH", "GET_MANY", "READ_TO_SINK", "READ_TO_HANDLER"})
+    @EnumSource(
+            value = Caller.class,
+            names = {"POP_BATCH", "GET_MANY", "READ_TO_SINK", "READ_TO_HANDLER"})
     void consumeNothingWhenTheyThrow(Caller caller) throws Exception {
         IllegalStateException failure = new IllegalStateException("callback");
         Consumer consumer = queue.consumer();
-        assertSame(failure, assertThrows(IllegalStateException.class,
-                () -> caller.call(queue, consumer, () -> {
-                    throw failure;
-                }, new ArrayList<>())));
+        assertSame(
+                failure,
+                assertThrows(
+                        IllegalStateException.class,
+                        () -> caller.call(
+                                queue,
+                                consumer,
+                                () -> {
+                                    throw failure;
+                                },
+                                new ArrayList<>())));
         List<Long> seen = new ArrayList<>();
-        caller.call(queue, consumer, () -> { }, seen);
+        caller.call(queue, consumer, () -> {}, seen);
         assertEquals(range(0, RECORDS), seen);
     }
 
@@ -400,8 +437,9 @@ class CallbackTest {
         List<Long> seen = new ArrayList<>();
         for (int fails = 3; fails < RECORDS; fails += 7) {
             int at = fails;
-            assertThrows(IllegalStateException.class, () -> reader.read(RECORDS, Long.MAX_VALUE,
-                    (offset, timestamp, data) -> {
+            assertThrows(
+                    IllegalStateException.class,
+                    () -> reader.read(RECORDS, Long.MAX_VALUE, (offset, timestamp, data) -> {
                         if (offset == at) {
                             throw new IllegalStateException("sink");
                         }
@@ -417,15 +455,25 @@ class CallbackTest {
 
     /** Records.array fails in the middle of a batch that goes over several segments: nothing stored, nothing poisoned. */
     @ParameterizedTest
-    @EnumSource(value = Caller.class, names = {"PUSH_ARRAY", "PUSH_ONCE_ARRAY"})
+    @EnumSource(
+            value = Caller.class,
+            names = {"PUSH_ARRAY", "PUSH_ONCE_ARRAY"})
     void storeNothingWhenPayloadsFail(Caller caller) throws Exception {
         OutOfMemoryError failure = new OutOfMemoryError("injected");
-        assertSame(failure, assertThrows(OutOfMemoryError.class, () -> caller.call(queue, queue.consumer(), () -> {
-            throw failure;
-        }, new ArrayList<>())));
+        assertSame(
+                failure,
+                assertThrows(
+                        OutOfMemoryError.class,
+                        () -> caller.call(
+                                queue,
+                                queue.consumer(),
+                                () -> {
+                                    throw failure;
+                                },
+                                new ArrayList<>())));
         assertEquals(RECORDS, queue.endOffset());
         List<Long> seen = new ArrayList<>();
-        caller.call(queue, queue.consumer(), () -> { }, seen);
+        caller.call(queue, queue.consumer(), () -> {}, seen);
         assertEquals(List.of((long) RECORDS), seen);
         assertEquals(RECORDS + 3, queue.endOffset());
     }

@@ -7,10 +7,8 @@ import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.function.Executable;
-
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.support.Payload;
@@ -20,26 +18,49 @@ import org.mmapqueue.support.Waiting;
 class ClosedContractTest extends ContractTest {
     private static final Duration NOW = Duration.ZERO;
     private static final byte[] BYTES = {1};
-    private static final MessageHandler HANDLER = (offset, timestamp, buffer, start, length, attempts) -> { };
+    private static final MessageHandler HANDLER = (offset, timestamp, buffer, start, length, attempts) -> {};
 
     private List<Executable> callsOfTheQueue() {
-        return new ArrayList<>(List.of(() -> queue.push(BYTES), () -> queue.push(BYTES, 0, 1),
-                () -> queue.push(ByteBuffer.wrap(BYTES)), () -> queue.push(ByteBuffer.allocateDirect(1)),
-                () -> queue.push(BYTES, NOW), () -> queue.push(ByteBuffer.wrap(BYTES), NOW),
-                () -> queue.pushSync(BYTES, NOW), () -> queue.pushBatch(List.of(BYTES)),
-                () -> queue.pushBatch(List.of()), () -> queue.pushBatch(List.of(BYTES), NOW),
-                () -> queue.pushBatch(BYTES, 0, new int[] {1}, 1, NOW), () -> queue.consumer(),
-                () -> queue.consumer("default", StartAt.EARLIEST), () -> queue.consumer("other", StartAt.LATEST),
-                () -> queue.poll(), () -> queue.pop(), () -> queue.pop(NOW), () -> queue.popBatch(1, 1, NOW),
-                () -> queue.peek(), () -> queue.ack(0), () -> queue.endOffset(), () -> queue.flush(),
-                () -> queue.stats(), () -> queue.config()));
+        return new ArrayList<>(List.of(
+                () -> queue.push(BYTES),
+                () -> queue.push(BYTES, 0, 1),
+                () -> queue.push(ByteBuffer.wrap(BYTES)),
+                () -> queue.push(ByteBuffer.allocateDirect(1)),
+                () -> queue.push(BYTES, NOW),
+                () -> queue.push(ByteBuffer.wrap(BYTES), NOW),
+                () -> queue.pushSync(BYTES, NOW),
+                () -> queue.pushBatch(List.of(BYTES)),
+                () -> queue.pushBatch(List.of()),
+                () -> queue.pushBatch(List.of(BYTES), NOW),
+                () -> queue.pushBatch(BYTES, 0, new int[] {1}, 1, NOW),
+                () -> queue.consumer(),
+                () -> queue.consumer("default", StartAt.EARLIEST),
+                () -> queue.consumer("other", StartAt.LATEST),
+                () -> queue.poll(),
+                () -> queue.pop(),
+                () -> queue.pop(NOW),
+                () -> queue.popBatch(1, 1, NOW),
+                () -> queue.peek(),
+                () -> queue.ack(0),
+                () -> queue.endOffset(),
+                () -> queue.flush(),
+                () -> queue.stats(),
+                () -> queue.config()));
     }
 
     private static List<Executable> callsOf(Consumer consumer) {
-        return List.of(() -> consumer.poll(), () -> consumer.poll(HANDLER), () -> consumer.pop(),
-                () -> consumer.pop(NOW), () -> consumer.popBatch(1, 1, NOW),
-                () -> consumer.popBatch(1, 1, NOW, HANDLER), () -> consumer.peek(), () -> consumer.ack(0),
-                () -> consumer.readOffset(), () -> consumer.committedOffset(), () -> consumer.lag());
+        return List.of(
+                () -> consumer.poll(),
+                () -> consumer.poll(HANDLER),
+                () -> consumer.pop(),
+                () -> consumer.pop(NOW),
+                () -> consumer.popBatch(1, 1, NOW),
+                () -> consumer.popBatch(1, 1, NOW, HANDLER),
+                () -> consumer.peek(),
+                () -> consumer.ack(0),
+                () -> consumer.readOffset(),
+                () -> consumer.committedOffset(),
+                () -> consumer.lag());
     }
 
     private void assertAllClosed(Consumer consumer) {
@@ -83,9 +104,10 @@ class ClosedContractTest extends ContractTest {
 
     @Test
     void aWaitingPopIsToldOfTheClose() {
-        Waiting.Running<Message> popping = Waiting.start(() -> queue.pop(Waiting.LONG)).untilItWaits();
-        Waiting.Running<List<Message>> batching = Waiting.start(() -> queue.popBatch(5, 100, Waiting.LONG))
-                .untilItWaits();
+        Waiting.Running<Message> popping =
+                Waiting.start(() -> queue.pop(Waiting.LONG)).untilItWaits();
+        Waiting.Running<List<Message>> batching =
+                Waiting.start(() -> queue.popBatch(5, 100, Waiting.LONG)).untilItWaits();
         queue.close();
         assertThrows(ClosedException.class, popping::result);
         assertThrows(ClosedException.class, batching::result);
@@ -94,9 +116,10 @@ class ClosedContractTest extends ContractTest {
     @Test
     void aWaitingPushIsToldOfTheClose() {
         fill();
-        Waiting.Running<Long> pushing = Waiting.start(() -> queue.push(setup.tenth(1), Waiting.LONG)).untilItWaits();
-        Waiting.Running<Long> batching = Waiting
-                .start(() -> queue.pushBatch(List.of(setup.tenth(1)), Waiting.LONG)).untilItWaits();
+        Waiting.Running<Long> pushing =
+                Waiting.start(() -> queue.push(setup.tenth(1), Waiting.LONG)).untilItWaits();
+        Waiting.Running<Long> batching = Waiting.start(() -> queue.pushBatch(List.of(setup.tenth(1)), Waiting.LONG))
+                .untilItWaits();
         queue.close();
         assertThrows(ClosedException.class, pushing::result);
         assertThrows(ClosedException.class, batching::result);
@@ -105,7 +128,8 @@ class ClosedContractTest extends ContractTest {
     @Test
     void aWaitingCallOfAClosedHandleEndsWhileTheQueueIsOpenThroughAnother() throws Exception {
         try (MmapQueue other = setup.open(directory)) {
-            Waiting.Running<Message> popping = Waiting.start(() -> queue.pop(Waiting.LONG)).untilItWaits();
+            Waiting.Running<Message> popping =
+                    Waiting.start(() -> queue.pop(Waiting.LONG)).untilItWaits();
             queue.close();
             assertThrows(ClosedException.class, popping::result);
             other.push(BYTES);
@@ -143,7 +167,8 @@ class ClosedContractTest extends ContractTest {
                 long popped = 0;
                 try {
                     while (true) {
-                        assertEquals(popped, Payload.numberOf(queue.pop(Waiting.LONG).data()));
+                        assertEquals(
+                                popped, Payload.numberOf(queue.pop(Waiting.LONG).data()));
                         popped++;
                         queue.ack(queue.consumer().readOffset() - 1);
                     }

@@ -11,10 +11,16 @@ import java.util.TreeMap;
 final class ConsumerModel {
     /** There is nothing to pop. */
     static final int NONE = -1;
+
     private static final int ACKED_BEFORE = -1;
 
     /** What has become of a record that was popped. */
-    enum State { OUT, RETURNED, ACKED, DYING }
+    enum State {
+        OUT,
+        RETURNED,
+        ACKED,
+        DYING
+    }
 
     private static final class Popped {
         private State state;
@@ -32,6 +38,7 @@ final class ConsumerModel {
     private final TreeMap<Integer, Popped> window = new TreeMap<>();
     /** What a clean close has kept of records that are not popped again yet: attempts, or that it is acked. */
     private final TreeMap<Integer, Integer> remembered = new TreeMap<>();
+
     private int committed;
     private int next;
     private boolean open = true;
@@ -60,13 +67,19 @@ final class ConsumerModel {
     }
 
     int unacked() {
-        return (int) window.values().stream().filter(each -> each.state != State.ACKED).count();
+        return (int) window.values().stream()
+                .filter(each -> each.state != State.ACKED)
+                .count();
     }
 
     /** Records to be popped, of a log of {@code end} records. */
     int size(int end) {
-        long returned = window.values().stream().filter(each -> each.state == State.RETURNED).count();
-        long done = remembered.values().stream().filter(times -> times == ACKED_BEFORE).count();
+        long returned = window.values().stream()
+                .filter(each -> each.state == State.RETURNED)
+                .count();
+        long done = remembered.values().stream()
+                .filter(times -> times == ACKED_BEFORE)
+                .count();
         return (int) (end - next - done + returned);
     }
 

@@ -9,7 +9,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.errors.UnackedLimitException;
 
@@ -135,9 +134,11 @@ final class ConsumerSteps {
     void ackSingle(List<Integer> which) {
         // Most of them within what is popped: one that is not has all refused.
         int popped = Math.max(1, model.next() - model.committed());
-        List<Integer> numbers = which.stream().map(each -> each % 11 == 0 ? pick(each)
-                : model.committed() + each % popped).toList();
-        long[] offsets = numbers.stream().mapToLong(number -> (long) number - zero).toArray();
+        List<Integer> numbers = which.stream()
+                .map(each -> each % 11 == 0 ? pick(each) : model.committed() + each % popped)
+                .toList();
+        long[] offsets =
+                numbers.stream().mapToLong(number -> (long) number - zero).toArray();
         if (numbers.stream().allMatch(number -> isPopped(number))) {
             handle.ackSingle(offsets);
             numbers.forEach(model::ackSingle);

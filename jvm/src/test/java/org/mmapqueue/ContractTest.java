@@ -3,13 +3,11 @@ package org.mmapqueue;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.Parameter;
-
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.support.QuickDirectory;
 
@@ -18,8 +16,10 @@ import org.mmapqueue.support.QuickDirectory;
 abstract class ContractTest {
     @Parameter
     Setup setup;
+
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     Path directory;
     MmapQueue queue;
 

@@ -10,7 +10,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -18,7 +17,6 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
-
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.OutOfRangeException;
@@ -33,6 +31,7 @@ class DefaultConsumerTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private Path directory;
     private MmapQueue queue;
 
@@ -77,8 +76,12 @@ class DefaultConsumerTest {
     }
 
     private QueueConfig.Builder config() {
-        return QueueConfig.builder(directory).segmentSize(4096).queueCapacitySegments(8).maxInMemSegments(8)
-                .maxEventSize(3000).flushPeriodMillis(600_000);
+        return QueueConfig.builder(directory)
+                .segmentSize(4096)
+                .queueCapacitySegments(8)
+                .maxInMemSegments(8)
+                .maxEventSize(3000)
+                .flushPeriodMillis(600_000);
     }
 
     private void open() {
@@ -274,7 +277,8 @@ class DefaultConsumerTest {
         assertEquals(List.of(), queue.consumers());
         goOnWithACopy();
         assertTrue(queue.firstOffset() >= first, "first " + queue.firstOffset());
-        assertEquals(queue.endOffset() - queue.firstOffset(), Payload.drain(queue).size());
+        assertEquals(
+                queue.endOffset() - queue.firstOffset(), Payload.drain(queue).size());
     }
 
     @Test

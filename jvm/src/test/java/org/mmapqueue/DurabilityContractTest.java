@@ -5,7 +5,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.List;
-
 import org.junit.jupiter.api.Test;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.Waiting;
@@ -68,8 +67,9 @@ class DurabilityContractTest extends ContractTest {
             for (int i = 0; i < 5; i++) {
                 queue.push(setup.tenth(i));
             }
-            Waiting.until("the flusher has come", () -> queue.stats().watermarkPosition()
-                    == queue.stats().writingPosition());
+            Waiting.until(
+                    "the flusher has come",
+                    () -> queue.stats().watermarkPosition() == queue.stats().writingPosition());
         }
     }
 
@@ -79,8 +79,9 @@ class DurabilityContractTest extends ContractTest {
         queue = MmapQueue.open(setup.config(directory).flushPeriodMillis(20).build());
         for (int round = 0; round < 3; round++) {
             queue.push(setup.tenth(round));
-            Waiting.until("the flusher has come", () -> queue.stats().watermarkPosition()
-                    == queue.stats().writingPosition());
+            Waiting.until(
+                    "the flusher has come",
+                    () -> queue.stats().watermarkPosition() == queue.stats().writingPosition());
         }
     }
 

@@ -8,7 +8,6 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -33,14 +32,20 @@ class FailedReadTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private MmapQueue queue;
     private Consumer consumer;
     private long pushed;
 
     @BeforeEach
     void open() {
-        queue = MmapQueue.open(QueueConfig.builder(temp.resolve("queue")).segmentSize(SEGMENT)
-                .queueCapacitySegments(40).maxInMemSegments(6).maxEventSize(20_000).flushPeriodMillis(600_000).build());
+        queue = MmapQueue.open(QueueConfig.builder(temp.resolve("queue"))
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(40)
+                .maxInMemSegments(6)
+                .maxEventSize(20_000)
+                .flushPeriodMillis(600_000)
+                .build());
         consumer = queue.consumer();
     }
 
@@ -59,8 +64,8 @@ class FailedReadTest {
 
     private static void check(Message message) {
         if (message != null) {
-            Payload.assertMessages(message.offset(), List.of(Payload.of(message.offset(), message.data().length)),
-                    List.of(message));
+            Payload.assertMessages(
+                    message.offset(), List.of(Payload.of(message.offset(), message.data().length)), List.of(message));
         }
     }
 
@@ -146,8 +151,12 @@ class FailedReadTest {
 
     /** Handlers that fail, and how. */
     static List<Throwable> failures() {
-        return List.of(new IllegalStateException("injected"), new OutOfMemoryError("injected"),
-                new StackOverflowError("injected"), new ThreadDeath(), new Error("injected"));
+        return List.of(
+                new IllegalStateException("injected"),
+                new OutOfMemoryError("injected"),
+                new StackOverflowError("injected"),
+                new ThreadDeath(),
+                new Error("injected"));
     }
 
     @SuppressWarnings({"unchecked", "TypeParameterUnusedInFormals"})
@@ -174,28 +183,35 @@ class FailedReadTest {
         // Record 49 goes on in the next segment.
         for (int takes : new int[] {0, 3, 46}) {
             long before = 60 - consumer.size();
-            assertSame(failure, assertThrows(failure.getClass(),
-                    () -> consumer.popBatch(60, Long.MAX_VALUE, Duration.ZERO, failing(failure, takes))));
+            assertSame(
+                    failure,
+                    assertThrows(
+                            failure.getClass(),
+                            () -> consumer.popBatch(60, Long.MAX_VALUE, Duration.ZERO, failing(failure, takes))));
             assertEquals(60 - before - takes, consumer.size());
-            assertSame(failure, assertThrows(failure.getClass(),
-                    () -> queue.getMany(before, 60, Long.MAX_VALUE, failing(failure, takes))));
+            assertSame(
+                    failure,
+                    assertThrows(
+                            failure.getClass(),
+                            () -> queue.getMany(before, 60, Long.MAX_VALUE, failing(failure, takes))));
         }
         consumer.nack(5);
         assertSame(failure, assertThrows(failure.getClass(), () -> consumer.poll(failing(failure, 0))));
         Waiting.start(() -> {
-            Message again = consumer.poll();
-            assertEquals(5, again.offset());
-            assertEquals(2, again.attempts());
-            for (long offset = 60 - consumer.size(); offset < 60; offset++) {
-                Message next = consumer.poll();
-                assertEquals(offset, next.offset());
-                assertEquals(1, next.attempts());
-                check(next);
-                check(queue.get(offset));
-            }
-            push(1);
-            consumer.ack(59);
-            return queue.get(60);
-        }).result();
+                    Message again = consumer.poll();
+                    assertEquals(5, again.offset());
+                    assertEquals(2, again.attempts());
+                    for (long offset = 60 - consumer.size(); offset < 60; offset++) {
+                        Message next = consumer.poll();
+                        assertEquals(offset, next.offset());
+                        assertEquals(1, next.attempts());
+                        check(next);
+                        check(queue.get(offset));
+                    }
+                    push(1);
+                    consumer.ack(59);
+                    return queue.get(60);
+                })
+                .result();
     }
 }

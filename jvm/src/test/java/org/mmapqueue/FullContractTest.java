@@ -9,9 +9,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.ByteBuffer;
 import java.time.Duration;
 import java.util.List;
-
 import org.junit.jupiter.api.Test;
-
 import org.mmapqueue.errors.EmptyException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.support.Payload;
@@ -23,13 +21,15 @@ class FullContractTest extends ContractTest {
     /** A deadline before the clock's own range must not wrap into the far future. */
     @Test
     void aNegativeTimeoutDoesNotWait() throws Exception {
-        for (Duration timeout : List.of(Duration.ofNanos(Long.MIN_VALUE), Duration.ofSeconds(Long.MIN_VALUE),
-                Duration.ofNanos(-1))) {
-            Waiting.start(() -> assertThrows(EmptyException.class, () -> queue.pop(timeout))).result();
+        for (Duration timeout :
+                List.of(Duration.ofNanos(Long.MIN_VALUE), Duration.ofSeconds(Long.MIN_VALUE), Duration.ofNanos(-1))) {
+            Waiting.start(() -> assertThrows(EmptyException.class, () -> queue.pop(timeout)))
+                    .result();
         }
         fill();
         for (Duration timeout : List.of(Duration.ofNanos(Long.MIN_VALUE), Duration.ofNanos(-1))) {
-            Waiting.start(() -> assertThrows(FullException.class, () -> queue.push(setup.tenth(1), timeout))).result();
+            Waiting.start(() -> assertThrows(FullException.class, () -> queue.push(setup.tenth(1), timeout)))
+                    .result();
         }
     }
 
@@ -81,16 +81,19 @@ class FullContractTest extends ContractTest {
     @Test
     void aWaitingPushIsWokenByAnAck() throws Exception {
         List<byte[]> payloads = fill();
-        Waiting.Running<Long> pushing = Waiting.start(() -> queue.push(setup.tenth(-1), Waiting.LONG)).untilItWaits();
-        Waiting.Running<Long> batching = Waiting
-                .start(() -> queue.pushBatch(List.of(setup.tenth(-2), setup.tenth(-3)), Waiting.LONG)).untilItWaits();
+        Waiting.Running<Long> pushing =
+                Waiting.start(() -> queue.push(setup.tenth(-1), Waiting.LONG)).untilItWaits();
+        Waiting.Running<Long> batching = Waiting.start(
+                        () -> queue.pushBatch(List.of(setup.tenth(-2), setup.tenth(-3)), Waiting.LONG))
+                .untilItWaits();
         Payload.assertMessages(0, payloads, Payload.drain(queue));
         assertFalse(pushing.isDone() || batching.isDone());
         queue.ack(payloads.size() - 1);
         long single = pushing.result();
         long batch = batching.result();
         assertEquals(payloads.size(), Math.min(single, batch));
-        List<byte[]> expected = single < batch ? List.of(setup.tenth(-1), setup.tenth(-2), setup.tenth(-3))
+        List<byte[]> expected = single < batch
+                ? List.of(setup.tenth(-1), setup.tenth(-2), setup.tenth(-3))
                 : List.of(setup.tenth(-2), setup.tenth(-3), setup.tenth(-1));
         Payload.assertMessages(payloads.size(), expected, Payload.drain(queue));
     }

@@ -8,7 +8,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
-
 import org.junit.jupiter.api.Test;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.Waiting;
@@ -28,11 +27,12 @@ class InterruptContractTest extends ContractTest {
 
     @Test
     void aWaitingPopIsInterruptedAndNothingIsPopped() throws Exception {
-        Waiting.Running<Message> popping = Waiting.start(() -> queue.pop(Waiting.LONG)).untilItWaits();
+        Waiting.Running<Message> popping =
+                Waiting.start(() -> queue.pop(Waiting.LONG)).untilItWaits();
         popping.thread().interrupt();
         assertThrows(InterruptedException.class, popping::result);
-        Waiting.Running<List<Message>> batching = Waiting.start(() -> queue.popBatch(9, 99, Waiting.LONG))
-                .untilItWaits();
+        Waiting.Running<List<Message>> batching =
+                Waiting.start(() -> queue.popBatch(9, 99, Waiting.LONG)).untilItWaits();
         batching.thread().interrupt();
         assertThrows(InterruptedException.class, batching::result);
         assertEquals(0, queue.consumer().readOffset());
@@ -42,7 +42,8 @@ class InterruptContractTest extends ContractTest {
     @Test
     void aWaitingPushIsInterruptedAndNothingIsStored() throws Exception {
         List<byte[]> payloads = fill();
-        Waiting.Running<Long> pushing = Waiting.start(() -> queue.push(setup.tenth(1), Waiting.LONG)).untilItWaits();
+        Waiting.Running<Long> pushing =
+                Waiting.start(() -> queue.push(setup.tenth(1), Waiting.LONG)).untilItWaits();
         pushing.thread().interrupt();
         assertThrows(InterruptedException.class, pushing::result);
         Waiting.Running<Long> syncing = Waiting.start(() -> queue.pushSync(setup.tenth(1), Waiting.LONG))
@@ -59,14 +60,16 @@ class InterruptContractTest extends ContractTest {
     void aCallThatMayWaitThrowsWhenItIsInterruptedBefore() throws Exception {
         queue.push(new byte[1]);
         Waiting.start(() -> {
-            Thread.currentThread().interrupt();
-            assertThrows(InterruptedException.class, () -> queue.pop(Duration.ZERO));
-            Thread.currentThread().interrupt();
-            assertThrows(InterruptedException.class, () -> queue.push(new byte[1], Duration.ZERO));
-            Thread.currentThread().interrupt();
-            assertThrows(InterruptedException.class, () -> queue.pushBatch(List.of(new byte[1]), Duration.ZERO));
-            return null;
-        }).result();
+                    Thread.currentThread().interrupt();
+                    assertThrows(InterruptedException.class, () -> queue.pop(Duration.ZERO));
+                    Thread.currentThread().interrupt();
+                    assertThrows(InterruptedException.class, () -> queue.push(new byte[1], Duration.ZERO));
+                    Thread.currentThread().interrupt();
+                    assertThrows(
+                            InterruptedException.class, () -> queue.pushBatch(List.of(new byte[1]), Duration.ZERO));
+                    return null;
+                })
+                .result();
         assertEquals(1, queue.endOffset());
         assertEquals(0, queue.consumer().readOffset());
     }
@@ -75,12 +78,13 @@ class InterruptContractTest extends ContractTest {
     void anInterruptedThreadPushesThroughManySegments() throws Exception {
         List<byte[]> payloads = setup.payloads(1, 200);
         boolean still = Waiting.start(() -> {
-            for (byte[] payload : payloads) {
-                Thread.currentThread().interrupt();
-                queue.push(payload);
-            }
-            return Thread.interrupted();
-        }).result();
+                    for (byte[] payload : payloads) {
+                        Thread.currentThread().interrupt();
+                        queue.push(payload);
+                    }
+                    return Thread.interrupted();
+                })
+                .result();
         assertTrue(still, "the interrupt stays pending");
         Payload.assertMessages(0, payloads, Payload.drain(queue));
     }
@@ -91,15 +95,16 @@ class InterruptContractTest extends ContractTest {
         Payload.pushAll(queue, payloads);
         List<Message> popped = new ArrayList<>();
         Waiting.start(() -> {
-            Thread.currentThread().interrupt();
-            for (Message message = queue.poll(); message != null; message = queue.poll()) {
-                popped.add(message);
-                queue.flush();
-                queue.peek();
-                queue.ack(message.offset());
-            }
-            return null;
-        }).result();
+                    Thread.currentThread().interrupt();
+                    for (Message message = queue.poll(); message != null; message = queue.poll()) {
+                        popped.add(message);
+                        queue.flush();
+                        queue.peek();
+                        queue.ack(message.offset());
+                    }
+                    return null;
+                })
+                .result();
         Payload.assertMessages(0, payloads, popped);
         assertEquals(queue.stats().writingPosition(), queue.stats().watermarkPosition());
         assertPushesAndPops();
@@ -110,13 +115,14 @@ class InterruptContractTest extends ContractTest {
         queue.push(new byte[7]);
         queue.close();
         MmapQueue opened = Waiting.start(() -> {
-            Thread.currentThread().interrupt();
-            MmapQueue handle = setup.open(directory);
-            handle.push(new byte[8]);
-            handle.close();
-            setup.open(temp.resolve("new")).close();
-            return setup.open(directory);
-        }).result();
+                    Thread.currentThread().interrupt();
+                    MmapQueue handle = setup.open(directory);
+                    handle.push(new byte[8]);
+                    handle.close();
+                    setup.open(temp.resolve("new")).close();
+                    return setup.open(directory);
+                })
+                .result();
         Payload.assertMessages(0, List.of(new byte[7], new byte[8]), Payload.drain(opened));
         queue = opened;
         assertPushesAndPops();

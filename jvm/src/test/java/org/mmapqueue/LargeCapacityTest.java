@@ -3,10 +3,9 @@ package org.mmapqueue;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
+import com.sun.management.ThreadMXBean;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
-
-import com.sun.management.ThreadMXBean;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -22,8 +21,12 @@ class LargeCapacityTest {
     Path temp;
 
     private MmapQueue open() {
-        return MmapQueue.open(QueueConfig.builder(temp.resolve("queue")).segmentSize(4096)
-                .queueCapacitySegments(1 << 30).maxInMemSegments(6).flushPeriodMillis(600_000).build());
+        return MmapQueue.open(QueueConfig.builder(temp.resolve("queue"))
+                .segmentSize(4096)
+                .queueCapacitySegments(1 << 30)
+                .maxInMemSegments(6)
+                .flushPeriodMillis(600_000)
+                .build());
     }
 
     @Test

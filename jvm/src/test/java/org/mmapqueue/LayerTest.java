@@ -35,8 +35,18 @@ class LayerTest {
     private static final int MOST_FILES = 25;
 
     /** Types of the face that every package may use; they use nothing but the JDK. */
-    private static final Set<String> VALUES = Set.of("BatchDigest", "BufferRecords", "ConsumerStats", "HeapRecords",
-            "Message", "MessageHandler", "QueueListener", "QueueStats", "RecordSink", "Records", "StartAt");
+    private static final Set<String> VALUES = Set.of(
+            "BatchDigest",
+            "BufferRecords",
+            "ConsumerStats",
+            "HeapRecords",
+            "Message",
+            "MessageHandler",
+            "QueueListener",
+            "QueueStats",
+            "RecordSink",
+            "Records",
+            "StartAt");
 
     /** The entry points of the face and what they may use besides the values: every room of the core. */
     private static final String FACE = "";
@@ -57,20 +67,66 @@ class LayerTest {
             room("recovery", "log", "config", "swap", "segment", "meta", "io", "errors"),
             room("registry", "values", "recovery", "config", "flush", "meta", "io", "errors"),
             room("lookup", "values", "registry", "log", "config", "swap", "segment", "meta", "io", "errors"),
-            room("write", "values", "lookup", "registry", "append", "log", "config", "concurrent", "flush", "swap",
-                    "segment", "meta", "io", "errors"),
-            room("consume", "values", "lookup", "registry", "log", "config", "concurrent", "segment", "meta", "io",
+            room(
+                    "write",
+                    "values",
+                    "lookup",
+                    "registry",
+                    "append",
+                    "log",
+                    "config",
+                    "concurrent",
+                    "flush",
+                    "swap",
+                    "segment",
+                    "meta",
+                    "io",
                     "errors"),
-            room("core", "values", "consume", "write", "lookup", "registry", "recovery", "log", "config", "concurrent",
-                    "swap", "segment", "meta", "io", "errors"),
-            room(FACE, "values", "core", "consume", "write", "lookup", "registry", "recovery", "config", "io",
+            room(
+                    "consume",
+                    "values",
+                    "lookup",
+                    "registry",
+                    "log",
+                    "config",
+                    "concurrent",
+                    "segment",
+                    "meta",
+                    "io",
+                    "errors"),
+            room(
+                    "core",
+                    "values",
+                    "consume",
+                    "write",
+                    "lookup",
+                    "registry",
+                    "recovery",
+                    "log",
+                    "config",
+                    "concurrent",
+                    "swap",
+                    "segment",
+                    "meta",
+                    "io",
+                    "errors"),
+            room(
+                    FACE,
+                    "values",
+                    "core",
+                    "consume",
+                    "write",
+                    "lookup",
+                    "registry",
+                    "recovery",
+                    "config",
+                    "io",
                     "errors"),
             room("bridge", "values", FACE, "errors"),
             room("tool", "segment", "meta", "io", "errors"),
             room("spark", "values", FACE, "io", "errors"));
 
-    private record Room(String name, List<String> below) {
-    }
+    private record Room(String name, List<String> below) {}
 
     private static Room room(String name, String... below) {
         return new Room(name, List.of(below));
@@ -91,8 +147,12 @@ class LayerTest {
     private static final List<String> PLATFORM = List.of("java..", "javax..", "jdk..", "sun.misc..", "org.slf4j..");
 
     /** What Spark's own interfaces are made of. */
-    private static final List<String> SPARK = List.of("org.apache.spark..", "scala..", "org.apache.hadoop..",
-            "com.fasterxml.jackson..", "com.codahale.metrics..");
+    private static final List<String> SPARK = List.of(
+            "org.apache.spark..",
+            "scala..",
+            "org.apache.hadoop..",
+            "com.fasterxml.jackson..",
+            "com.codahale.metrics..");
 
     private static final JavaClasses PRODUCT = new ClassFileImporter()
             .withImportOption(new ImportOption.DoNotIncludeTests())
@@ -105,7 +165,8 @@ class LayerTest {
     @ParameterizedTest(name = "\"{0}\"")
     @MethodSource("layers")
     void usesOnlyWhatIsBelow(String layer) {
-        DescribedPredicate<JavaClass> known = resideInAnyPackage(PLATFORM.toArray(String[]::new)).or(in(layer));
+        DescribedPredicate<JavaClass> known =
+                resideInAnyPackage(PLATFORM.toArray(String[]::new)).or(in(layer));
         for (String below : LAYERS.get(layer)) {
             known = known.or(in(below));
         }
@@ -140,10 +201,13 @@ class LayerTest {
         String common = packages("spark.common");
         String read = packages("spark.read");
         String write = packages("spark.write");
-        for (List<String> arrow : List.of(List.of(common, read), List.of(common, write), List.of(read, write),
-                List.of(write, read))) {
-            noClasses().that(resideInAPackage(arrow.get(0)))
-                    .should().dependOnClassesThat(resideInAPackage(arrow.get(1))).check(PRODUCT);
+        for (List<String> arrow :
+                List.of(List.of(common, read), List.of(common, write), List.of(read, write), List.of(write, read))) {
+            noClasses()
+                    .that(resideInAPackage(arrow.get(0)))
+                    .should()
+                    .dependOnClassesThat(resideInAPackage(arrow.get(1)))
+                    .check(PRODUCT);
         }
     }
 
@@ -153,11 +217,16 @@ class LayerTest {
         for (String layer : LAYERS.keySet()) {
             known = known.or(in(layer));
         }
-        classes().should().resideInAPackage(ROOT + "..").andShould(ArchCondition.from(known)).check(PRODUCT);
+        classes()
+                .should()
+                .resideInAPackage(ROOT + "..")
+                .andShould(ArchCondition.from(known))
+                .check(PRODUCT);
     }
 
     private static DescribedPredicate<JavaClass> in(String layer) {
-        DescribedPredicate<JavaClass> values = DescribedPredicate.describe("the value types of the face",
+        DescribedPredicate<JavaClass> values = DescribedPredicate.describe(
+                "the value types of the face",
                 each -> each.getPackageName().equals(ROOT) && VALUES.contains(topLevel(each.getBaseComponentType())));
         return switch (layer) {
             case "values" -> values;

@@ -14,7 +14,6 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicBoolean;
-
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -89,7 +88,8 @@ class ManyThreadsTest {
                                     return true;
                                 }
                             }
-                            List<Message> batch = kind == 0 ? one(queue.poll())
+                            List<Message> batch = kind == 0
+                                    ? one(queue.poll())
                                     : queue.popBatch(1 + 20 * kind, 50_000, Duration.ofMillis(2));
                             for (Message message : batch) {
                                 check(message.data());
@@ -125,7 +125,8 @@ class ManyThreadsTest {
             for (int[] place : places) {
                 assertEquals(next[place[0]]++, place[1], "the order of producer " + place[0]);
             }
-            assertTrue(queue.stats().peakMappedSegments() <= setup.maxInMem,
+            assertTrue(
+                    queue.stats().peakMappedSegments() <= setup.maxInMem,
                     "peak " + queue.stats().peakMappedSegments());
         }
     }
@@ -181,8 +182,10 @@ class ManyThreadsTest {
     @ParameterizedTest
     @EnumSource
     void flushingMeanwhile(Setup setup) throws Exception {
-        try (MmapQueue queue = MmapQueue.open(setup.config(temp.resolve("queue")).flushPeriodMillis(1)
-                .flushCeilingNum(50).build())) {
+        try (MmapQueue queue = MmapQueue.open(setup.config(temp.resolve("queue"))
+                .flushPeriodMillis(1)
+                .flushCeilingNum(50)
+                .build())) {
             int records = 500;
             Waiting.Running<Integer> producer = produce(setup, queue, 0, records);
             AtomicBoolean stop = new AtomicBoolean();

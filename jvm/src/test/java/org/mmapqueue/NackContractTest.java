@@ -9,9 +9,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
-
 import org.junit.jupiter.api.Test;
-
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.support.Payload;
@@ -102,7 +100,8 @@ class NackContractTest extends ContractTest {
         queue.ack(1);
         consumer().ackSingle(4);
         for (long bad : new long[] {-1, 0, 1, 4, 6, 9, 10, Long.MAX_VALUE, Long.MIN_VALUE}) {
-            OutOfRangeException refused = assertThrows(OutOfRangeException.class, () -> consumer().nack(bad));
+            OutOfRangeException refused =
+                    assertThrows(OutOfRangeException.class, () -> consumer().nack(bad));
             assertEquals(bad, refused.requested());
             assertEquals(2, refused.first());
             assertEquals(5, refused.last());
@@ -169,7 +168,8 @@ class NackContractTest extends ContractTest {
     @Test
     void aWaitingPopIsWokenByANack() throws Exception {
         pushAndPop(2, 2);
-        Waiting.Running<Message> popping = Waiting.start(() -> queue.pop(Waiting.LONG)).untilItWaits();
+        Waiting.Running<Message> popping =
+                Waiting.start(() -> queue.pop(Waiting.LONG)).untilItWaits();
         queue.nack(1, Duration.ZERO);
         Message message = popping.result();
         assertEquals(1, message.offset());
@@ -182,7 +182,8 @@ class NackContractTest extends ContractTest {
         consumer().nack(3);
         consumer().nack(1);
         List<Message> batch = queue.popBatch(4, Long.MAX_VALUE, Duration.ZERO);
-        assertEquals(List.of(1L, 3L, 4L, 5L), batch.stream().map(Message::offset).toList());
+        assertEquals(
+                List.of(1L, 3L, 4L, 5L), batch.stream().map(Message::offset).toList());
         assertEquals(List.of(2, 2, 1, 1), batch.stream().map(Message::attempts).toList());
         consumer().nack(0);
         List<Message> byBytes = queue.popBatch(9, payloads.get(0).length, Duration.ZERO);

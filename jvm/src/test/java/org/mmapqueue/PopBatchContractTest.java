@@ -8,7 +8,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.mmapqueue.support.Payload;
@@ -75,8 +74,8 @@ class PopBatchContractTest extends ContractTest {
     @Test
     void itWaitsForTheFirstRecordOnly() throws Exception {
         popBatch(100, ANY);
-        Waiting.Running<List<Message>> popping = Waiting.start(() -> queue.popBatch(5, ANY, Waiting.LONG))
-                .untilItWaits();
+        Waiting.Running<List<Message>> popping =
+                Waiting.start(() -> queue.popBatch(5, ANY, Waiting.LONG)).untilItWaits();
         assertFalse(popping.isDone());
         queue.push(Payload.of(10, 7));
         Payload.assertMessages(10, List.of(Payload.of(10, 7)), popping.result());
@@ -92,8 +91,8 @@ class PopBatchContractTest extends ContractTest {
     @Test
     void aHandlerGetsTheBatch() throws InterruptedException {
         List<Message> got = new ArrayList<>();
-        MessageHandler handler = (offset, timestamp, buffer, start, length, attempts) -> got
-                .add(new Message(offset, timestamp, Arrays.copyOfRange(buffer, start, start + length), attempts));
+        MessageHandler handler = (offset, timestamp, buffer, start, length, attempts) ->
+                got.add(new Message(offset, timestamp, Arrays.copyOfRange(buffer, start, start + length), attempts));
         assertEquals(3, queue.consumer().popBatch(3, ANY, Duration.ZERO, handler));
         assertEquals(2, queue.consumer().popBatch(10, 250, Duration.ZERO, handler));
         Payload.assertMessages(0, payloads.subList(0, 5), got);
@@ -103,7 +102,8 @@ class PopBatchContractTest extends ContractTest {
     @Test
     void whatAHandlerHasTakenBeforeItThrowsIsPopped() {
         List<Long> got = new ArrayList<>();
-        assertThrows(IllegalStateException.class,
+        assertThrows(
+                IllegalStateException.class,
                 () -> queue.consumer().popBatch(10, ANY, Duration.ZERO, (offset, time, buffer, at, length, times) -> {
                     if (offset == 3) {
                         throw new IllegalStateException();
@@ -122,7 +122,8 @@ class PopBatchContractTest extends ContractTest {
         Payload.pushAll(queue, mixed);
         List<Message> got = new ArrayList<>();
         for (List<Message> batch = popBatch(7, setup.maxEvent); !batch.isEmpty(); batch = popBatch(7, setup.maxEvent)) {
-            long bytes = batch.stream().mapToLong(message -> message.data().length).sum();
+            long bytes =
+                    batch.stream().mapToLong(message -> message.data().length).sum();
             assertEquals(true, batch.size() <= 7 && bytes <= setup.maxEvent);
             got.addAll(batch);
         }

@@ -14,11 +14,9 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.concurrent.CyclicBarrier;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedClass;
 import org.junit.jupiter.params.provider.EnumSource;
-
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.FullException;
@@ -191,10 +189,11 @@ class PushOnceContractTest extends ContractTest {
     @Test
     void aTooLargeBatchIsRefusedAndDoesNotCount() throws InterruptedException {
         pushes("p", 1, 1);
-        assertThrows(TooLargeException.class,
+        assertThrows(
+                TooLargeException.class,
                 () -> queue.pushOnce("p", 2, List.of(new byte[setup.maxEvent + 1]), Duration.ZERO));
-        assertThrows(TooLargeException.class,
-                () -> queue.pushOnce("p", 2, batch(setup.capacity * 10 + 10), Duration.ZERO));
+        assertThrows(
+                TooLargeException.class, () -> queue.pushOnce("p", 2, batch(setup.capacity * 10 + 10), Duration.ZERO));
         assertEquals(OptionalLong.of(1), queue.lastSequence("p"));
         pushes("p", 2, 1);
         assertOnlyExpected();
@@ -227,8 +226,8 @@ class PushOnceContractTest extends ContractTest {
                 int done = 0;
                 for (int sequence = 0; sequence < rounds; sequence++) {
                     start.await();
-                    List<byte[]> pair = List.of(Payload.numbered(2L * sequence, 30),
-                            Payload.numbered(2L * sequence + 1, 30));
+                    List<byte[]> pair =
+                            List.of(Payload.numbered(2L * sequence, 30), Payload.numbered(2L * sequence + 1, 30));
                     done += queue.pushOnce("p", sequence, pair, Duration.ZERO) >= 0 ? 1 : 0;
                 }
                 return done;
@@ -258,15 +257,20 @@ class PushOnceContractTest extends ContractTest {
         reopen();
         assertEquals(List.of("q"), queue.producers());
         refuses("q", 1);
-        assertEquals("producer", assertThrows(ConfigException.class, () -> queue.forgetProducer("p")).key());
+        assertEquals(
+                "producer",
+                assertThrows(ConfigException.class, () -> queue.forgetProducer("p"))
+                        .key());
         assertOnlyExpected();
     }
 
     @Test
     void names() throws InterruptedException {
         for (String name : List.of("", ".p", "-p", "a/b", "p q", "é", "x".repeat(101))) {
-            assertEquals("producer", assertThrows(ConfigException.class,
-                    () -> queue.pushOnce(name, 0, batch(1), Duration.ZERO)).key());
+            assertEquals(
+                    "producer",
+                    assertThrows(ConfigException.class, () -> queue.pushOnce(name, 0, batch(1), Duration.ZERO))
+                            .key());
             assertThrows(ConfigException.class, () -> queue.lastSequence(name));
             assertThrows(ConfigException.class, () -> queue.forgetProducer(name));
         }
@@ -283,9 +287,11 @@ class PushOnceContractTest extends ContractTest {
     @Test
     void aSequenceOrALengthBelow0IsRefused() {
         assertThrows(IllegalArgumentException.class, () -> queue.pushOnce("p", -1, batch(1), Duration.ZERO));
-        assertThrows(IllegalArgumentException.class,
+        assertThrows(
+                IllegalArgumentException.class,
                 () -> queue.pushOnce("p", 1, Records.single(new byte[3], 1, -1), Duration.ZERO));
-        assertThrows(IllegalArgumentException.class,
+        assertThrows(
+                IllegalArgumentException.class,
                 () -> queue.pushBatch(Records.single(new byte[3], 1, -1), Duration.ZERO));
         assertEquals(List.of(), queue.producers());
         assertEquals(0, queue.endOffset());
@@ -295,7 +301,8 @@ class PushOnceContractTest extends ContractTest {
     void aProcessThatReadsAndAClosedQueueRefuse() throws InterruptedException {
         pushes("p", 1, 1);
         try (MmapQueue reader = MmapQueue.open(QueueConfig.builder(Directories.copy(directory, temp.resolve("read")))
-                .readOnly(true).build())) {
+                .readOnly(true)
+                .build())) {
             assertThrows(MmapQueueException.class, () -> reader.pushOnce("p", 2, batch(1), Duration.ZERO));
             assertThrows(MmapQueueException.class, () -> reader.lastSequence("p"));
         }

@@ -15,9 +15,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
-
 import org.junit.jupiter.api.Test;
-
 import org.mmapqueue.config.ConfigKey;
 import org.mmapqueue.errors.EmptyException;
 import org.mmapqueue.errors.TooLargeException;
@@ -80,13 +78,11 @@ class PushPopContractTest extends ContractTest {
     void theLargestRecordIsTakenAndALargerOneRefused() {
         byte[] largest = Payload.of(1, setup.maxEvent);
         assertEquals(0, queue.push(largest));
-        TooLargeException refused = assertThrows(TooLargeException.class,
-                () -> queue.push(new byte[setup.maxEvent + 1]));
+        TooLargeException refused =
+                assertThrows(TooLargeException.class, () -> queue.push(new byte[setup.maxEvent + 1]));
         assertTrue(refused.getMessage().contains("max_event_size = " + setup.maxEvent), refused.getMessage());
-        assertThrows(TooLargeException.class,
-                () -> queue.push(new byte[setup.maxEvent + 1], Duration.ofMillis(1)));
-        assertThrows(TooLargeException.class,
-                () -> queue.pushSync(new byte[setup.maxEvent + 1], Duration.ofMillis(1)));
+        assertThrows(TooLargeException.class, () -> queue.push(new byte[setup.maxEvent + 1], Duration.ofMillis(1)));
+        assertThrows(TooLargeException.class, () -> queue.pushSync(new byte[setup.maxEvent + 1], Duration.ofMillis(1)));
         assertThrows(TooLargeException.class, () -> queue.push(ByteBuffer.allocate(setup.maxEvent + 1)));
         assertThrows(TooLargeException.class, () -> queue.push(new byte[2 * setup.maxEvent], 1, setup.maxEvent + 1));
         assertEquals(1, queue.endOffset());
@@ -100,8 +96,10 @@ class PushPopContractTest extends ContractTest {
         queue.push(array, 100, 50);
         queue.push(array, 0, 0);
         queue.push(array, 250, 50);
-        Payload.assertMessages(0, List.of(Arrays.copyOfRange(array, 100, 150), new byte[0],
-                Arrays.copyOfRange(array, 250, 300)), Payload.drain(queue));
+        Payload.assertMessages(
+                0,
+                List.of(Arrays.copyOfRange(array, 100, 150), new byte[0], Arrays.copyOfRange(array, 250, 300)),
+                Payload.drain(queue));
     }
 
     @Test
@@ -135,8 +133,12 @@ class PushPopContractTest extends ContractTest {
         ByteBuffer heap = ByteBuffer.wrap(bytes);
         ByteBuffer slice = ByteBuffer.wrap(bytes, 10, 180).slice();
         ByteBuffer direct = ByteBuffer.allocateDirect(200).put(bytes);
-        List<ByteBuffer> buffers = List.of(heap.position(30).limit(170), heap.asReadOnlyBuffer(),
-                slice.position(20).limit(160), direct.position(30).limit(170), direct.asReadOnlyBuffer());
+        List<ByteBuffer> buffers = List.of(
+                heap.position(30).limit(170),
+                heap.asReadOnlyBuffer(),
+                slice.position(20).limit(160),
+                direct.position(30).limit(170),
+                direct.asReadOnlyBuffer());
         List<byte[]> all = new ArrayList<>();
         for (ByteBuffer buffer : buffers) {
             queue.push(buffer.duplicate(), Duration.ZERO);
@@ -176,7 +178,7 @@ class PushPopContractTest extends ContractTest {
         assertThrows(EmptyException.class, () -> queue.pop(Duration.ofMillis(20)));
         assertThrows(EmptyException.class, () -> queue.pop(Duration.ofSeconds(-1)));
         assertEquals(List.of(), queue.popBatch(10, 1000, Duration.ofMillis(1)));
-        assertFalse(queue.consumer().poll((offset, timestamp, buffer, start, length, attempts) -> { }));
+        assertFalse(queue.consumer().poll((offset, timestamp, buffer, start, length, attempts) -> {}));
         queue.push(new byte[3]);
         queue.pop();
         assertThrows(EmptyException.class, queue::pop);
@@ -186,7 +188,8 @@ class PushPopContractTest extends ContractTest {
     void aWaitingPopIsWokenByAPush() throws Exception {
         for (int i = 0; i < 3; i++) {
             byte[] payload = setup.tenth(i);
-            Waiting.Running<Message> popping = Waiting.start(() -> queue.pop(Waiting.LONG)).untilItWaits();
+            Waiting.Running<Message> popping =
+                    Waiting.start(() -> queue.pop(Waiting.LONG)).untilItWaits();
             assertFalse(popping.isDone());
             queue.push(payload);
             assertArrayEquals(payload, popping.result().data());
@@ -205,8 +208,8 @@ class PushPopContractTest extends ContractTest {
         List<byte[]> payloads = setup.payloads(8, 60);
         Payload.pushAll(queue, payloads);
         List<Message> got = new ArrayList<>();
-        MessageHandler handler = (offset, timestamp, buffer, start, length, attempts) -> got
-                .add(new Message(offset, timestamp, Arrays.copyOfRange(buffer, start, start + length), attempts));
+        MessageHandler handler = (offset, timestamp, buffer, start, length, attempts) ->
+                got.add(new Message(offset, timestamp, Arrays.copyOfRange(buffer, start, start + length), attempts));
         while (queue.consumer().poll(handler)) {
             assertEquals(got.size(), queue.consumer().readOffset());
         }
@@ -218,7 +221,8 @@ class PushPopContractTest extends ContractTest {
         byte[] payload = Payload.of(9, setup.maxEvent);
         queue.push(payload);
         for (int i = 0; i < 3; i++) {
-            IllegalStateException thrown = assertThrows(IllegalStateException.class,
+            IllegalStateException thrown = assertThrows(
+                    IllegalStateException.class,
                     () -> queue.consumer().poll((offset, timestamp, buffer, start, length, attempts) -> {
                         throw new IllegalStateException("handler");
                     }));
@@ -231,8 +235,8 @@ class PushPopContractTest extends ContractTest {
     @Test
     void aHandlerMayPushPopAndAck() {
         queue.push(new byte[1]);
-        assertTrue(queue.consumer()
-                .poll((offset, timestamp, buffer, start, length, attempts) -> queue.push(new byte[2])));
+        assertTrue(
+                queue.consumer().poll((offset, timestamp, buffer, start, length, attempts) -> queue.push(new byte[2])));
         queue.push(new byte[3]);
         List<Message> inner = new ArrayList<>();
         assertTrue(queue.consumer().poll((offset, timestamp, buffer, start, length, attempts) -> {
@@ -285,8 +289,13 @@ class PushPopContractTest extends ContractTest {
         assertEquals(0, acked.segmentsInUse());
         assertTrue(acked.peakMappedSegments() <= setup.maxInMem);
         Map<String, String> inForce = queue.config().asMap();
-        Map<String, String> set = setup.config(directory).v1Recover("watermark").readOnly(false)
-                .timestamps(setup.timestamps).flushCeilingNum(10_000).build().asMap();
+        Map<String, String> set = setup.config(directory)
+                .v1Recover("watermark")
+                .readOnly(false)
+                .timestamps(setup.timestamps)
+                .flushCeilingNum(10_000)
+                .build()
+                .asMap();
         set.forEach((key, value) -> assertEquals(value, inForce.get(key), key));
         for (ConfigKey key : ConfigKey.values()) {
             assertTrue(inForce.containsKey(key.keyName()), key.keyName());

@@ -11,14 +11,12 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
-
 import org.mmapqueue.config.ConfigKey;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.TooLargeException;
@@ -39,26 +37,35 @@ class QueueConfigTest {
 
     static Stream<Arguments> badValues() {
         return Stream.of(
-                of("segment_size", "4096..1073741824", "0", "1", "4095", "1073741825", "2g", "-4096", "99999999999g"),
-                of("max_in_mem_segments", "1..1048576", "0", "-1", "1048577", "ten", "", "1.5", "4k"),
-                of("queue_capacity_segments", "2..1073741824", "1", "0", "-5", "1073741825", "x"),
-                of("flush_period", "1..2147483647", "0", "-1", "2147483648", "1s"),
-                of("flush_ceiling_num", "1..2147483647", "0", "-1", "2147483648", "many"),
-                of("max_event_size", "1..134217727", "0", "-1", "134217728", "128m", "1t"),
-                of("timestamps", "true or false", "yes", "1", ""),
-                of("format_version", "2 or 1", "0", "3", "v2"),
-                of("v1_recover", "watermark or writing", "reading", ""),
-                of("read_only", "false or true", "no"),
-                of("max_unacked", "1..1073741824", "0", "-1", "1073741825", "1m", "all"),
-                of("visibility_timeout", "0..2147483647", "-1", "2147483648", "1s"),
-                of("max_attempts", "0..10000", "-1", "10001", "three"),
-                of("max_consumer_lag", "0..9223372036854775807", "-1", "99999999999g", "far"),
-                of("retain_ms", "0..9223372036854775807", "-1", "9223372036854775808", "1d"),
-                of("retain_bytes", "0..9223372036854775807", "-1", "-1k", "x"),
-                of("gc_on_idle", "0..2147483647", "-1", "2147483648", "soon"),
-                of("wait_strategy", "backoff or park or spin", "sleep", ""),
-                of("file_mode", "600 or 640 or 644 or 660 or 664 or 666", "0600", "700", "060", "rw", ""),
-                of("dead_letter_dir", "the path of a directory", "a\0b"))
+                        of(
+                                "segment_size",
+                                "4096..1073741824",
+                                "0",
+                                "1",
+                                "4095",
+                                "1073741825",
+                                "2g",
+                                "-4096",
+                                "99999999999g"),
+                        of("max_in_mem_segments", "1..1048576", "0", "-1", "1048577", "ten", "", "1.5", "4k"),
+                        of("queue_capacity_segments", "2..1073741824", "1", "0", "-5", "1073741825", "x"),
+                        of("flush_period", "1..2147483647", "0", "-1", "2147483648", "1s"),
+                        of("flush_ceiling_num", "1..2147483647", "0", "-1", "2147483648", "many"),
+                        of("max_event_size", "1..134217727", "0", "-1", "134217728", "128m", "1t"),
+                        of("timestamps", "true or false", "yes", "1", ""),
+                        of("format_version", "2 or 1", "0", "3", "v2"),
+                        of("v1_recover", "watermark or writing", "reading", ""),
+                        of("read_only", "false or true", "no"),
+                        of("max_unacked", "1..1073741824", "0", "-1", "1073741825", "1m", "all"),
+                        of("visibility_timeout", "0..2147483647", "-1", "2147483648", "1s"),
+                        of("max_attempts", "0..10000", "-1", "10001", "three"),
+                        of("max_consumer_lag", "0..9223372036854775807", "-1", "99999999999g", "far"),
+                        of("retain_ms", "0..9223372036854775807", "-1", "9223372036854775808", "1d"),
+                        of("retain_bytes", "0..9223372036854775807", "-1", "-1k", "x"),
+                        of("gc_on_idle", "0..2147483647", "-1", "2147483648", "soon"),
+                        of("wait_strategy", "backoff or park or spin", "sleep", ""),
+                        of("file_mode", "600 or 640 or 644 or 660 or 664 or 666", "0600", "700", "060", "rw", ""),
+                        of("dead_letter_dir", "the path of a directory", "a\0b"))
                 .flatMap(List::stream);
     }
 
@@ -70,8 +77,8 @@ class QueueConfigTest {
     @MethodSource("badValues")
     void everyBadValueIsRefusedWithKeyValueAndRange(String key, String range, String value) {
         Path directory = temp.resolve("queue");
-        ConfigException refused = refused(() -> MmapQueue.open(QueueConfig.of(Map.of("queue_dir",
-                directory.toString(), key, value))));
+        ConfigException refused =
+                refused(() -> MmapQueue.open(QueueConfig.of(Map.of("queue_dir", directory.toString(), key, value))));
         assertEquals(key, refused.key());
         assertEquals(value, refused.value());
         // A text that is no size at all is told how sizes are written.
@@ -82,18 +89,39 @@ class QueueConfigTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"segment_size, 4096, 4096", "segment_size, 1g, 1073741824", "segment_size, 4097, 4096",
-        "segment_size, 10000, 8192", "max_in_mem_segments, 1, 4", "max_in_mem_segments, 3, 4",
-        "max_in_mem_segments, 4, 4", "max_in_mem_segments, ' 12 ', 12", "queue_capacity_segments, 2, 2",
-        "flush_period, 1, 1", "flush_ceiling_num, 2147483647, 2147483647", "max_event_size, 134217727, 134217727",
-        "max_event_size, 20k, 20480", "timestamps, FALSE, false", "format_version, 1, 1",
-        "v1_recover, Writing, writing", "read_only, true, true", "max_unacked, 1, 1",
-        "max_unacked, 1073741824, 1073741824", "visibility_timeout, 0, 0",
-        "visibility_timeout, 2147483647, 2147483647", "max_attempts, 10000, 10000",
-        "dead_letter_dir, some//where/, some/where", "dead_letter_dir, '', ''", "max_consumer_lag, 16m, 16777216",
+    @CsvSource({
+        "segment_size, 4096, 4096",
+        "segment_size, 1g, 1073741824",
+        "segment_size, 4097, 4096",
+        "segment_size, 10000, 8192",
+        "max_in_mem_segments, 1, 4",
+        "max_in_mem_segments, 3, 4",
+        "max_in_mem_segments, 4, 4",
+        "max_in_mem_segments, ' 12 ', 12",
+        "queue_capacity_segments, 2, 2",
+        "flush_period, 1, 1",
+        "flush_ceiling_num, 2147483647, 2147483647",
+        "max_event_size, 134217727, 134217727",
+        "max_event_size, 20k, 20480",
+        "timestamps, FALSE, false",
+        "format_version, 1, 1",
+        "v1_recover, Writing, writing",
+        "read_only, true, true",
+        "max_unacked, 1, 1",
+        "max_unacked, 1073741824, 1073741824",
+        "visibility_timeout, 0, 0",
+        "visibility_timeout, 2147483647, 2147483647",
+        "max_attempts, 10000, 10000",
+        "dead_letter_dir, some//where/, some/where",
+        "dead_letter_dir, '', ''",
+        "max_consumer_lag, 16m, 16777216",
         "max_consumer_lag, 9223372036854775807, 9223372036854775807",
         "retain_ms, 86400000, 86400000",
-        "retain_bytes, 1g, 1073741824", "gc_on_idle, 5000, 5000", "wait_strategy, Park, park", "file_mode, 640, 640"})
+        "retain_bytes, 1g, 1073741824",
+        "gc_on_idle, 5000, 5000",
+        "wait_strategy, Park, park",
+        "file_mode, 640, 640"
+    })
     void goodValuesAreKeptInOneForm(String key, String value, String kept) {
         QueueConfig config = QueueConfig.of(Map.of("queue_dir", "somewhere", key, value));
         assertEquals(Map.of("queue_dir", "somewhere", key, kept), config.asMap());
@@ -113,10 +141,17 @@ class QueueConfigTest {
     @Test
     void theDirectoryIsSatellitesByDefault() {
         assertEquals(Path.of("satellite-mmap-queue"), QueueConfig.of(Map.of()).queueDir());
-        assertEquals(Path.of("satellite-mmap-queue"), QueueConfig.builder().build().queueDir());
-        assertEquals("satellite-mmap-queue", QueueConfig.of(Map.of("flush_period", "5")).asMap().get("queue_dir"));
-        assertEquals("queue_dir", refused(() -> QueueConfig.of(Map.of("queue_dir", ""))).key());
-        assertEquals("queue_dir", refused(() -> QueueConfig.of(Map.of("queue_dir", "a\0b"))).key());
+        assertEquals(
+                Path.of("satellite-mmap-queue"), QueueConfig.builder().build().queueDir());
+        assertEquals(
+                "satellite-mmap-queue",
+                QueueConfig.of(Map.of("flush_period", "5")).asMap().get("queue_dir"));
+        assertEquals(
+                "queue_dir",
+                refused(() -> QueueConfig.of(Map.of("queue_dir", ""))).key());
+        assertEquals(
+                "queue_dir",
+                refused(() -> QueueConfig.of(Map.of("queue_dir", "a\0b"))).key());
         assertThrows(NullPointerException.class, () -> QueueConfig.builder(null));
     }
 
@@ -131,50 +166,121 @@ class QueueConfigTest {
     void theBuilderRefusesAtOnce() {
         assertEquals("segment_size", refused(() -> builder().segmentSize(100)).key());
         assertEquals("segment_size", refused(() -> builder().segmentSize("big")).key());
-        assertEquals("max_in_mem_segments", refused(() -> builder().maxInMemSegments(0)).key());
-        assertEquals("queue_capacity_segments", refused(() -> builder().queueCapacitySegments(1)).key());
-        assertEquals("flush_period", refused(() -> builder().flushPeriodMillis(0)).key());
-        assertEquals("flush_ceiling_num", refused(() -> builder().flushCeilingNum(0)).key());
+        assertEquals(
+                "max_in_mem_segments",
+                refused(() -> builder().maxInMemSegments(0)).key());
+        assertEquals(
+                "queue_capacity_segments",
+                refused(() -> builder().queueCapacitySegments(1)).key());
+        assertEquals(
+                "flush_period", refused(() -> builder().flushPeriodMillis(0)).key());
+        assertEquals(
+                "flush_ceiling_num", refused(() -> builder().flushCeilingNum(0)).key());
         assertEquals("max_event_size", refused(() -> builder().maxEventSize(-1)).key());
-        assertEquals("max_event_size", refused(() -> builder().maxEventSize("1x")).key());
+        assertEquals(
+                "max_event_size", refused(() -> builder().maxEventSize("1x")).key());
         assertEquals("format_version", refused(() -> builder().formatVersion(3)).key());
         assertEquals("v1_recover", refused(() -> builder().v1Recover("all")).key());
         assertEquals("max_unacked", refused(() -> builder().maxUnacked(0)).key());
-        assertEquals("visibility_timeout", refused(() -> builder().visibilityTimeoutMillis(-1)).key());
-        assertEquals("max_attempts", refused(() -> builder().maxAttempts(10_001)).key());
-        assertEquals("max_consumer_lag", refused(() -> builder().maxConsumerLag(-1)).key());
+        assertEquals(
+                "visibility_timeout",
+                refused(() -> builder().visibilityTimeoutMillis(-1)).key());
+        assertEquals(
+                "max_attempts", refused(() -> builder().maxAttempts(10_001)).key());
+        assertEquals(
+                "max_consumer_lag", refused(() -> builder().maxConsumerLag(-1)).key());
         assertEquals("retain_ms", refused(() -> builder().retainMillis(-1)).key());
         assertEquals("retain_bytes", refused(() -> builder().retainBytes(-1)).key());
         assertEquals("gc_on_idle", refused(() -> builder().gcOnIdleMillis(-1)).key());
-        assertEquals("wait_strategy", refused(() -> builder().waitStrategy("nap")).key());
+        assertEquals(
+                "wait_strategy", refused(() -> builder().waitStrategy("nap")).key());
     }
 
     @Test
     void theBuilderAndTheMapSayTheSame() {
-        QueueConfig built = QueueConfig.builder(Path.of("dir")).segmentSize("8k").maxInMemSegments(5)
-                .queueCapacitySegments(9).flushPeriodMillis(10).flushCeilingNum(11).maxEventSize("1k")
-                .timestamps(false).formatVersion(2).v1Recover("writing").readOnly(false).build();
-        assertEquals(Map.of("queue_dir", "dir", "segment_size", "8192", "max_in_mem_segments", "5",
-                "queue_capacity_segments", "9", "flush_period", "10", "flush_ceiling_num", "11",
-                "max_event_size", "1024", "timestamps", "false", "format_version", "2", "v1_recover", "writing")
-                .entrySet(), without(built.asMap(), "read_only").entrySet());
+        QueueConfig built = QueueConfig.builder(Path.of("dir"))
+                .segmentSize("8k")
+                .maxInMemSegments(5)
+                .queueCapacitySegments(9)
+                .flushPeriodMillis(10)
+                .flushCeilingNum(11)
+                .maxEventSize("1k")
+                .timestamps(false)
+                .formatVersion(2)
+                .v1Recover("writing")
+                .readOnly(false)
+                .build();
+        assertEquals(
+                Map.of(
+                                "queue_dir",
+                                "dir",
+                                "segment_size",
+                                "8192",
+                                "max_in_mem_segments",
+                                "5",
+                                "queue_capacity_segments",
+                                "9",
+                                "flush_period",
+                                "10",
+                                "flush_ceiling_num",
+                                "11",
+                                "max_event_size",
+                                "1024",
+                                "timestamps",
+                                "false",
+                                "format_version",
+                                "2",
+                                "v1_recover",
+                                "writing")
+                        .entrySet(),
+                without(built.asMap(), "read_only").entrySet());
         assertEquals(Path.of("dir"), built.queueDir());
         assertEquals(built.asMap().toString(), built.toString());
     }
 
     @Test
     void theBuilderAndTheMapSayTheSameOfConsumersAndRetention() {
-        QueueConfig built = QueueConfig.builder(Path.of("dir")).maxUnacked(5).visibilityTimeoutMillis(6)
-                .maxAttempts(7).deadLetterDir(Path.of("dead")).maxConsumerLag(8).retainMillis(9).retainBytes(10)
-                .gcOnIdleMillis(11).waitStrategy("park").build();
-        assertEquals(Map.of("queue_dir", "dir", "max_unacked", "5", "visibility_timeout", "6", "max_attempts", "7",
-                "dead_letter_dir", "dead", "max_consumer_lag", "8", "retain_ms", "9", "retain_bytes", "10",
-                "gc_on_idle", "11", "wait_strategy", "park").entrySet(), built.asMap().entrySet());
+        QueueConfig built = QueueConfig.builder(Path.of("dir"))
+                .maxUnacked(5)
+                .visibilityTimeoutMillis(6)
+                .maxAttempts(7)
+                .deadLetterDir(Path.of("dead"))
+                .maxConsumerLag(8)
+                .retainMillis(9)
+                .retainBytes(10)
+                .gcOnIdleMillis(11)
+                .waitStrategy("park")
+                .build();
+        assertEquals(
+                Map.of(
+                                "queue_dir",
+                                "dir",
+                                "max_unacked",
+                                "5",
+                                "visibility_timeout",
+                                "6",
+                                "max_attempts",
+                                "7",
+                                "dead_letter_dir",
+                                "dead",
+                                "max_consumer_lag",
+                                "8",
+                                "retain_ms",
+                                "9",
+                                "retain_bytes",
+                                "10",
+                                "gc_on_idle",
+                                "11",
+                                "wait_strategy",
+                                "park")
+                        .entrySet(),
+                built.asMap().entrySet());
     }
 
     @Test
     void theBuilderTakesTheModeOfFiles() {
-        assertEquals(Map.of("queue_dir", "dir", "file_mode", "640"),
+        assertEquals(
+                Map.of("queue_dir", "dir", "file_mode", "640"),
                 QueueConfig.builder(Path.of("dir")).fileMode("640").build().asMap());
         assertEquals("file_mode", refused(() -> builder().fileMode("777")).key());
     }
@@ -207,8 +313,13 @@ class QueueConfigTest {
         try (MmapQueue queue = MmapQueue.open(builder().build())) {
             Map<String, String> effective = queue.config().asMap();
             assertEquals("1000000", effective.get("max_unacked"));
-            for (String key : List.of("visibility_timeout", "max_attempts", "max_consumer_lag", "retain_ms",
-                    "retain_bytes", "gc_on_idle")) {
+            for (String key : List.of(
+                    "visibility_timeout",
+                    "max_attempts",
+                    "max_consumer_lag",
+                    "retain_ms",
+                    "retain_bytes",
+                    "gc_on_idle")) {
                 assertEquals("0", effective.get(key), key);
             }
             assertEquals("", effective.get("dead_letter_dir"));
@@ -218,24 +329,35 @@ class QueueConfigTest {
 
     @Test
     void whatIsInForceIsSaid() {
-        QueueConfig set = builder().maxUnacked(5).visibilityTimeoutMillis(60_000).maxAttempts(7)
-                .deadLetterDir(temp.resolve("dead")).maxConsumerLag(1 << 20).retainMillis(9).retainBytes(10)
-                .gcOnIdleMillis(60_000).waitStrategy("park").build();
+        QueueConfig set = builder()
+                .maxUnacked(5)
+                .visibilityTimeoutMillis(60_000)
+                .maxAttempts(7)
+                .deadLetterDir(temp.resolve("dead"))
+                .maxConsumerLag(1 << 20)
+                .retainMillis(9)
+                .retainBytes(10)
+                .gcOnIdleMillis(60_000)
+                .waitStrategy("park")
+                .build();
         try (MmapQueue queue = MmapQueue.open(set)) {
-            set.asMap().forEach((key, value) -> assertEquals(value, queue.config().asMap().get(key), key));
+            set.asMap()
+                    .forEach((key, value) ->
+                            assertEquals(value, queue.config().asMap().get(key), key));
         }
     }
 
     @Test
     void attemptsAndTheirDirectoryAreSetTogether() {
-        ConfigException noDirectory = refused(() -> MmapQueue.open(builder().maxAttempts(3).build()));
+        ConfigException noDirectory =
+                refused(() -> MmapQueue.open(builder().maxAttempts(3).build()));
         assertEquals("dead_letter_dir", noDirectory.key());
-        ConfigException noAttempts = refused(() -> MmapQueue.open(
-                builder().deadLetterDir(temp.resolve("dead")).build()));
+        ConfigException noAttempts = refused(() ->
+                MmapQueue.open(builder().deadLetterDir(temp.resolve("dead")).build()));
         assertEquals("max_attempts", noAttempts.key());
         for (Path own : List.of(temp.resolve("queue"), temp.resolve("other/../queue/."))) {
-            ConfigException itself = refused(() -> MmapQueue.open(
-                    builder().maxAttempts(3).deadLetterDir(own).build()));
+            ConfigException itself = refused(() ->
+                    MmapQueue.open(builder().maxAttempts(3).deadLetterDir(own).build()));
             assertEquals("dead_letter_dir", itself.key());
         }
         assertFalse(Files.exists(temp.resolve("queue")));
@@ -243,18 +365,21 @@ class QueueConfigTest {
 
     @Test
     void agesNeedTimestamps() {
-        ConfigException refused = refused(() -> MmapQueue.open(builder().timestamps(false).retainMillis(5).build()));
+        ConfigException refused = refused(
+                () -> MmapQueue.open(builder().timestamps(false).retainMillis(5).build()));
         assertEquals("retain_ms", refused.key());
         assertEquals("5", refused.value());
         MmapQueue.open(builder().timestamps(false).retainBytes(5).build()).close();
-        assertEquals("retain_ms", refused(() -> MmapQueue.open(builder().retainMillis(5).build())).key());
+        assertEquals(
+                "retain_ms",
+                refused(() -> MmapQueue.open(builder().retainMillis(5).build())).key());
     }
 
     @ParameterizedTest
     @CsvSource({"max_consumer_lag, 100000", "retain_ms, 5", "retain_bytes, 70000"})
     void version1HasNoRoomForThese(String key, String value) {
-        ConfigException refused = refused(() -> MmapQueue.open(QueueConfig.of(Map.of("queue_dir",
-                temp.resolve("queue").toString(), "format_version", "1", key, value))));
+        ConfigException refused = refused(() -> MmapQueue.open(QueueConfig.of(
+                Map.of("queue_dir", temp.resolve("queue").toString(), "format_version", "1", key, value))));
         assertEquals(key, refused.key());
         assertEquals(value, refused.value());
         assertFalse(Files.exists(temp.resolve("queue")));
@@ -264,8 +389,11 @@ class QueueConfigTest {
     @ParameterizedTest
     @CsvSource({"4096, 2, 4010", "4096, 2, 134217727", "4096, 3, 8050", "8192, 4, 24400"})
     void aRingTooSmallForItsLargestRecordIsRefused(int segment, int capacity, int maxEvent) {
-        ConfigException refused = refused(() -> MmapQueue.open(builder().segmentSize(segment)
-                .queueCapacitySegments(capacity).maxEventSize(maxEvent).build()));
+        ConfigException refused = refused(() -> MmapQueue.open(builder()
+                .segmentSize(segment)
+                .queueCapacitySegments(capacity)
+                .maxEventSize(maxEvent)
+                .build()));
         assertEquals("max_event_size", refused.key());
         assertEquals(Integer.toString(maxEvent), refused.value());
         assertFalse(Files.exists(temp.resolve("queue").resolve("meta.dat")));
@@ -274,8 +402,12 @@ class QueueConfigTest {
     @ParameterizedTest
     @CsvSource({"4096, 2, 4009", "4096, 3, 8041", "8192, 4, 24361"})
     void theLargestRecordThatIsAcceptedFitsWhateverTheTailStandsAt(int segment, int capacity, int maxEvent) {
-        try (MmapQueue queue = MmapQueue.open(builder().segmentSize(segment).queueCapacitySegments(capacity)
-                .maxEventSize(maxEvent).flushPeriodMillis(600_000).build())) {
+        try (MmapQueue queue = MmapQueue.open(builder()
+                .segmentSize(segment)
+                .queueCapacitySegments(capacity)
+                .maxEventSize(maxEvent)
+                .flushPeriodMillis(600_000)
+                .build())) {
             for (int i = 0; i < 60; i++) {
                 queue.push(Payload.of(i, i * 67 % 700));
                 queue.ack(queue.pop().offset());
@@ -309,7 +441,8 @@ class QueueConfigTest {
     void timestampsCanBeTurnedOnAndOff() {
         boolean[] stamps = {true, false, true};
         for (int i = 0; i < stamps.length; i++) {
-            try (MmapQueue queue = MmapQueue.open(builder().timestamps(stamps[i]).build())) {
+            try (MmapQueue queue =
+                    MmapQueue.open(builder().timestamps(stamps[i]).build())) {
                 queue.push(new byte[i]);
             }
         }

@@ -8,7 +8,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -22,8 +21,11 @@ class QueueListenerTest {
     Path temp;
 
     private MmapQueue openIn(String name) {
-        return MmapQueue.open(QueueConfig.builder(temp.resolve(name)).segmentSize(4096).queueCapacitySegments(64)
-                .maxInMemSegments(8).build());
+        return MmapQueue.open(QueueConfig.builder(temp.resolve(name))
+                .segmentSize(4096)
+                .queueCapacitySegments(64)
+                .maxInMemSegments(8)
+                .build());
     }
 
     private static void await(CountDownLatch latch) {

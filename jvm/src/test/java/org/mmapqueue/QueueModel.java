@@ -13,7 +13,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.OutOfRangeException;
@@ -35,11 +34,13 @@ final class QueueModel implements AutoCloseable {
 
     /** All that was ever pushed, by number. */
     private final List<byte[]> log = new ArrayList<>();
+
     private final TreeMap<String, ConsumerModel> consumers = new TreeMap<>();
     private final Map<String, Consumer> handles = new HashMap<>();
     private final List<byte[]> dead = new ArrayList<>();
     /** The number that is offset 0: always 0 in version 2; in version 1 what was committed at the open. */
     private int zero;
+
     private int firstSeen;
 
     /**
@@ -59,7 +60,11 @@ final class QueueModel implements AutoCloseable {
         this.deadLetters = temp.resolve("dead");
         if (limits.maxAttempts > 0) {
             // With more room than is ever needed: what happens when it has none is another test's.
-            MmapQueue.open(QueueConfig.builder(deadLetters).segmentSize(4096).maxEventSize(LARGEST).build()).close();
+            MmapQueue.open(QueueConfig.builder(deadLetters)
+                            .segmentSize(4096)
+                            .maxEventSize(LARGEST)
+                            .build())
+                    .close();
         }
         this.queue = open(false);
         if (!setup.isV1()) {
@@ -71,8 +76,10 @@ final class QueueModel implements AutoCloseable {
     }
 
     private MmapQueue open(boolean afterKill) {
-        QueueConfig.Builder config = setup.config(directory).maxInMemSegments(MAX_IN_MEM)
-                .maxUnacked(limits.maxUnacked).retainBytes(limits.retainBytes);
+        QueueConfig.Builder config = setup.config(directory)
+                .maxInMemSegments(MAX_IN_MEM)
+                .maxUnacked(limits.maxUnacked)
+                .retainBytes(limits.retainBytes);
         if (limits.maxAttempts > 0) {
             config.maxAttempts(limits.maxAttempts).deadLetterDir(deadLetters);
         }
@@ -138,7 +145,10 @@ final class QueueModel implements AutoCloseable {
     }
 
     private int slowest() {
-        return consumers.values().stream().mapToInt(ConsumerModel::committed).min().orElseThrow();
+        return consumers.values().stream()
+                .mapToInt(ConsumerModel::committed)
+                .min()
+                .orElseThrow();
     }
 
     void flush() {
@@ -227,9 +237,13 @@ final class QueueModel implements AutoCloseable {
     }
 
     private int firstSince(long micros) {
-        return first() == end() ? end() : queue.getMany(first(), Integer.MAX_VALUE).stream()
-                .filter(message -> message.timestampMicros() >= micros).mapToInt(message -> (int) message.offset())
-                .findFirst().orElse(end());
+        return first() == end()
+                ? end()
+                : queue.getMany(first(), Integer.MAX_VALUE).stream()
+                        .filter(message -> message.timestampMicros() >= micros)
+                        .mapToInt(message -> (int) message.offset())
+                        .findFirst()
+                        .orElse(end());
     }
 
     // ---- reading without a consumer
@@ -386,8 +400,9 @@ final class QueueModel implements AutoCloseable {
         if (limits.retainBytes == 0) {
             assertEquals(slowest(), first);
         }
-        assertTrue(first >= firstSeen && first <= slowest(), "first " + first + ", before that " + firstSeen
-                + ", slowest consumer " + slowest());
+        assertTrue(
+                first >= firstSeen && first <= slowest(),
+                "first " + first + ", before that " + firstSeen + ", slowest consumer " + slowest());
         firstSeen = first;
     }
 
@@ -407,7 +422,8 @@ final class QueueModel implements AutoCloseable {
         assertTrue(queue.stats().peakMappedSegments() <= MAX_IN_MEM);
         queue.close();
         if (limits.maxAttempts > 0) {
-            try (MmapQueue letters = MmapQueue.open(QueueConfig.builder(deadLetters).build())) {
+            try (MmapQueue letters =
+                    MmapQueue.open(QueueConfig.builder(deadLetters).build())) {
                 Payload.assertMessages(0, dead, Payload.drain(letters));
             }
         }

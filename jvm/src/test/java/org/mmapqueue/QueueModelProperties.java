@@ -3,7 +3,6 @@ package org.mmapqueue;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
-
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.Combinators;
@@ -13,7 +12,6 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.ShrinkingMode;
 import net.jqwik.api.Tag;
 import net.jqwik.api.Tuple;
-
 import org.mmapqueue.QueueModel.Limits;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.QuickDirectory;
@@ -116,7 +114,11 @@ class QueueModelProperties {
     }
 
     private static Arbitrary<StartAt.Kind> kind() {
-        return Arbitraries.of(StartAt.Kind.EARLIEST, StartAt.Kind.LATEST, StartAt.Kind.COMMITTED, StartAt.Kind.OFFSET,
+        return Arbitraries.of(
+                StartAt.Kind.EARLIEST,
+                StartAt.Kind.LATEST,
+                StartAt.Kind.COMMITTED,
+                StartAt.Kind.OFFSET,
                 StartAt.Kind.OFFSET);
     }
 
@@ -128,43 +130,80 @@ class QueueModelProperties {
                 Tuple.of(1, Arbitraries.integers().between(0, 20_000)));
         return Arbitraries.frequencyOf(
                 Tuple.of(3, length.map(bytes -> named("push " + bytes, model -> model.push(bytes)))),
-                Tuple.of(1, length.list().ofMinSize(1).ofMaxSize(8)
-                        .map(lengths -> named("push batch " + lengths, model -> model.pushBatch(lengths)))));
+                Tuple.of(
+                        1,
+                        length.list()
+                                .ofMinSize(1)
+                                .ofMaxSize(8)
+                                .map(lengths -> named("push batch " + lengths, model -> model.pushBatch(lengths)))));
     }
 
     private static Arbitrary<Named> popping() {
-        Arbitrary<Named> popBatch = Combinators.combine(who(), Arbitraries.integers().between(1, 30),
-                Arbitraries.integers().between(1, 30_000)).as((who, records, bytes) -> named(
+        Arbitrary<Named> popBatch = Combinators.combine(
+                        who(),
+                        Arbitraries.integers().between(1, 30),
+                        Arbitraries.integers().between(1, 30_000))
+                .as((who, records, bytes) -> named(
                         who + " pops " + records + " records, " + bytes + " bytes",
                         model -> model.on(who).popBatch(records, bytes)));
         return Arbitraries.frequencyOf(
-                Tuple.of(6, who().map(who -> named(who + " pops", model -> model.on(who).pop()))),
+                Tuple.of(
+                        6,
+                        who().map(who ->
+                                named(who + " pops", model -> model.on(who).pop()))),
                 Tuple.of(6, popBatch),
-                Tuple.of(2, who().map(who -> named(who + " peeks", model -> model.on(who).peek()))),
-                Tuple.of(3, Combinators.combine(who(), choice()).as((who, which) ->
-                        named(who + " acks " + which, model -> model.on(who).ack(which)))),
-                Tuple.of(3, who().map(who -> named(who + " acks all", model -> model.on(who).ackAll()))),
-                Tuple.of(4, Combinators.combine(who(), choice().list().ofMinSize(1).ofMaxSize(5)).as((who, which) ->
-                        named(who + " acks single " + which, model -> model.on(who).ackSingle(which)))),
-                Tuple.of(5, Combinators.combine(who(), choice()).as((who, which) ->
-                        named(who + " nacks " + which, model -> model.on(who).nack(which)))),
-                Tuple.of(2, Combinators.combine(who(), kind(), choice()).as((who, kind, which) ->
-                        named(who + " seeks " + kind + " " + which, model -> model.seek(who, kind, which)))));
+                Tuple.of(
+                        2,
+                        who().map(who ->
+                                named(who + " peeks", model -> model.on(who).peek()))),
+                Tuple.of(
+                        3,
+                        Combinators.combine(who(), choice())
+                                .as((who, which) -> named(
+                                        who + " acks " + which,
+                                        model -> model.on(who).ack(which)))),
+                Tuple.of(
+                        3,
+                        who().map(who ->
+                                named(who + " acks all", model -> model.on(who).ackAll()))),
+                Tuple.of(
+                        4,
+                        Combinators.combine(who(), choice().list().ofMinSize(1).ofMaxSize(5))
+                                .as((who, which) -> named(
+                                        who + " acks single " + which,
+                                        model -> model.on(who).ackSingle(which)))),
+                Tuple.of(
+                        5,
+                        Combinators.combine(who(), choice())
+                                .as((who, which) -> named(
+                                        who + " nacks " + which,
+                                        model -> model.on(who).nack(which)))),
+                Tuple.of(
+                        2,
+                        Combinators.combine(who(), kind(), choice())
+                                .as((who, kind, which) -> named(
+                                        who + " seeks " + kind + " " + which, model -> model.seek(who, kind, which)))));
     }
 
     private static Arbitrary<Named> reading() {
         return Arbitraries.frequencyOf(
-                Tuple.of(2, Combinators.combine(choice(), Arbitraries.integers().between(1, 40)).as((which, count) ->
-                        named("get " + which + ", " + count, model -> model.get(which, count)))),
+                Tuple.of(
+                        2,
+                        Combinators.combine(choice(), Arbitraries.integers().between(1, 40))
+                                .as((which, count) ->
+                                        named("get " + which + ", " + count, model -> model.get(which, count)))),
                 Tuple.of(1, choice().map(which -> named("find " + which, model -> model.find(which)))));
     }
 
     private static Arbitrary<Named> consumers() {
         Arbitrary<String> name = Arbitraries.of("a", "b", QueueModel.DEFAULT);
         return Arbitraries.frequencyOf(
-                Tuple.of(4, Combinators.combine(name, kind(), choice(), Arbitraries.of(true, false)).as(
-                        (who, kind, which, forOthers) -> named("create " + who + " " + kind + " " + which + " "
-                                + forOthers, model -> model.create(who, kind, which, forOthers)))),
+                Tuple.of(
+                        4,
+                        Combinators.combine(name, kind(), choice(), Arbitraries.of(true, false))
+                                .as((who, kind, which, forOthers) -> named(
+                                        "create " + who + " " + kind + " " + which + " " + forOthers,
+                                        model -> model.create(who, kind, which, forOthers)))),
                 Tuple.of(1, who().map(who -> named("delete " + who, model -> model.delete(who)))),
                 Tuple.of(2, who().map(who -> named(who + " closes", model -> model.closeConsumer(who)))));
     }

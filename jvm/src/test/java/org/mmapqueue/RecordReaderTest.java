@@ -18,12 +18,10 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.CorruptException;
@@ -43,8 +41,11 @@ class RecordReaderTest {
     private MmapQueue queue;
 
     private MmapQueue open() {
-        queue = MmapQueue.open(QueueConfig.builder(temp).segmentSize(SEGMENT).queueCapacitySegments(CAPACITY)
-                .maxInMemSegments(6).build());
+        queue = MmapQueue.open(QueueConfig.builder(temp)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(CAPACITY)
+                .maxInMemSegments(6)
+                .build());
         return queue;
     }
 
@@ -196,8 +197,8 @@ class RecordReaderTest {
         open();
         push(0, 10);
         queue.close();
-        try (FileChannel file = FileChannel.open(temp.resolve("0_segment.dat"), StandardOpenOption.READ,
-                StandardOpenOption.WRITE)) {
+        try (FileChannel file =
+                FileChannel.open(temp.resolve("0_segment.dat"), StandardOpenOption.READ, StandardOpenOption.WRITE)) {
             ByteBuffer one = ByteBuffer.allocate(1);
             file.read(one, SEGMENT / 4);
             one.put(0, (byte) ~one.get(0)).flip();
@@ -292,7 +293,8 @@ class RecordReaderTest {
         open();
         push(0, 3);
         queue.close();
-        try (MmapQueue reading = MmapQueue.openToRead(temp); MmapQueue again = MmapQueue.openToRead(temp)) {
+        try (MmapQueue reading = MmapQueue.openToRead(temp);
+                MmapQueue again = MmapQueue.openToRead(temp)) {
             assertEquals("true", reading.config().asMap().get("read_only"));
             open();
             push(3, 10);
@@ -316,12 +318,19 @@ class RecordReaderTest {
     @Test
     void everyQueueHasItsOwnId() {
         open();
-        try (MmapQueue other = MmapQueue.open(QueueConfig.builder(temp.resolve("other")).segmentSize(SEGMENT)
-                .queueCapacitySegments(16).maxInMemSegments(4).build())) {
+        try (MmapQueue other = MmapQueue.open(QueueConfig.builder(temp.resolve("other"))
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(16)
+                .maxInMemSegments(4)
+                .build())) {
             assertNotEquals(queue.id(), other.id());
         }
-        try (MmapQueue old = MmapQueue.open(QueueConfig.builder(temp.resolve("old")).formatVersion(1)
-                .segmentSize(SEGMENT).queueCapacitySegments(16).maxInMemSegments(4).build())) {
+        try (MmapQueue old = MmapQueue.open(QueueConfig.builder(temp.resolve("old"))
+                .formatVersion(1)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(16)
+                .maxInMemSegments(4)
+                .build())) {
             assertThrows(ConfigException.class, old::id);
             assertThrows(ConfigException.class, () -> old.reader(0, 1));
         }
@@ -345,7 +354,8 @@ class RecordReaderTest {
                 assertEquals(all, reader.segments());
             }
         }
-        try (RecordReader first = queue.reader(0, 3); RecordReader last = queue.reader(38, 40)) {
+        try (RecordReader first = queue.reader(0, 3);
+                RecordReader last = queue.reader(38, 40)) {
             first.read(3, Long.MAX_VALUE, new Kept());
             assertEquals(1, first.segments());
             last.read(1, Long.MAX_VALUE, new Kept());

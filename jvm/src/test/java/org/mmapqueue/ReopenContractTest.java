@@ -8,9 +8,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.junit.jupiter.api.Test;
-
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
@@ -55,8 +53,8 @@ class ReopenContractTest extends ContractTest {
         List<byte[]> kept = new ArrayList<>();
         long acked = 0;
         for (int round = 0; round < 8; round++) {
-            List<byte[]> payloads = List.of(new byte[0], setup.tenth(round), Payload.of(round, 77), setup.tenth(-round),
-                    Payload.of(round, 5));
+            List<byte[]> payloads = List.of(
+                    new byte[0], setup.tenth(round), Payload.of(round, 77), setup.tenth(-round), Payload.of(round, 5));
             long first = Payload.pushAll(queue, payloads);
             assertEquals(offsetNow(acked + kept.size(), acked), first);
             kept.addAll(payloads);
@@ -162,10 +160,12 @@ class ReopenContractTest extends ContractTest {
         queue.close();
         QueueConfig.Builder config = QueueConfig.builder(directory);
         try (MmapQueue taken = MmapQueue.open((setup.isV1() ? config.maxEventSize(setup.maxEvent) : config).build())) {
-            assertEquals(String.valueOf(setup.segmentSize), taken.config().asMap().get("segment_size"));
+            assertEquals(
+                    String.valueOf(setup.segmentSize), taken.config().asMap().get("segment_size"));
             assertEquals(String.valueOf(setup.capacity), taken.config().asMap().get("queue_capacity_segments"));
             assertEquals(String.valueOf(setup.version), taken.config().asMap().get("format_version"));
-            assertEquals(String.valueOf(setup.timestamps), taken.config().asMap().get("timestamps"));
+            assertEquals(
+                    String.valueOf(setup.timestamps), taken.config().asMap().get("timestamps"));
             assertEquals(String.valueOf(setup.maxEvent), taken.config().asMap().get("max_event_size"));
             Payload.assertMessages(0, setup.payloads(5, 10), Payload.drain(taken));
         }

@@ -10,12 +10,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.EmptyException;
 import org.mmapqueue.errors.FullException;
@@ -88,7 +86,8 @@ class SatelliteBehaviourTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
     void pushOverCeilingMessage(int version) {
-        QueueConfig config = config(version).segmentSize(10_240).maxEventSize(8 * 1024).build();
+        QueueConfig config =
+                config(version).segmentSize(10_240).maxEventSize(8 * 1024).build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             assertThrows(TooLargeException.class, () -> queue.push(new byte[20 * 1024]));
             assertEquals(0, queue.endOffset());
@@ -98,23 +97,32 @@ class SatelliteBehaviourTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
     void flushWhenReachNum(int version) {
-        QueueConfig config = config(version).segmentSize(10_240).flushCeilingNum(5).flushPeriodMillis(600_000)
+        QueueConfig config = config(version)
+                .segmentSize(10_240)
+                .flushCeilingNum(5)
+                .flushPeriodMillis(600_000)
                 .build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             Payload.pushAll(queue, events(5));
-            Waiting.until("the watermark is at the end", () -> queue.stats().watermarkPosition()
-                    == queue.stats().writingPosition());
+            Waiting.until(
+                    "the watermark is at the end",
+                    () -> queue.stats().watermarkPosition() == queue.stats().writingPosition());
         }
     }
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
     void flushPeriod(int version) {
-        QueueConfig config = config(version).segmentSize(10_240).flushCeilingNum(50).flushPeriodMillis(100).build();
+        QueueConfig config = config(version)
+                .segmentSize(10_240)
+                .flushCeilingNum(50)
+                .flushPeriodMillis(100)
+                .build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             Payload.pushAll(queue, events(5));
-            Waiting.until("the watermark is at the end", () -> queue.stats().watermarkPosition()
-                    == queue.stats().writingPosition());
+            Waiting.until(
+                    "the watermark is at the end",
+                    () -> queue.stats().watermarkPosition() == queue.stats().writingPosition());
         }
     }
 
@@ -122,7 +130,8 @@ class SatelliteBehaviourTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
     void memCost(int version) {
-        QueueConfig config = config(version).segmentSize(4096).maxInMemSegments(8).build();
+        QueueConfig config =
+                config(version).segmentSize(4096).maxInMemSegments(8).build();
         QueueCore core = Cores.open(config, DiskStorage.INSTANCE);
         try {
             List<Integer> mapped = new ArrayList<>();
@@ -153,7 +162,11 @@ class SatelliteBehaviourTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
     void reusingFiles(int version) throws Exception {
-        QueueConfig config = config(version).segmentSize(4096).queueCapacitySegments(5).maxEventSize(3 * 1024).build();
+        QueueConfig config = config(version)
+                .segmentSize(4096)
+                .queueCapacitySegments(5)
+                .maxEventSize(3 * 1024)
+                .build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             for (int i = 0; i < 100; i++) {
                 byte[] event = Payload.of(i, 2048 + 100);
@@ -174,7 +187,8 @@ class SatelliteBehaviourTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
     void empty(int version) {
-        QueueConfig config = config(version).segmentSize(4096).queueCapacitySegments(10).build();
+        QueueConfig config =
+                config(version).segmentSize(4096).queueCapacitySegments(10).build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             assertThrows(EmptyException.class, queue::pop);
             Payload.pushAll(queue, events(3));
@@ -189,7 +203,8 @@ class SatelliteBehaviourTest {
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
     void full(int version) {
-        QueueConfig config = config(version).segmentSize(4096).queueCapacitySegments(10).build();
+        QueueConfig config =
+                config(version).segmentSize(4096).queueCapacitySegments(10).build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             Payload.pushAll(queue, events(version == 1 ? 8 : 19));
             assertThrows(FullException.class, () -> queue.push(new byte[2100]));
@@ -200,7 +215,10 @@ class SatelliteBehaviourTest {
     @ValueSource(ints = {1, 2})
     void directoriesAreMadeAsDeepAsAsked(int version) {
         Path deep = temp.resolve("one").resolve("two").resolve("three");
-        QueueConfig config = QueueConfig.builder(deep).formatVersion(version).segmentSize(4096).build();
+        QueueConfig config = QueueConfig.builder(deep)
+                .formatVersion(version)
+                .segmentSize(4096)
+                .build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             queue.push(new byte[100]);
         }

@@ -8,9 +8,7 @@ import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import java.util.ArrayList;
 import java.util.List;
-
 import org.junit.jupiter.api.Test;
-
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.OutOfRangeException;
@@ -94,8 +92,8 @@ class SeekContractTest extends ContractTest {
             assertStandsAt(offset);
         }
         for (long bad : new long[] {-1, payloads.size() + 1, Long.MAX_VALUE, Long.MIN_VALUE}) {
-            OutOfRangeException refused = assertThrows(OutOfRangeException.class,
-                    () -> queue.seek(StartAt.offset(bad)));
+            OutOfRangeException refused =
+                    assertThrows(OutOfRangeException.class, () -> queue.seek(StartAt.offset(bad)));
             assertEquals(bad, refused.requested());
             assertEquals(0, refused.first());
             assertEquals(payloads.size() - 1, refused.last());
@@ -170,7 +168,8 @@ class SeekContractTest extends ContractTest {
     void aWaitingPushIsWokenByASeek() throws Exception {
         assumeFalse(setup.isV1());
         int count = fill().size();
-        Waiting.Running<Long> pushing = Waiting.start(() -> queue.push(setup.tenth(1), Waiting.LONG)).untilItWaits();
+        Waiting.Running<Long> pushing =
+                Waiting.start(() -> queue.push(setup.tenth(1), Waiting.LONG)).untilItWaits();
         queue.seek(StartAt.LATEST);
         assertEquals(count, pushing.result());
     }
@@ -181,7 +180,8 @@ class SeekContractTest extends ContractTest {
         queue.createConsumer("keeper", StartAt.EARLIEST);
         push();
         queue.seek(StartAt.LATEST);
-        Waiting.Running<Message> popping = Waiting.start(() -> queue.pop(Waiting.LONG)).untilItWaits();
+        Waiting.Running<Message> popping =
+                Waiting.start(() -> queue.pop(Waiting.LONG)).untilItWaits();
         queue.seek(StartAt.EARLIEST);
         assertEquals(0, popping.result().offset());
     }
@@ -208,7 +208,10 @@ class SeekContractTest extends ContractTest {
         }
         long middle = queue.get(payloads.size() / 2).timestampMicros();
         long expected = queue.getMany(0, payloads.size()).stream()
-                .filter(message -> message.timestampMicros() >= middle).findFirst().orElseThrow().offset();
+                .filter(message -> message.timestampMicros() >= middle)
+                .findFirst()
+                .orElseThrow()
+                .offset();
         queue.seek(StartAt.timestamp(middle));
         assertStandsAt(expected);
         queue.seek(StartAt.timestamp(0));

@@ -37,8 +37,12 @@ public enum Setup {
 
     /** With a flush only where a test asks for one. */
     public QueueConfig.Builder config(Path directory) {
-        QueueConfig.Builder builder = QueueConfig.builder(directory).formatVersion(version).segmentSize(segmentSize)
-                .queueCapacitySegments(capacity).maxInMemSegments(maxInMem).maxEventSize(maxEvent)
+        QueueConfig.Builder builder = QueueConfig.builder(directory)
+                .formatVersion(version)
+                .segmentSize(segmentSize)
+                .queueCapacitySegments(capacity)
+                .maxInMemSegments(maxInMem)
+                .maxEventSize(maxEvent)
                 .flushPeriodMillis(600_000);
         return version == 1 ? builder : builder.timestamps(timestamps);
     }

@@ -3,7 +3,6 @@ package org.mmapqueue;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.SplittableRandom;
-
 import org.mmapqueue.core.OpenQueues;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.support.Directories;
@@ -34,8 +33,10 @@ public final class TestDisk {
     }
 
     public void watch(Watcher watcher) {
-        storage.failWhen((call, path) -> call != FaultyStorage.Call.SIZE && call != FaultyStorage.Call.READ
-                && call != FaultyStorage.Call.MAP && watcher.fails(call == FaultyStorage.Call.FORCE, path));
+        storage.failWhen((call, path) -> call != FaultyStorage.Call.SIZE
+                && call != FaultyStorage.Call.READ
+                && call != FaultyStorage.Call.MAP
+                && watcher.fails(call == FaultyStorage.Call.FORCE, path));
     }
 
     public void heal() {

@@ -5,12 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.nio.file.Path;
 import java.time.Duration;
-
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.errors.EmptyException;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.support.Payload;
@@ -24,8 +22,14 @@ class WaitStrategyTest {
     Path temp;
 
     private MmapQueue open(String strategy) {
-        return MmapQueue.open(QueueConfig.builder(temp.resolve("queue")).segmentSize(4096).queueCapacitySegments(4)
-                .maxInMemSegments(4).maxEventSize(3000).flushPeriodMillis(600_000).waitStrategy(strategy).build());
+        return MmapQueue.open(QueueConfig.builder(temp.resolve("queue"))
+                .segmentSize(4096)
+                .queueCapacitySegments(4)
+                .maxInMemSegments(4)
+                .maxEventSize(3000)
+                .flushPeriodMillis(600_000)
+                .waitStrategy(strategy)
+                .build());
     }
 
     @ParameterizedTest

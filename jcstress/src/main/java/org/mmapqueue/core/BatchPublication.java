@@ -1,5 +1,6 @@
 package org.mmapqueue.core;
 
+import org.mmapqueue.Records;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Expect;
 import org.openjdk.jcstress.annotations.JCStressTest;
@@ -8,12 +9,9 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.III_Result;
 import org.openjdk.jcstress.infra.results.I_Result;
 
-import org.mmapqueue.Records;
-
 /** A batch is pushed while records are popped: none of it, or all. */
 public final class BatchPublication {
-    private BatchPublication() {
-    }
+    private BatchPublication() {}
 
     /** Within a segment, popped at once. */
     @JCStressTest
@@ -39,7 +37,9 @@ public final class BatchPublication {
     /** Within a segment, popped one by one. */
     @JCStressTest
     @Outcome(id = "-1, -1, -1", expect = Expect.ACCEPTABLE, desc = "nothing there yet")
-    @Outcome(id = {"-1, -1, 0", "-1, 0, 1", "0, 1, 2"}, expect = Expect.ACCEPTABLE,
+    @Outcome(
+            id = {"-1, -1, 0", "-1, 0, 1", "0, 1, 2"},
+            expect = Expect.ACCEPTABLE,
             desc = "from the first on, all of it")
     @Outcome(expect = Expect.FORBIDDEN, desc = "a record, and the next one not there, or anything else")
     @State
@@ -84,7 +84,9 @@ public final class BatchPublication {
     /** Over several segments, popped one by one. */
     @JCStressTest
     @Outcome(id = "-1, -1, -1", expect = Expect.ACCEPTABLE, desc = "nothing there yet")
-    @Outcome(id = {"-1, -1, 0", "-1, 0, 1", "0, 1, 2"}, expect = Expect.ACCEPTABLE,
+    @Outcome(
+            id = {"-1, -1, 0", "-1, 0, 1", "0, 1, 2"},
+            expect = Expect.ACCEPTABLE,
             desc = "from the first on, all of it")
     @Outcome(expect = Expect.FORBIDDEN, desc = "a record, and the next one not there, or anything else")
     @State

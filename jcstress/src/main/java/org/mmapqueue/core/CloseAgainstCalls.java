@@ -10,8 +10,7 @@ import org.openjdk.jcstress.infra.results.II_Result;
 
 /** Closing, against calls: each is done as a whole, or raises Closed and has done nothing. */
 public final class CloseAgainstCalls {
-    private CloseAgainstCalls() {
-    }
+    private CloseAgainstCalls() {}
 
     /** A push: what has returned is there, what was refused is not. */
     @JCStressTest

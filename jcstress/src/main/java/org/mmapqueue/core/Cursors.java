@@ -16,8 +16,7 @@ public final class Cursors {
     private static final byte[] RECORD = SmallQueue.record(0, SmallQueue.INSIDE);
     private static final byte[] SPANNING = SmallQueue.record(0, SmallQueue.SPANNING);
 
-    private Cursors() {
-    }
+    private Cursors() {}
 
     private static void pushPopAndAck(SmallQueue queue) {
         queue.push(RECORD);
@@ -27,7 +26,9 @@ public final class Cursors {
 
     /** In this process: offsets. */
     @JCStressTest
-    @Outcome(id = {"0, 0, 0", "0, 0, 1", "0, 1, 1", "1, 1, 1"}, expect = Expect.ACCEPTABLE,
+    @Outcome(
+            id = {"0, 0, 0", "0, 0, 1", "0, 1, 1", "1, 1, 1"},
+            expect = Expect.ACCEPTABLE,
             desc = "committed <= read <= end")
     @Outcome(expect = Expect.FORBIDDEN, desc = "one is ahead of the next one")
     @State
@@ -49,7 +50,9 @@ public final class Cursors {
 
     /** In any process: positions, as they are stored. */
     @JCStressTest
-    @Outcome(id = {"0, 0, 0", "0, 0, 1", "0, 1, 1", "1, 1, 1"}, expect = Expect.ACCEPTABLE,
+    @Outcome(
+            id = {"0, 0, 0", "0, 0, 1", "0, 1, 1", "1, 1, 1"},
+            expect = Expect.ACCEPTABLE,
             desc = "committed <= reading <= writing")
     @Outcome(expect = Expect.FORBIDDEN, desc = "one is ahead of the next one, or in the middle of a record")
     @State
@@ -77,7 +80,10 @@ public final class Cursors {
 
     /** The public statistics of the queue and of its consumer. */
     @JCStressTest
-    @Outcome(id = {"0, 0", "0, 1", "1, 0", "1, 1"}, expect = Expect.ACCEPTABLE, desc = "what may be at one moment")
+    @Outcome(
+            id = {"0, 0", "0, 1", "1, 0", "1, 1"},
+            expect = Expect.ACCEPTABLE,
+            desc = "what may be at one moment")
     @Outcome(expect = Expect.FORBIDDEN, desc = "a consumer ahead of the end, or a figure below zero")
     @State
     public static class Figures {
@@ -97,7 +103,10 @@ public final class Cursors {
 
     /** The same, by who has just popped what is still being pushed. */
     @JCStressTest
-    @Outcome(id = {"-1, 0", "0, 0"}, expect = Expect.ACCEPTABLE, desc = "what may be at one moment")
+    @Outcome(
+            id = {"-1, 0", "0, 0"},
+            expect = Expect.ACCEPTABLE,
+            desc = "what may be at one moment")
     @Outcome(expect = Expect.FORBIDDEN, desc = "a consumer ahead of the end, or a figure below zero")
     @State
     public static class FiguresOfPopped {

@@ -1,5 +1,6 @@
 package org.mmapqueue.core;
 
+import org.mmapqueue.Records;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
 import org.openjdk.jcstress.annotations.Expect;
@@ -8,19 +9,18 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
-import org.mmapqueue.Records;
-
 /** A batch whose second record can not be had: nothing is left of it, and others go on. */
 public final class FailedProducer {
     private static final byte[] RECORD = SmallQueue.record(0, SmallQueue.INSIDE);
     /** Larger than the good record: what is left of it would be behind that one. */
     private static final byte[] LOST = SmallQueue.record(5, 2 * SmallQueue.INSIDE);
+
     private static final byte[] FIRST = SmallQueue.record(9, SmallQueue.INSIDE);
+
     @SuppressWarnings("StaticAssignmentOfThrowable") // its stack is not read
     private static final RuntimeException FAILURE = new IllegalStateException("injected");
 
-    private FailedProducer() {
-    }
+    private FailedProducer() {}
 
     /** Fails within the claim, when its first record is stored but for its header. */
     private static final class FailingBatch implements Records {

@@ -1,5 +1,6 @@
 package org.mmapqueue.core;
 
+import org.mmapqueue.Records;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Arbiter;
 import org.openjdk.jcstress.annotations.Expect;
@@ -8,16 +9,16 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
-import org.mmapqueue.Records;
-
 /** Two threads pop with one consumer: each record goes to one of them. */
 public final class HandOut {
-    private HandOut() {
-    }
+    private HandOut() {}
 
     /** One record each. */
     @JCStressTest
-    @Outcome(id = {"0, 1", "1, 0"}, expect = Expect.ACCEPTABLE, desc = "a record each")
+    @Outcome(
+            id = {"0, 1", "1, 0"},
+            expect = Expect.ACCEPTABLE,
+            desc = "a record each")
     @Outcome(expect = Expect.FORBIDDEN, desc = "one twice, or one for nobody")
     @State
     public static class OneByOne {
@@ -41,7 +42,10 @@ public final class HandOut {
 
     /** One thread acks what it has popped; the other one's record stays out until it acks, too. */
     @JCStressTest
-    @Outcome(id = {"0, 1", "1, 0"}, expect = Expect.ACCEPTABLE, desc = "a record each, and both are acked at the end")
+    @Outcome(
+            id = {"0, 1", "1, 0"},
+            expect = Expect.ACCEPTABLE,
+            desc = "a record each, and both are acked at the end")
     @Outcome(expect = Expect.FORBIDDEN, desc = "one twice, one for nobody, or one that is not acked")
     @State
     public static class WithSingleAcks {

@@ -9,8 +9,7 @@ import org.openjdk.jcstress.infra.results.I_Result;
 
 /** A push against a pop: nothing, or the whole record. */
 public final class RecordPublication {
-    private RecordPublication() {
-    }
+    private RecordPublication() {}
 
     /** Within a segment. */
     @JCStressTest

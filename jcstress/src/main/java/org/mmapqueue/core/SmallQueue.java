@@ -7,7 +7,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
-
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.Message;
 import org.mmapqueue.QueueStats;
@@ -36,15 +35,19 @@ import org.mmapqueue.swap.Swapper;
 final class SmallQueue {
     /** What {@link #poll} gives besides a record's number. */
     static final int NOTHING = -1;
+
     static final int CLOSED = -2;
     /** A payload that fits into the first segment a few times, and one that goes on in the next one. */
     static final int INSIDE = 40;
+
     static final int SPANNING = 4100;
 
     private static final Path PATH = Path.of("none");
     private static final Settings SETTINGS = Settings.forNew(ConfigValues.of(PATH)
-            .with(ConfigKey.SEGMENT_SIZE, 4096).with(ConfigKey.QUEUE_CAPACITY_SEGMENTS, MemoryStorage.SEGMENTS)
-            .with(ConfigKey.MAX_IN_MEM_SEGMENTS, MemoryStorage.SEGMENTS).with(ConfigKey.MAX_EVENT_SIZE, SPANNING)
+            .with(ConfigKey.SEGMENT_SIZE, 4096)
+            .with(ConfigKey.QUEUE_CAPACITY_SEGMENTS, MemoryStorage.SEGMENTS)
+            .with(ConfigKey.MAX_IN_MEM_SEGMENTS, MemoryStorage.SEGMENTS)
+            .with(ConfigKey.MAX_EVENT_SIZE, SPANNING)
             .with(ConfigKey.FLUSH_PERIOD, 1000));
     private static final Geometry GEOMETRY = new Geometry(2, MemoryStorage.SEGMENT, MemoryStorage.SEGMENTS);
     private static final Settings SMALL = small();
@@ -63,9 +66,8 @@ final class SmallQueue {
             Consumers consumers = new Consumers(storage, SMALL, meta, registry);
             SegmentRing ring = new SegmentRing(storage, PATH, GEOMETRY);
             Swapper swapper = new Swapper(ring, MemoryStorage.SEGMENTS, true, new AtStart());
-            core = new QueueCore(PATH, SMALL, null, meta, ring, swapper, registry, consumers, null,
-                    begin(swapper));
-            consumer = new ConsumerCore("default", meta, core.log(), SMALL.delivery(), null, () -> { });
+            core = new QueueCore(PATH, SMALL, null, meta, ring, swapper, registry, consumers, null, begin(swapper));
+            consumer = new ConsumerCore("default", meta, core.log(), SMALL.delivery(), null, () -> {});
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -96,17 +98,40 @@ final class SmallQueue {
 
     // Smaller than what a configuration may ask for.
     private static Settings small() {
-        return new Settings(GEOMETRY, MemoryStorage.SEGMENTS, SETTINGS.flushPeriodMillis(), SETTINGS.flushCeilingNum(),
-                SETTINGS.maxEventSize(), true, false, false, SETTINGS.delivery(), 0, SETTINGS.retention(), 0,
-                SETTINGS.waiting(), SETTINGS.fileMode());
+        return new Settings(
+                GEOMETRY,
+                MemoryStorage.SEGMENTS,
+                SETTINGS.flushPeriodMillis(),
+                SETTINGS.flushCeilingNum(),
+                SETTINGS.maxEventSize(),
+                true,
+                false,
+                false,
+                SETTINGS.delivery(),
+                0,
+                SETTINGS.retention(),
+                0,
+                SETTINGS.waiting(),
+                SETTINGS.fileMode());
     }
 
     private static byte[] emptyMeta() {
         Path directory = Memory.directory();
         Path file = directory.resolve(MetaPage.FILE_NAME);
         try {
-            MetaPageV2.create(DiskStorage.INSTANCE, directory, new MetaFields(2, MemoryStorage.SEGMENTS,
-                    MemoryStorage.SEGMENT, 1, 2, true, SETTINGS.maxEventSize(), 0, 1));
+            MetaPageV2.create(
+                    DiskStorage.INSTANCE,
+                    directory,
+                    new MetaFields(
+                            2,
+                            MemoryStorage.SEGMENTS,
+                            MemoryStorage.SEGMENT,
+                            1,
+                            2,
+                            true,
+                            SETTINGS.maxEventSize(),
+                            0,
+                            1));
             byte[] bytes = Files.readAllBytes(file);
             Files.delete(file);
             Files.delete(directory);
@@ -189,16 +214,22 @@ final class SmallQueue {
 
     /** Whether figures can be those of one moment. */
     boolean isSound(QueueStats stats) {
-        return stats.firstOffset() >= 0 && stats.firstOffset() <= stats.endOffset()
+        return stats.firstOffset() >= 0
+                && stats.firstOffset() <= stats.endOffset()
                 && stats.slowestCommittedPosition() <= stats.writingPosition()
                 && stats.watermarkPosition() <= stats.writingPosition()
-                && stats.segmentsInUse() >= 0 && stats.segmentsInUse() <= stats.capacitySegments();
+                && stats.segmentsInUse() >= 0
+                && stats.segmentsInUse() <= stats.capacitySegments();
     }
 
     /** Whether a consumer's figures can be those of one moment. */
     boolean isSound(ConsumerStats stats) {
-        return stats.lagRecords() >= 0 && stats.lagBytes() >= 0 && stats.lagMicros() >= 0 && stats.unacked() >= 0
-                && stats.committedOffset() <= stats.readOffset() && stats.committedOffset() <= core.endOffset();
+        return stats.lagRecords() >= 0
+                && stats.lagBytes() >= 0
+                && stats.lagMicros() >= 0
+                && stats.unacked() >= 0
+                && stats.committedOffset() <= stats.readOffset()
+                && stats.committedOffset() <= core.endOffset();
     }
 
     void closeConsumer() {

@@ -1,15 +1,13 @@
 package org.mmapqueue.segment;
 
 import java.util.Arrays;
-
+import org.mmapqueue.stress.Memory;
 import org.openjdk.jcstress.annotations.Actor;
 import org.openjdk.jcstress.annotations.Expect;
 import org.openjdk.jcstress.annotations.JCStressTest;
 import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
-
-import org.mmapqueue.stress.Memory;
 
 /** The publication rule by itself: what was stored before the header was, is seen by who sees the header. */
 @JCStressTest

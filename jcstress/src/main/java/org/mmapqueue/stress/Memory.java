@@ -16,12 +16,12 @@ import java.util.concurrent.atomic.AtomicLong;
 public final class Memory {
     /** Bytes of a block. */
     public static final int BLOCK = 7 * 4096;
+
     private static final int BLOCKS = 1 << 15;
     private static final AtomicLong NEXT = new AtomicLong();
     private static final MappedByteBuffer ALL = map();
 
-    private Memory() {
-    }
+    private Memory() {}
 
     /** A directory for the files of this JVM; whoever starts it says where, and removes it. */
     public static Path directory() {
@@ -34,8 +34,8 @@ public final class Memory {
 
     private static MappedByteBuffer map() {
         Path file = directory().resolve("memory");
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.CREATE_NEW, StandardOpenOption.READ,
-                StandardOpenOption.WRITE)) {
+        try (FileChannel channel = FileChannel.open(
+                file, StandardOpenOption.CREATE_NEW, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
             Files.delete(file);
             Files.delete(file.getParent());
             return channel.map(FileChannel.MapMode.READ_WRITE, 0, (long) BLOCK * BLOCKS);

@@ -5,7 +5,6 @@ import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 
@@ -20,6 +19,7 @@ public final class MemoryStorage implements Storage {
     public static final int SEGMENT = 4096;
     /** How many segments there are. */
     public static final int SEGMENTS = (Memory.BLOCK - META) / SEGMENT;
+
     private static final String META_NAME = "meta.dat";
 
     private final MappedByteBuffer block = Memory.take();
@@ -44,8 +44,7 @@ public final class MemoryStorage implements Storage {
     }
 
     @Override
-    public void createDirectories(Path directory) {
-    }
+    public void createDirectories(Path directory) {}
 
     @Override
     public boolean delete(Path path) {
@@ -53,8 +52,7 @@ public final class MemoryStorage implements Storage {
     }
 
     @Override
-    public void forceDirectory(Path directory) {
-    }
+    public void forceDirectory(Path directory) {}
 
     @Override
     public void rename(Path from, Path to) {
@@ -105,15 +103,12 @@ public final class MemoryStorage implements Storage {
         }
 
         @Override
-        public void force() {
-        }
+        public void force() {}
 
         @Override
-        public void force(MappedByteBuffer mapping, int from, int length) {
-        }
+        public void force(MappedByteBuffer mapping, int from, int length) {}
 
         @Override
-        public void close() {
-        }
+        public void close() {}
     }
 }

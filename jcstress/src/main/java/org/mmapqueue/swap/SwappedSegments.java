@@ -3,7 +3,6 @@ package org.mmapqueue.swap;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.concurrent.ThreadLocalRandom;
-
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
@@ -20,8 +19,11 @@ final class SwappedSegments {
 
     SwappedSegments(int most) {
         this.most = most;
-        this.swapper = new Swapper(new SegmentRing(DiskStorage.INSTANCE, Memory.directory(),
-                new Geometry(2, SEGMENT, COUNT)), most, true, new Ends());
+        this.swapper = new Swapper(
+                new SegmentRing(DiskStorage.INSTANCE, Memory.directory(), new Geometry(2, SEGMENT, COUNT)),
+                most,
+                true,
+                new Ends());
         try {
             for (long id = 0; id < COUNT; id++) {
                 Segment segment = swapper.enter(id);

@@ -16,24 +16,32 @@ import java.util.regex.Pattern;
  * @param profiler a JMH profiler such as gc, or null
  * @param results where the raw results go
  */
-record Arguments(boolean full, int rounds, int warmupMillis, int iterations, int millis, int seconds, Pattern only,
-        String profiler, Path results) {
+record Arguments(
+        boolean full,
+        int rounds,
+        int warmupMillis,
+        int iterations,
+        int millis,
+        int seconds,
+        Pattern only,
+        String profiler,
+        Path results) {
     static final String USAGE = """
-            BenchMain [--short | --full] [--rounds N] [--minutes N] [--millis N] [--only REGEX]
-                      [--prof NAME] [--results DIR] [--list]
+        BenchMain [--short | --full] [--rounds N] [--minutes N] [--millis N] [--only REGEX]
+                  [--prof NAME] [--results DIR] [--list]
 
-              --short        five minutes, up to two rounds (the default)
-              --full         all payloads and sizes, five rounds; up to five hours
-              --rounds N     how often the suite is gone through
-              --minutes N    no row is begun when that would take longer in all
-              --millis N     least length of an iteration (250, in the full form 1000)
-              --only REGEX   rows whose "section: label, payload" matches, and what they are compared with
-              --prof NAME    a JMH profiler as well, such as gc or stack; its findings are in the raw results
-              --results DIR  where the raw JSON goes (build/bench/results)
-              --list         print the rows and run nothing
+          --short        five minutes, up to two rounds (the default)
+          --full         all payloads and sizes, five rounds; up to five hours
+          --rounds N     how often the suite is gone through
+          --minutes N    no row is begun when that would take longer in all
+          --millis N     least length of an iteration (250, in the full form 1000)
+          --only REGEX   rows whose "section: label, payload" matches, and what they are compared with
+          --prof NAME    a JMH profiler as well, such as gc or stack; its findings are in the raw results
+          --results DIR  where the raw JSON goes (build/bench/results)
+          --list         print the rows and run nothing
 
-            Queues are made in build/bench of the working directory, or in -Dbench.dir, and removed.
-            """;
+        Queues are made in build/bench of the working directory, or in -Dbench.dir, and removed.
+        """;
 
     static Arguments parse(String... words) {
         boolean full = false;
@@ -63,7 +71,8 @@ record Arguments(boolean full, int rounds, int warmupMillis, int iterations, int
             millis = full ? 1000 : 250;
         }
         int seconds = minutes > 0 ? 60 * minutes : full ? 18_000 : 290;
-        return full ? new Arguments(true, rounds, 2000, 5, millis, seconds, only, profiler, results)
+        return full
+                ? new Arguments(true, rounds, 2000, 5, millis, seconds, only, profiler, results)
                 : new Arguments(false, rounds, 1000, 3, millis, seconds, only, profiler, results);
     }
 

@@ -7,8 +7,7 @@ import java.util.List;
 
 /** Another JVM with the same class path. */
 public final class BenchChild {
-    private BenchChild() {
-    }
+    private BenchChild() {}
 
     /**
      * Runs a main class and waits for its end; it writes where this JVM writes.
@@ -37,11 +36,11 @@ public final class BenchChild {
     /** Starts a main class; what it prints is for this JVM to read, its errors go where those of this JVM go. */
     public static Process start(Class<?> main, List<String> flags, List<String> arguments) throws IOException {
         return builder(System.getProperty("java.class.path"), main, flags, arguments)
-                .redirectError(ProcessBuilder.Redirect.INHERIT).start();
+                .redirectError(ProcessBuilder.Redirect.INHERIT)
+                .start();
     }
 
-    private static ProcessBuilder builder(String classPath, Class<?> main, List<String> flags,
-            List<String> arguments) {
+    private static ProcessBuilder builder(String classPath, Class<?> main, List<String> flags, List<String> arguments) {
         List<String> command = new ArrayList<>();
         command.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         command.addAll(flags);

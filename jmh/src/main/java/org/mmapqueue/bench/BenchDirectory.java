@@ -14,8 +14,7 @@ import java.util.stream.Stream;
 public final class BenchDirectory {
     static final String PROPERTY = "bench.dir";
 
-    private BenchDirectory() {
-    }
+    private BenchDirectory() {}
 
     /** Where the directory for the queues lies. */
     static Path base() {

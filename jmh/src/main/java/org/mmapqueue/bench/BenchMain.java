@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
-
+import org.mmapqueue.bench.peer.JvmFlags;
 import org.openjdk.jmh.results.RunResult;
 import org.openjdk.jmh.results.format.ResultFormatFactory;
 import org.openjdk.jmh.results.format.ResultFormatType;
@@ -25,8 +25,6 @@ import org.openjdk.jmh.runner.options.ChainedOptionsBuilder;
 import org.openjdk.jmh.runner.options.OptionsBuilder;
 import org.openjdk.jmh.runner.options.TimeValue;
 import org.openjdk.jmh.runner.options.VerboseMode;
-
-import org.mmapqueue.bench.peer.JvmFlags;
 
 /**
  * Runs the suite and prints one table. Each cell is a JVM of its own. The suite is gone through in rounds, each cell
@@ -140,17 +138,25 @@ public final class BenchMain {
     }
 
     private void print() {
-        System.out.printf("JDK %s, %d processors, %s form, %d rows, %d runs of %d x %d ms, %d s in all%n",
-                Runtime.version(), Runtime.getRuntime().availableProcessors(), arguments.full() ? "full" : "short",
-                scores.size(), runs, arguments.iterations(), arguments.millis(),
+        System.out.printf(
+                "JDK %s, %d processors, %s form, %d rows, %d runs of %d x %d ms, %d s in all%n",
+                Runtime.version(),
+                Runtime.getRuntime().availableProcessors(),
+                arguments.full() ? "full" : "short",
+                scores.size(),
+                runs,
+                arguments.iterations(),
+                arguments.millis(),
                 TimeUnit.NANOSECONDS.toSeconds(spentNanos()));
         System.out.print(Table.of(scores));
         long left = scores.values().stream().filter(Scores::isEmpty).count();
         if (left > 0) {
             System.out.printf("%nThere was no time for %d rows.%n", left);
         }
-        System.out.printf("%nMedians; roofline = share of the roofline row of the same payload, ring and course.%n"
-                + "Raw results: %s%n", arguments.results());
+        System.out.printf(
+                "%nMedians; roofline = share of the roofline row of the same payload, ring and course.%n"
+                        + "Raw results: %s%n",
+                arguments.results());
     }
 
     private static String[] flags(String contender) {

@@ -4,7 +4,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
-
 import org.openjdk.jmh.runner.options.ChainedOptionsBuilder;
 
 /**
@@ -19,8 +18,15 @@ import org.openjdk.jmh.runner.options.ChainedOptionsBuilder;
  * @param roofline the cell whose figure is 100 %, or null
  * @param everyRound whether it belongs to the core, which runs in each round; the others run once
  */
-record Cell(String section, String label, String benchmark, String contender, Shape shape, Map<String, String> extra,
-        Cell roofline, boolean everyRound) {
+record Cell(
+        String section,
+        String label,
+        String benchmark,
+        String contender,
+        Shape shape,
+        Map<String, String> extra,
+        Cell roofline,
+        boolean everyRound) {
     private static final List<String> PER_CALL = List.of("SyncBenchmark.", "GetBenchmark.", "OpenBenchmark.");
 
     /** The parameters as JMH wants them. */

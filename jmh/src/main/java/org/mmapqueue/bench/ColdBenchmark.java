@@ -8,7 +8,6 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.stream.Stream;
-
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;
@@ -77,8 +76,10 @@ public class ColdBenchmark extends Course {
 
     private List<Path> segmentFiles() throws IOException {
         try (Stream<Path> paths = Files.walk(directory())) {
-            return paths.filter(path -> Files.isRegularFile(path) && path.toFile().length() == segment)
-                    .sorted().toList();
+            return paths.filter(
+                            path -> Files.isRegularFile(path) && path.toFile().length() == segment)
+                    .sorted()
+                    .toList();
         }
     }
 }

@@ -2,7 +2,6 @@ package org.mmapqueue.bench;
 
 import java.io.IOException;
 import java.nio.file.Path;
-
 import org.mmapqueue.bench.other.BufferedWrite;
 import org.mmapqueue.bench.other.ForcedWrite;
 import org.mmapqueue.bench.other.HeapQueue;
@@ -15,8 +14,7 @@ import org.mmapqueue.bench.roofline.Ring;
 /** The contenders by name. A peer is one more class and one more line here. */
 public final class Contenders {
 
-    private Contenders() {
-    }
+    private Contenders() {}
 
     /**
      * Opens a contender that holds nothing.

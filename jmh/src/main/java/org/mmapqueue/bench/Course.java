@@ -5,7 +5,6 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
-
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
@@ -43,16 +42,22 @@ public abstract class Course {
 
     @Param({"queue", "ring"})
     public String contender;
+
     @Param({"100", "1024", "8192"})
     public int payload;
+
     @Param({"67108864"})
     public int segment;
+
     @Param({"16"})
     public int capacity;
+
     @Param({"16"})
     public int mapped;
+
     @Param({"10000"})
     public int ceiling;
+
     @Param({"true"})
     public boolean timestamps;
 
@@ -63,6 +68,7 @@ public abstract class Course {
     int records;
     /** How many records have been pushed and not popped. */
     int inside;
+
     private Path directory;
     private Shape shape;
 
@@ -108,16 +114,13 @@ public abstract class Course {
     }
 
     /** What comes before that: a queue makes its files as they suit the use that it sees. */
-    void begin() {
-    }
+    void begin() {}
 
     /** What a benchmark makes ready once, after the contender: JMH promises no order of two setups. */
-    void opened() {
-    }
+    void opened() {}
 
     /** The reverse. */
-    void closing() {
-    }
+    void closing() {}
 
     final void fill(int count) {
         Contender.Writer to = writer;

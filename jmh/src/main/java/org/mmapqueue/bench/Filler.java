@@ -1,7 +1,6 @@
 package org.mmapqueue.bench;
 
 import java.nio.file.Path;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 
@@ -11,13 +10,17 @@ import org.mmapqueue.MmapQueue;
  */
 final class Filler {
 
-    private Filler() {
-    }
+    private Filler() {}
 
     /** Writes: the queue's directory, the four sizes of its shape, bytes that are flushed and bytes that are not. */
     public static void main(String[] arguments) {
-        Shape shape = new Shape(Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2]),
-                Integer.parseInt(arguments[3]), Integer.parseInt(arguments[4]), Shape.NO_FLUSHER, true);
+        Shape shape = new Shape(
+                Integer.parseInt(arguments[1]),
+                Integer.parseInt(arguments[2]),
+                Integer.parseInt(arguments[3]),
+                Integer.parseInt(arguments[4]),
+                Shape.NO_FLUSHER,
+                true);
         long size = Long.parseLong(arguments[5]);
         long tail = Long.parseLong(arguments[6]);
         MmapQueue queue = MmapQueue.open(QueueContender.config(Path.of(arguments[0]), shape));
@@ -44,7 +47,7 @@ final class Filler {
         Consumer consumer = queue.consumer();
         long tooMany = queue.endOffset() - records - consumer.committedOffset();
         for (long i = 0; i < tooMany; i++) {
-            consumer.poll((offset, timestamp, buffer, start, length, attempts) -> { });
+            consumer.poll((offset, timestamp, buffer, start, length, attempts) -> {});
         }
         if (tooMany > 0) {
             consumer.ack(consumer.readOffset() - 1);

@@ -1,10 +1,8 @@
 package org.mmapqueue.bench;
 
 import java.util.SplittableRandom;
-
-import org.openjdk.jmh.annotations.Benchmark;
-
 import org.mmapqueue.MessageHandler;
+import org.openjdk.jmh.annotations.Benchmark;
 
 /** Reads at random offsets of a full queue, one record with each call. The queue alone: the others have no index. */
 public class GetBenchmark extends Course implements MessageHandler {

@@ -4,7 +4,7 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
-
+import org.mmapqueue.MmapQueue;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
@@ -18,8 +18,6 @@ import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
-
-import org.mmapqueue.MmapQueue;
 
 /**
  * How long it takes to open a queue that holds {@code size} bytes: after a clean close, or, with a {@code tail}, after
@@ -35,10 +33,13 @@ import org.mmapqueue.MmapQueue;
 public class OpenBenchmark {
     @Param({"1024"})
     public int payload;
+
     @Param({"67108864"})
     public int segment;
+
     @Param({"64"})
     public int capacity;
+
     @Param({"64"})
     public int mapped;
     /** Bytes that were flushed. */
@@ -93,9 +94,17 @@ public class OpenBenchmark {
     }
 
     private void runFiller(long unflushed) throws IOException {
-        BenchChild.run(Filler.class, List.of(), List.of(queueDirectory().toString(), Integer.toString(payload),
-                Integer.toString(segment), Integer.toString(capacity), Integer.toString(mapped), Long.toString(size),
-                Long.toString(unflushed)));
+        BenchChild.run(
+                Filler.class,
+                List.of(),
+                List.of(
+                        queueDirectory().toString(),
+                        Integer.toString(payload),
+                        Integer.toString(segment),
+                        Integer.toString(capacity),
+                        Integer.toString(mapped),
+                        Long.toString(size),
+                        Long.toString(unflushed)));
     }
 
     private Path queueDirectory() {

@@ -12,8 +12,7 @@ import java.util.stream.Stream;
  */
 final class PageCache {
 
-    private PageCache() {
-    }
+    private PageCache() {}
 
     static void forget(Path directory) {
         try (Stream<Path> paths = Files.walk(directory)) {
@@ -30,8 +29,8 @@ final class PageCache {
         Process process = new ProcessBuilder(command).inheritIO().start();
         try {
             if (process.waitFor() != 0) {
-                throw new IllegalStateException(String.join(" ", command) + " ended with " + process.exitValue()
-                        + "; GNU dd is needed");
+                throw new IllegalStateException(
+                        String.join(" ", command) + " ended with " + process.exitValue() + "; GNU dd is needed");
             }
         } catch (InterruptedException e) {
             throw new IllegalStateException(e);

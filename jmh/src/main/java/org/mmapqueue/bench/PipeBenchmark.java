@@ -3,7 +3,6 @@ package org.mmapqueue.bench;
 import java.util.Collections;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
-
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Param;
 
@@ -15,8 +14,10 @@ import org.openjdk.jmh.annotations.Param;
 public class PipeBenchmark extends Course {
     @Param({"1"})
     public int producers;
+
     @Param({"1"})
     public int consumers;
+
     @Param({"1"})
     public int batch;
 

@@ -2,7 +2,6 @@ package org.mmapqueue.bench;
 
 import java.util.Collections;
 import java.util.List;
-
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Param;

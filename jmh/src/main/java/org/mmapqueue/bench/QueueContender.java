@@ -3,7 +3,6 @@ package org.mmapqueue.bench;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MessageHandler;
@@ -35,7 +34,9 @@ final class QueueContender implements Contender {
                 .maxUnacked(MAX_UNACKED)
                 .timestamps(shape.timestamps());
         if (shape.ceiling() == Shape.NO_FLUSHER) {
-            return builder.flushPeriodMillis(Integer.MAX_VALUE).flushCeilingNum(Integer.MAX_VALUE).build();
+            return builder.flushPeriodMillis(Integer.MAX_VALUE)
+                    .flushCeilingNum(Integer.MAX_VALUE)
+                    .build();
         }
         return builder.flushCeilingNum(shape.ceiling()).build();
     }
@@ -106,6 +107,7 @@ final class QueueContender implements Contender {
     private static final class QueueReader implements Reader, MessageHandler {
         private final Consumer consumer;
         private long last = -1;
+
         @SuppressWarnings("UnusedVariable") // keeps what is measured from being dropped
         private long bytes;
 
@@ -114,8 +116,7 @@ final class QueueContender implements Contender {
         }
 
         @Override
-        public void onMessage(long offset, long timestampMicros, byte[] buffer, int start, int length,
-                int attempts) {
+        public void onMessage(long offset, long timestampMicros, byte[] buffer, int start, int length, int attempts) {
             last = offset;
             bytes += length;
         }

@@ -2,7 +2,6 @@ package org.mmapqueue.bench;
 
 import java.util.Arrays;
 import java.util.Collection;
-
 import org.openjdk.jmh.results.BenchmarkResult;
 import org.openjdk.jmh.results.IterationResult;
 import org.openjdk.jmh.results.Result;

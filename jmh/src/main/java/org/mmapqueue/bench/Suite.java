@@ -3,7 +3,6 @@ package org.mmapqueue.bench;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-
 import org.mmapqueue.bench.peer.BigQueue;
 
 /** Which benchmarks are run, in which order: every row right after the roofline that it is compared with. */
@@ -27,7 +26,11 @@ final class Suite {
 
     static List<Cell> of(boolean full) {
         Suite suite = new Suite(full);
-        suite.core("64 MiB x 16, all mapped", LARGE, LARGE_CAPACITY, LARGE_CAPACITY,
+        suite.core(
+                "64 MiB x 16, all mapped",
+                LARGE,
+                LARGE_CAPACITY,
+                LARGE_CAPACITY,
                 full ? new int[] {16, 100, KIB, 8 * KIB, 64 * KIB} : new int[] {100, KIB});
         suite.peers();
         suite.faces();
@@ -35,9 +38,17 @@ final class Suite {
         suite.durable();
         suite.reads();
         suite.opening();
-        suite.core("128 KiB x 4000, all mapped", SMALL, SMALL_CAPACITY, SMALL_CAPACITY,
+        suite.core(
+                "128 KiB x 4000, all mapped",
+                SMALL,
+                SMALL_CAPACITY,
+                SMALL_CAPACITY,
                 full ? new int[] {100, KIB, 8 * KIB} : new int[] {KIB});
-        suite.core("128 KiB x 4000, 10 mapped: the defaults", SMALL, SMALL_CAPACITY, SMALL_MAPPED,
+        suite.core(
+                "128 KiB x 4000, 10 mapped: the defaults",
+                SMALL,
+                SMALL_CAPACITY,
+                SMALL_MAPPED,
                 full ? new int[] {100, KIB, 8 * KIB} : new int[] {KIB});
         suite.ancestor();
         suite.bearings();
@@ -72,8 +83,14 @@ final class Suite {
             }
             if (full || payload == KIB) {
                 peer("RocksDB", "rocksdb", payload, false);
-                add("PipeBenchmark.pipe", "ArrayBlockingQueue, 1 + 1", "heap", large(payload), Map.of(),
-                        find("PipeBenchmark.pipe", large(payload)), false);
+                add(
+                        "PipeBenchmark.pipe",
+                        "ArrayBlockingQueue, 1 + 1",
+                        "heap",
+                        large(payload),
+                        Map.of(),
+                        find("PipeBenchmark.pipe", large(payload)),
+                        false);
             }
         }
     }
@@ -81,9 +98,21 @@ final class Suite {
     private void peer(String label, String contender, int payload, boolean everyRound) {
         Shape shape = large(payload);
         Cell both = find("PipeBenchmark.pipe", shape);
-        add("PushBenchmark.push", label + ", push", contender, shape, Map.of(), find("PushBenchmark.push", shape),
+        add(
+                "PushBenchmark.push",
+                label + ", push",
+                contender,
+                shape,
+                Map.of(),
+                find("PushBenchmark.push", shape),
                 everyRound);
-        add("PopBenchmark.pop", label + ", pop", contender, shape, Map.of(), find("PopBenchmark.pop", shape),
+        add(
+                "PopBenchmark.pop",
+                label + ", pop",
+                contender,
+                shape,
+                Map.of(),
+                find("PopBenchmark.pop", shape),
                 everyRound);
         add("PipeBenchmark.pipe", label + ", 1 + 1", contender, shape, Map.of(), both, everyRound);
         if (full) {
@@ -137,7 +166,11 @@ final class Suite {
             Cell write = find("PushBenchmark.push", shape);
             queue("PushBenchmark.push", "push, no flusher", shape.withCeiling(Shape.NO_FLUSHER), Map.of(), write);
             queue("PushBenchmark.push", "push, no timestamps", shape.withoutTimestamps(), Map.of(), write);
-            queue("PopBenchmark.pop", "pop, no timestamps", shape.withoutTimestamps(), Map.of(),
+            queue(
+                    "PopBenchmark.pop",
+                    "pop, no timestamps",
+                    shape.withoutTimestamps(),
+                    Map.of(),
                     find("PopBenchmark.pop", shape));
             add("PushBenchmark.push", "memcpy", "memcpy", shape, Map.of(), write, false);
             add("PushBenchmark.push", "memcpy and CRC32C", "memcpy+crc", shape, Map.of(), write, false);
@@ -165,7 +198,13 @@ final class Suite {
     }
 
     private void sync(String label, String contender, Shape shape, int threads) {
-        add("SyncBenchmark.pushSync", label, contender, shape, Map.of("threads", Integer.toString(threads)), null,
+        add(
+                "SyncBenchmark.pushSync",
+                label,
+                contender,
+                shape,
+                Map.of("threads", Integer.toString(threads)),
+                null,
                 false);
     }
 
@@ -176,8 +215,8 @@ final class Suite {
                 Map<String, String> extra = Map.of("cold", Boolean.toString(cold));
                 String suffix = cold ? ", from disk" : ", from page cache";
                 Shape shape = large(payload);
-                Cell files = add("ColdBenchmark.readFiles", "roofline: read(2)" + suffix, "queue", shape, extra, null,
-                        false);
+                Cell files = add(
+                        "ColdBenchmark.readFiles", "roofline: read(2)" + suffix, "queue", shape, extra, null, false);
                 queue("ColdBenchmark.pop", "pop" + suffix, shape, extra, files);
             }
         }
@@ -200,15 +239,24 @@ final class Suite {
     }
 
     private void opened(String label, Shape shape, int megabytes, int tail) {
-        queue("OpenBenchmark.open", label, shape,
-                Map.of("size", Long.toString((long) megabytes << 20), "tail", Long.toString((long) tail << 20)), null);
+        queue(
+                "OpenBenchmark.open",
+                label,
+                shape,
+                Map.of("size", Long.toString((long) megabytes << 20), "tail", Long.toString((long) tail << 20)),
+                null);
     }
 
     // SkyWalking Satellite's parameter sets. In its push + pop nothing is acked, and its ring is never full.
     private void ancestor() {
         section = "Parameter sets of SkyWalking Satellite's benchmark";
-        int[][] sets = {{128, 10, 8, 10_000}, {256, 10, 8, 10_000}, {128, 20, 8, 10_000}, {128, 10, 16, 10_000},
-            {128, 10, 8, 100_000}};
+        int[][] sets = {
+            {128, 10, 8, 10_000},
+            {256, 10, 8, 10_000},
+            {128, 20, 8, 10_000},
+            {128, 10, 16, 10_000},
+            {128, 10, 8, 100_000}
+        };
         for (int[] set : sets) {
             // The last set is a ring of 12 GiB, which takes the disk and not the queue to its limits.
             if (set[3] == 100_000 && !full) {
@@ -244,8 +292,14 @@ final class Suite {
         add(benchmark, label, "queue", shape, extra, roofline, false);
     }
 
-    private Cell add(String benchmark, String label, String contender, Shape shape, Map<String, String> extra,
-            Cell roofline, boolean everyRound) {
+    private Cell add(
+            String benchmark,
+            String label,
+            String contender,
+            Shape shape,
+            Map<String, String> extra,
+            Cell roofline,
+            boolean everyRound) {
         Cell cell = new Cell(section, label, benchmark, contender, shape, extra, roofline, everyRound);
         cells.add(cell);
         return cell;
@@ -253,8 +307,10 @@ final class Suite {
 
     private Cell find(String benchmark, Shape shape) {
         return cells.stream()
-                .filter(cell -> cell.contender().equals("ring") && cell.benchmark().equals(benchmark)
+                .filter(cell -> cell.contender().equals("ring")
+                        && cell.benchmark().equals(benchmark)
                         && cell.shape().equals(shape))
-                .findFirst().orElseThrow();
+                .findFirst()
+                .orElseThrow();
     }
 }

@@ -7,8 +7,7 @@ import java.util.Map;
 final class Table {
     private static final String ROW = "%-38s %7s %8s %10s %19s %9s %9s%n";
 
-    private Table() {
-    }
+    private Table() {}
 
     /** One row for each cell that has scores; a cell whose roofline has none says so with a dash. */
     static String of(Map<Cell, Scores> results) {
@@ -24,11 +23,28 @@ final class Table {
             if (!cell.section().equals(section)) {
                 section = cell.section();
                 text.append(String.format(Locale.ROOT, "%n%s%n", section));
-                text.append(cell.perCall()
-                        ? String.format(Locale.ROOT, ROW, "", "payload", "us/call", "calls/s", "us/call, min..max",
-                                "", "B/call")
-                        : String.format(Locale.ROOT, ROW, "", "payload", "MB/s", "records/s", "MB/s, min..max",
-                                "roofline", "B/record"));
+                text.append(
+                        cell.perCall()
+                                ? String.format(
+                                        Locale.ROOT,
+                                        ROW,
+                                        "",
+                                        "payload",
+                                        "us/call",
+                                        "calls/s",
+                                        "us/call, min..max",
+                                        "",
+                                        "B/call")
+                                : String.format(
+                                        Locale.ROOT,
+                                        ROW,
+                                        "",
+                                        "payload",
+                                        "MB/s",
+                                        "records/s",
+                                        "MB/s, min..max",
+                                        "roofline",
+                                        "B/record"));
             } else if (cell.shape().payload() != payload) {
                 text.append(System.lineSeparator());
             }
@@ -39,9 +55,15 @@ final class Table {
     }
 
     private static String callRow(Cell cell, Scores scores) {
-        return String.format(Locale.ROOT, ROW, "  " + cell.label(), Units.bytes(cell.shape().payload()),
-                micros(scores.recordsPerSecond()), Units.rate(scores.recordsPerSecond()),
-                micros(scores.most()) + ".." + micros(scores.least()), "",
+        return String.format(
+                Locale.ROOT,
+                ROW,
+                "  " + cell.label(),
+                Units.bytes(cell.shape().payload()),
+                micros(scores.recordsPerSecond()),
+                Units.rate(scores.recordsPerSecond()),
+                micros(scores.most()) + ".." + micros(scores.least()),
+                "",
                 String.format(Locale.ROOT, "%.0f", scores.bytesPerRecord()));
     }
 
@@ -53,11 +75,21 @@ final class Table {
     private static String row(Cell cell, Scores scores, Scores roofline) {
         double megabytes = cell.shape().payload() / 1e6;
         String spread = Units.grouped(scores.least() * megabytes) + ".." + Units.grouped(scores.most() * megabytes);
-        String share = cell.roofline() == null ? ""
-                : roofline == null || roofline.isEmpty() ? "-"
-                : String.format(Locale.ROOT, "%.0f %%", 100 * scores.recordsPerSecond() / roofline.recordsPerSecond());
-        return String.format(Locale.ROOT, ROW, "  " + cell.label(), Units.bytes(cell.shape().payload()),
-                Units.grouped(scores.recordsPerSecond() * megabytes), Units.rate(scores.recordsPerSecond()), spread,
-                share, String.format(Locale.ROOT, "%.1f", scores.bytesPerRecord()));
+        String share = cell.roofline() == null
+                ? ""
+                : roofline == null || roofline.isEmpty()
+                        ? "-"
+                        : String.format(
+                                Locale.ROOT, "%.0f %%", 100 * scores.recordsPerSecond() / roofline.recordsPerSecond());
+        return String.format(
+                Locale.ROOT,
+                ROW,
+                "  " + cell.label(),
+                Units.bytes(cell.shape().payload()),
+                Units.grouped(scores.recordsPerSecond() * megabytes),
+                Units.rate(scores.recordsPerSecond()),
+                spread,
+                share,
+                String.format(Locale.ROOT, "%.1f", scores.bytesPerRecord()));
     }
 }

@@ -1,8 +1,7 @@
 package org.mmapqueue.bench;
 
-import java.lang.management.ManagementFactory;
-
 import com.sun.management.ThreadMXBean;
+import java.lang.management.ManagementFactory;
 import org.openjdk.jmh.annotations.AuxCounters;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.State;

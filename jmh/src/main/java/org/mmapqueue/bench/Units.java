@@ -5,8 +5,7 @@ import java.util.Locale;
 /** Figures as people read them. */
 final class Units {
 
-    private Units() {
-    }
+    private Units() {}
 
     static String bytes(long bytes) {
         if (bytes >= 1 << 20 && bytes % (1 << 20) == 0) {
@@ -26,8 +25,8 @@ final class Units {
     /** As 12.3 M or 123 k; small ones as they are. */
     static String rate(double perSecond) {
         if (perSecond >= 1e6) {
-            return String.format(Locale.ROOT, perSecond >= 1e8 ? "%.0f M" : perSecond >= 1e7 ? "%.1f M" : "%.2f M",
-                    perSecond / 1e6);
+            return String.format(
+                    Locale.ROOT, perSecond >= 1e8 ? "%.0f M" : perSecond >= 1e7 ? "%.1f M" : "%.2f M", perSecond / 1e6);
         }
         if (perSecond < 1e3) {
             return String.format(Locale.ROOT, perSecond >= 1e2 ? "%.0f" : "%.1f", perSecond);

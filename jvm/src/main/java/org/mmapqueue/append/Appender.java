@@ -2,7 +2,6 @@ package org.mmapqueue.append;
 
 import java.io.IOException;
 import java.util.concurrent.atomic.AtomicLong;
-
 import org.mmapqueue.Records;
 import org.mmapqueue.concurrent.SpinLock;
 import org.mmapqueue.config.Settings;
@@ -62,6 +61,7 @@ public abstract class Appender {
 
     /** The segment of the tail, pinned; null before the first push of a queue whose last segment is used up. */
     Segment segment;
+
     long segmentId;
     int offset;
     private final AtomicLong endOffset = new AtomicLong();
@@ -138,8 +138,8 @@ public abstract class Appender {
 
     final void checkSize(int length) {
         if (length > maxEventSize) {
-            throw new TooLargeException("a record of " + length + " bytes is larger than max_event_size = "
-                    + maxEventSize);
+            throw new TooLargeException(
+                    "a record of " + length + " bytes is larger than max_event_size = " + maxEventSize);
         }
     }
 
@@ -233,8 +233,8 @@ public abstract class Appender {
                 swapper.prepare(id);
             }
         } catch (IOException e) {
-            throw new MmapQueueException("no segment could be prepared, nothing was stored (is the disk full?): " + e,
-                    e);
+            throw new MmapQueueException(
+                    "no segment could be prepared, nothing was stored (is the disk full?): " + e, e);
         }
         return true;
     }

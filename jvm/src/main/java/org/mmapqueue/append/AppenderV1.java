@@ -1,7 +1,6 @@
 package org.mmapqueue.append;
 
 import java.io.IOException;
-
 import org.mmapqueue.Records;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.TooLargeException;

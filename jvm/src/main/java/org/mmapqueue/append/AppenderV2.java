@@ -2,7 +2,6 @@ package org.mmapqueue.append;
 
 import java.io.IOException;
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.Records;
 import org.mmapqueue.concurrent.Ticker;
 import org.mmapqueue.config.Settings;
@@ -29,7 +28,8 @@ public final class AppenderV2 extends Appender {
     /** The slot that is stored for the append under way; null when none is. */
     private IdempotentAppend pendingOnce;
 
-    public AppenderV2(MetaPage meta, Swapper swapper, Flusher flusher, Ring ring, Settings settings, long lastTimestamp) {
+    public AppenderV2(
+            MetaPage meta, Swapper swapper, Flusher flusher, Ring ring, Settings settings, long lastTimestamp) {
         super(meta, swapper, flusher, ring, settings);
         this.fields = meta.fields();
         this.checksum = new RecordChecksum(fields.uuidHigh(), fields.uuidLow());
@@ -89,8 +89,8 @@ public final class AppenderV2 extends Appender {
             size += RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(batch.length(i) | stampFlag);
         }
         if (size > (geometry.capacity() - 1L) * geometry.dataBytes()) {
-            throw new TooLargeException("a batch of " + size + " bytes is larger than what "
-                    + (geometry.capacity() - 1) + " segments of " + segmentSize + " bytes hold");
+            throw new TooLargeException("a batch of " + size + " bytes is larger than what " + (geometry.capacity() - 1)
+                    + " segments of " + segmentSize + " bytes hold");
         }
         Thread self = lock.acquire();
         try {
@@ -251,8 +251,10 @@ public final class AppenderV2 extends Appender {
                     lastId++;
                     end = geometry.dataStart();
                 }
-                long beyond = (long) end + RecordDescriptor.HEADER
-                        + RecordDescriptor.bodyBytes(batch.length(i) | stampFlag) - segmentSize;
+                long beyond = (long) end
+                        + RecordDescriptor.HEADER
+                        + RecordDescriptor.bodyBytes(batch.length(i) | stampFlag)
+                        - segmentSize;
                 if (beyond <= 0) {
                     end = (int) beyond + segmentSize;
                 } else {

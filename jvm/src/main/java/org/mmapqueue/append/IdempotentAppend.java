@@ -1,7 +1,6 @@
 package org.mmapqueue.append;
 
 import java.io.IOException;
-
 import org.mmapqueue.BatchDigest;
 import org.mmapqueue.meta.ProducerPage;
 

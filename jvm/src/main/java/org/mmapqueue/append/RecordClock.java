@@ -1,7 +1,6 @@
 package org.mmapqueue.append;
 
 import java.util.function.LongSupplier;
-
 import org.mmapqueue.concurrent.Ticker;
 
 /**
@@ -28,6 +27,7 @@ final class RecordClock {
     private long asked = NONE;
     /** How many pushes may do with what it said, and how many more may. */
     private int granted = 1;
+
     private int left;
 
     private long thisMilli;

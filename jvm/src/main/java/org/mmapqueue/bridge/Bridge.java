@@ -8,7 +8,6 @@ import java.util.Map;
 import java.util.Properties;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.ConfigException;
@@ -38,8 +37,7 @@ public final class Bridge {
         Runtime.getRuntime().addShutdownHook(new Thread(Bridge::closeAll, "mmapqueue-close-at-exit"));
     }
 
-    private Bridge() {
-    }
+    private Bridge() {}
 
     /**
      * The version of the jar.
@@ -84,7 +82,9 @@ public final class Bridge {
     /** Opens with a capacity in bytes; the segment size that it is measured in may be known to the directory alone. */
     private static MmapQueue openSized(Map<String, String> keys, String capacity) {
         if (keys.containsKey(CAPACITY_SEGMENTS)) {
-            throw new ConfigException(CAPACITY, capacity,
+            throw new ConfigException(
+                    CAPACITY,
+                    capacity,
                     "capacity or queue_capacity_segments (" + keys.get(CAPACITY_SEGMENTS) + "), not both");
         }
         long bytes = Long.parseLong(capacity);
@@ -92,8 +92,11 @@ public final class Bridge {
         long segmentSize = set == null ? DEFAULT_SEGMENT_SIZE : Long.parseLong(set);
         long segments = segments(bytes, segmentSize);
         if (segments < LEAST_SEGMENTS || segments > MOST_SEGMENTS) {
-            throw new ConfigException(CAPACITY, capacity, LEAST_SEGMENTS * segmentSize + ".."
-                    + MOST_SEGMENTS * segmentSize + " with a segment_size of " + segmentSize);
+            throw new ConfigException(
+                    CAPACITY,
+                    capacity,
+                    LEAST_SEGMENTS * segmentSize + ".." + MOST_SEGMENTS * segmentSize + " with a segment_size of "
+                            + segmentSize);
         }
         Map<String, String> sized = new LinkedHashMap<>(keys);
         sized.put(CAPACITY_SEGMENTS, Long.toString(segments));
@@ -112,8 +115,11 @@ public final class Bridge {
         long foundSegments = Long.parseLong(found.get(CAPACITY_SEGMENTS));
         if (segments(bytes, foundSize) != foundSegments) {
             queue.close();
-            throw new ConfigException(CAPACITY, capacity, "the queue in " + found.get(QUEUE_DIR) + " was made with "
-                    + foundSize * foundSegments + " (" + foundSegments + " segments of " + foundSize + ")");
+            throw new ConfigException(
+                    CAPACITY,
+                    capacity,
+                    "the queue in " + found.get(QUEUE_DIR) + " was made with " + foundSize * foundSegments + " ("
+                            + foundSegments + " segments of " + foundSize + ")");
         }
         return queue;
     }

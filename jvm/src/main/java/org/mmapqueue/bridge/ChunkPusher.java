@@ -2,7 +2,6 @@ package org.mmapqueue.bridge;
 
 import java.time.Duration;
 import java.util.Arrays;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.FullException;
@@ -55,8 +54,12 @@ final class ChunkPusher {
     /** How many of them went in; when not all did, {@link #refused} says why the next one did not. */
     private int pushRange(int start, int first, int count) {
         try {
-            queue.pushBatch(payload, start, first == 0 ? lengths : Arrays.copyOfRange(lengths, first, first + count),
-                    count, Duration.ZERO);
+            queue.pushBatch(
+                    payload,
+                    start,
+                    first == 0 ? lengths : Arrays.copyOfRange(lengths, first, first + count),
+                    count,
+                    Duration.ZERO);
             return count;
         } catch (FullException | TooLargeException e) {
             if (count == 1) {

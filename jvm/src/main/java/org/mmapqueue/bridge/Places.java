@@ -1,7 +1,6 @@
 package org.mmapqueue.bridge;
 
 import java.util.Locale;
-
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
 
@@ -10,8 +9,7 @@ final class Places {
     private static final String OFFSET = "offset:";
     private static final String TIME = "time:";
 
-    private Places() {
-    }
+    private Places() {}
 
     /**
      * The place that a text says.
@@ -40,7 +38,7 @@ final class Places {
     }
 
     private static ConfigException refused(String text) {
-        return new ConfigException("start", text,
-                "earliest, latest, committed, offset:<number> or time:<µs since 1970>");
+        return new ConfigException(
+                "start", text, "earliest, latest, committed, offset:<number> or time:<µs since 1970>");
     }
 }

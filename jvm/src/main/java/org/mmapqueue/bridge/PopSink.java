@@ -2,7 +2,6 @@ package org.mmapqueue.bridge;
 
 import java.nio.ByteBuffer;
 import java.util.Arrays;
-
 import org.mmapqueue.MessageHandler;
 
 /** Lays records out in a stage, payload by payload, the columns behind the last. For one thread at a time. */
@@ -39,8 +38,7 @@ final class PopSink implements MessageHandler {
     }
 
     @Override
-    public void onMessage(long offset, long timestampMicros, byte[] buffer, int start, int length,
-            int attempt) {
+    public void onMessage(long offset, long timestampMicros, byte[] buffer, int start, int length, int attempt) {
         if (length > payloadLimit) {
             oversize = Arrays.copyOfRange(buffer, start, start + length);
         } else {

@@ -15,7 +15,6 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.MmapQueue;
@@ -98,7 +97,9 @@ public final class QueueHandle {
      *     comes last, and may have spaces
      */
     public String consumerStats() {
-        return queue.consumerStats().stream().map(stats -> Figures.of(stats, " ")).collect(Collectors.joining("\n"));
+        return queue.consumerStats().stream()
+                .map(stats -> Figures.of(stats, " "))
+                .collect(Collectors.joining("\n"));
     }
 
     /**
@@ -386,7 +387,8 @@ public final class QueueHandle {
      */
     public String config() {
         Map<String, String> values = queue.config().asMap();
-        return values.entrySet().stream().map(entry -> entry.getKey() + Bridge.SEPARATOR + entry.getValue())
+        return values.entrySet().stream()
+                .map(entry -> entry.getKey() + Bridge.SEPARATOR + entry.getValue())
                 .collect(Collectors.joining(Bridge.SEPARATOR));
     }
 

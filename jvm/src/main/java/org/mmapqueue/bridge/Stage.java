@@ -4,7 +4,6 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.time.Duration;
 import java.util.Arrays;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.Records;
 import org.mmapqueue.errors.ClosedException;
@@ -184,8 +183,12 @@ public final class Stage {
         }
         long answer;
         try {
-            long offset = queue.pushOnce(producer, sequence, Records.packed(payload, 0, lengths, loadedCount),
-                    Duration.ofMillis(waitMillis), sync != 0);
+            long offset = queue.pushOnce(
+                    producer,
+                    sequence,
+                    Records.packed(payload, 0, lengths, loadedCount),
+                    Duration.ofMillis(waitMillis),
+                    sync != 0);
             answer = offset < 0 ? Status.DONE : offset;
             unload();
         } catch (InterruptedException e) {
@@ -228,8 +231,12 @@ public final class Stage {
         }
         sink.begin();
         try {
-            handle.consumer(consumer).popBatch(Math.min(maxRecords, recordLimit()), Math.min(maxBytes, payloadLimit()),
-                    Duration.ofMillis(waitMillis), sink);
+            handle.consumer(consumer)
+                    .popBatch(
+                            Math.min(maxRecords, recordLimit()),
+                            Math.min(maxBytes, payloadLimit()),
+                            Duration.ofMillis(waitMillis),
+                            sink);
         } catch (ClosedException e) {
             return answered(call, Status.CLOSED);
         } catch (InterruptedException e) {
@@ -255,7 +262,12 @@ public final class Stage {
             var message = handle.consumer(consumer).peek();
             sink.begin();
             if (message != null) {
-                sink.onMessage(message.offset(), message.timestampMicros(), message.data(), 0, message.data().length,
+                sink.onMessage(
+                        message.offset(),
+                        message.timestampMicros(),
+                        message.data(),
+                        0,
+                        message.data().length,
                         message.attempts());
             }
             return sink.end();

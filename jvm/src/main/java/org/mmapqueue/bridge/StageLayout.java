@@ -38,11 +38,11 @@ final class StageLayout {
 
     /** A stage takes one record for so many of its bytes: room for the columns is set aside. */
     private static final int BYTES_PER_RECORD = 128;
+
     private static final int COLUMN_BYTES = 2 * Integer.BYTES + 2 * Long.BYTES;
     private static final int PADDING = 2 * Long.BYTES;
 
-    private StageLayout() {
-    }
+    private StageLayout() {}
 
     /** The most records that a stage of this size takes at once. */
     static int recordLimit(int size) {

@@ -11,6 +11,5 @@ public final class Status {
     /** The batch is in the queue already, or a later one of its producer. */
     public static final int DONE = -4;
 
-    private Status() {
-    }
+    private Status() {}
 }

@@ -15,6 +15,7 @@ import java.util.function.BooleanSupplier;
 public final class Signal {
     /** After this {@link #await} returns with the end of a slice: its caller has other things to look at, too. */
     private static final long PATIENCE_NANOS = 50_000_000;
+
     private static final int SPINS = 100;
     private static final int YIELDS = 4;
     /** How many times one that spins looks before it reads the clock, and gives way to who needs the processor. */
@@ -126,7 +127,8 @@ public final class Signal {
         int seen = signals;
         do {
             waiting = true;
-            // A thread that publishes from now on sees the waiter, or the waiter sees what was published; nearly always.
+            // A thread that publishes from now on sees the waiter, or the waiter sees what was published; nearly
+            // always.
             VarHandle.fullFence();
             if (ready.getAsBoolean()) {
                 return;

@@ -30,6 +30,7 @@ public final class SpinLock {
      * still store to a field, but may not have the room for the call of {@link #release}.
      */
     public volatile Thread owner;
+
     private long p10, p11, p12, p13, p14, p15, p16;
 
     /** Waits until the claim is the caller's; returns the caller, as {@link #owner} holds it from now on. */

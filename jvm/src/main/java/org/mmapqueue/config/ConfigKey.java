@@ -6,7 +6,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.stream.Collectors;
-
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.segment.RecordDescriptor;
 
@@ -36,7 +35,12 @@ public enum ConfigKey {
     private static final long PAGE = 4096;
     private static final long LEAST_IN_MEM = 4;
 
-    private enum Kind { SIZE, NUMBER, WORD, PATH }
+    private enum Kind {
+        SIZE,
+        NUMBER,
+        WORD,
+        PATH
+    }
 
     private final Kind kind;
     private final String defaultText;
@@ -66,8 +70,11 @@ public enum ConfigKey {
                 return key;
             }
         }
-        throw new ConfigException(name, value, "there is no such key; there are queue_dir, "
-                + Arrays.stream(values()).map(ConfigKey::keyName).collect(Collectors.joining(", ")));
+        throw new ConfigException(
+                name,
+                value,
+                "there is no such key; there are queue_dir, "
+                        + Arrays.stream(values()).map(ConfigKey::keyName).collect(Collectors.joining(", ")));
     }
 
     public String keyName() {

@@ -6,7 +6,6 @@ import java.util.Collections;
 import java.util.EnumMap;
 import java.util.LinkedHashMap;
 import java.util.Map;
-
 import org.mmapqueue.errors.ConfigException;
 
 /** Configuration keys with their values in normal form, and the directory of the queue. Immutable. */

@@ -1,15 +1,13 @@
 package org.mmapqueue.config;
 
 import java.util.regex.Pattern;
-
 import org.mmapqueue.errors.ConfigException;
 
 /** What consumers and producers may be called: it becomes the name of a file. */
 public final class Names {
     private static final Pattern NAME = Pattern.compile("[A-Za-z0-9_][A-Za-z0-9._-]{0,99}");
 
-    private Names() {
-    }
+    private Names() {}
 
     /**
      * Refuses other names.

@@ -3,7 +3,6 @@ package org.mmapqueue.config;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.Locale;
-
 import org.mmapqueue.concurrent.WaitStrategy;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.io.RealPath;
@@ -29,9 +28,21 @@ import org.mmapqueue.segment.RecordDescriptor;
  * @param waiting how threads wait
  * @param fileMode who may read and write what the queue makes, in octal digits
  */
-public record Settings(Geometry geometry, int maxInMemSegments, long flushPeriodMillis, int flushCeilingNum, int maxEventSize,
-        boolean timestamps, boolean v1RecoverWriting, boolean readOnly, Delivery delivery, long maxConsumerLag,
-        Retention retention, long gcOnIdleMillis, WaitStrategy waiting, String fileMode) {
+public record Settings(
+        Geometry geometry,
+        int maxInMemSegments,
+        long flushPeriodMillis,
+        int flushCeilingNum,
+        int maxEventSize,
+        boolean timestamps,
+        boolean v1RecoverWriting,
+        boolean readOnly,
+        Delivery delivery,
+        long maxConsumerLag,
+        Retention retention,
+        long gcOnIdleMillis,
+        WaitStrategy waiting,
+        String fileMode) {
 
     /**
      * What a consumer does with records that are not acked.
@@ -46,15 +57,18 @@ public record Settings(Geometry geometry, int maxInMemSegments, long flushPeriod
             int maxAttempts = (int) config.number(ConfigKey.MAX_ATTEMPTS);
             String directory = config.text(ConfigKey.DEAD_LETTER_DIR);
             if (maxAttempts > 0 == directory.isEmpty()) {
-                throw new ConfigException(maxAttempts > 0 ? "dead_letter_dir" : "max_attempts",
+                throw new ConfigException(
+                        maxAttempts > 0 ? "dead_letter_dir" : "max_attempts",
                         maxAttempts > 0 ? directory : Integer.toString(maxAttempts),
                         "both set, or neither: what was handed out max_attempts times goes to dead_letter_dir");
             }
             if (!directory.isEmpty() && isSame(Path.of(directory), config.queueDir())) {
                 throw new ConfigException("dead_letter_dir", directory, "another directory than the queue's own");
             }
-            return new Delivery((int) config.number(ConfigKey.MAX_UNACKED),
-                    config.number(ConfigKey.VISIBILITY_TIMEOUT), maxAttempts,
+            return new Delivery(
+                    (int) config.number(ConfigKey.MAX_UNACKED),
+                    config.number(ConfigKey.VISIBILITY_TIMEOUT),
+                    maxAttempts,
                     directory.isEmpty() ? null : Path.of(directory));
         }
 
@@ -63,8 +77,8 @@ public record Settings(Geometry geometry, int maxInMemSegments, long flushPeriod
             try {
                 return RealPath.of(deadLetters);
             } catch (IOException e) {
-                throw new ConfigException("dead_letter_dir", deadLetters.toString(),
-                        "the path of a directory that can be reached: " + e);
+                throw new ConfigException(
+                        "dead_letter_dir", deadLetters.toString(), "the path of a directory that can be reached: " + e);
             }
         }
 
@@ -88,9 +102,12 @@ public record Settings(Geometry geometry, int maxInMemSegments, long flushPeriod
     /** For a directory that holds no queue yet. */
     public static Settings forNew(ConfigValues config) {
         int version = (int) config.number(ConfigKey.FORMAT_VERSION);
-        Geometry geometry = new Geometry(version, (int) config.number(ConfigKey.SEGMENT_SIZE),
-                (int) config.number(ConfigKey.QUEUE_CAPACITY_SEGMENTS));
-        return of(config, geometry, (int) config.number(ConfigKey.MAX_EVENT_SIZE),
+        Geometry geometry = new Geometry(version, (int) config.number(ConfigKey.SEGMENT_SIZE), (int)
+                config.number(ConfigKey.QUEUE_CAPACITY_SEGMENTS));
+        return of(
+                config,
+                geometry,
+                (int) config.number(ConfigKey.MAX_EVENT_SIZE),
                 version == 2 && config.flag(ConfigKey.TIMESTAMPS));
     }
 
@@ -104,10 +121,11 @@ public record Settings(Geometry geometry, int maxInMemSegments, long flushPeriod
         refuseOther(config, ConfigKey.SEGMENT_SIZE, found.segmentSize());
         refuseOther(config, ConfigKey.QUEUE_CAPACITY_SEGMENTS, found.capacity());
         Geometry geometry = new Geometry(found.version(), found.segmentSize(), found.capacity());
-        int maxEventSize = config.isSet(ConfigKey.MAX_EVENT_SIZE) ? (int) config.number(ConfigKey.MAX_EVENT_SIZE)
+        int maxEventSize = config.isSet(ConfigKey.MAX_EVENT_SIZE)
+                ? (int) config.number(ConfigKey.MAX_EVENT_SIZE)
                 : found.maxEventSize();
-        boolean timestamps = config.isSet(ConfigKey.TIMESTAMPS) ? config.flag(ConfigKey.TIMESTAMPS)
-                : found.timestamps();
+        boolean timestamps =
+                config.isSet(ConfigKey.TIMESTAMPS) ? config.flag(ConfigKey.TIMESTAMPS) : found.timestamps();
         return of(config, geometry, maxEventSize, found.version() == 2 && timestamps);
     }
 
@@ -117,13 +135,17 @@ public record Settings(Geometry geometry, int maxInMemSegments, long flushPeriod
         }
         Retention retention = new Retention(config.number(ConfigKey.RETAIN_MS), config.number(ConfigKey.RETAIN_BYTES));
         if (retention.millis > 0 && !timestamps) {
-            throw new ConfigException("retain_ms", Long.toString(retention.millis),
+            throw new ConfigException(
+                    "retain_ms",
+                    Long.toString(retention.millis),
                     "0, or timestamps = true: without them nobody knows how old a record is");
         }
         long maxConsumerLag = config.number(ConfigKey.MAX_CONSUMER_LAG);
         if (geometry.version() == 1 && (maxConsumerLag > 0 || !retention.isOff())) {
-            throw new ConfigException(maxConsumerLag > 0 ? "max_consumer_lag" : "retain_bytes",
-                    Long.toString(Math.max(maxConsumerLag, retention.bytes)), "0 in format version 1");
+            throw new ConfigException(
+                    maxConsumerLag > 0 ? "max_consumer_lag" : "retain_bytes",
+                    Long.toString(Math.max(maxConsumerLag, retention.bytes)),
+                    "0 in format version 1");
         }
         // One record must fit beside a segment that is not quite acked yet.
         long room = (geometry.capacity() - 1L) * geometry.dataBytes();
@@ -131,14 +153,24 @@ public record Settings(Geometry geometry, int maxInMemSegments, long flushPeriod
         // Satellite keeps room for the largest record free, and a segment more.
         boolean tight = geometry.version() == 1 && geometry.capacity() <= 1 + maxEventSize / geometry.segmentSize();
         if (maxEventSize + overhead > room || tight) {
-            throw new ConfigException("max_event_size", Integer.toString(maxEventSize),
+            throw new ConfigException(
+                    "max_event_size",
+                    Integer.toString(maxEventSize),
                     "less than what a ring of " + geometry.capacity() + " segments of " + geometry.segmentSize()
                             + " bytes has room for");
         }
-        return new Settings(geometry, (int) config.number(ConfigKey.MAX_IN_MEM_SEGMENTS),
-                config.number(ConfigKey.FLUSH_PERIOD), (int) config.number(ConfigKey.FLUSH_CEILING_NUM), maxEventSize,
-                timestamps, config.text(ConfigKey.V1_RECOVER).equals("writing"), config.flag(ConfigKey.READ_ONLY),
-                Delivery.of(config), maxConsumerLag, retention,
+        return new Settings(
+                geometry,
+                (int) config.number(ConfigKey.MAX_IN_MEM_SEGMENTS),
+                config.number(ConfigKey.FLUSH_PERIOD),
+                (int) config.number(ConfigKey.FLUSH_CEILING_NUM),
+                maxEventSize,
+                timestamps,
+                config.text(ConfigKey.V1_RECOVER).equals("writing"),
+                config.flag(ConfigKey.READ_ONLY),
+                Delivery.of(config),
+                maxConsumerLag,
+                retention,
                 config.number(ConfigKey.GC_ON_IDLE),
                 WaitStrategy.valueOf(config.text(ConfigKey.WAIT_STRATEGY).toUpperCase(Locale.ROOT)),
                 config.text(ConfigKey.FILE_MODE));
@@ -146,8 +178,8 @@ public record Settings(Geometry geometry, int maxInMemSegments, long flushPeriod
 
     private static void refuseOther(ConfigValues config, ConfigKey key, long found) {
         if (config.isSet(key) && config.number(key) != found) {
-            throw new ConfigException(key.keyName(), config.text(key),
-                    "the queue in " + config.queueDir() + " was made with " + found);
+            throw new ConfigException(
+                    key.keyName(), config.text(key), "the queue in " + config.queueDir() + " was made with " + found);
         }
     }
 
@@ -167,7 +199,9 @@ public record Settings(Geometry geometry, int maxInMemSegments, long flushPeriod
                 .with(ConfigKey.MAX_UNACKED, delivery.maxUnacked)
                 .with(ConfigKey.VISIBILITY_TIMEOUT, delivery.visibilityMillis)
                 .with(ConfigKey.MAX_ATTEMPTS, delivery.maxAttempts)
-                .with(ConfigKey.DEAD_LETTER_DIR, delivery.deadLetterDir == null ? "" : delivery.deadLetterDir.toString())
+                .with(
+                        ConfigKey.DEAD_LETTER_DIR,
+                        delivery.deadLetterDir == null ? "" : delivery.deadLetterDir.toString())
                 .with(ConfigKey.MAX_CONSUMER_LAG, maxConsumerLag)
                 .with(ConfigKey.RETAIN_MS, retention.millis)
                 .with(ConfigKey.RETAIN_BYTES, retention.bytes)

@@ -3,15 +3,13 @@ package org.mmapqueue.config;
 import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-
 import org.mmapqueue.errors.ConfigException;
 
 /** Sizes in bytes as people write them: 131072, 128k, 16m, 1g (powers of 1024; "kb" and "kib" mean "k"). */
 final class Sizes {
     private static final Pattern SIZE = Pattern.compile("\\s*(\\d{1,19})\\s*(?:([kmg])(?:i?b)?|b)?\\s*");
 
-    private Sizes() {
-    }
+    private Sizes() {}
 
     static long parse(String key, String text) {
         Matcher match = SIZE.matcher(text.toLowerCase(Locale.ROOT));

@@ -2,7 +2,6 @@ package org.mmapqueue.consume;
 
 import java.io.IOException;
 import java.util.concurrent.atomic.AtomicLong;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.MmapQueueException;
@@ -33,8 +32,15 @@ final class CommittedPosition {
     private int placements;
 
     /** The position that the cursors have; {@link #standWhereNeeded} goes there. */
-    CommittedPosition(String name, ConsumerCursors cursors, Log log, Geometry geometry, Window window,
-            SparseIndex sparseIndex, Fetcher fetcher, Redelivery redelivery) {
+    CommittedPosition(
+            String name,
+            ConsumerCursors cursors,
+            Log log,
+            Geometry geometry,
+            Window window,
+            SparseIndex sparseIndex,
+            Fetcher fetcher,
+            Redelivery redelivery) {
         this.name = name;
         this.cursors = cursors;
         this.log = log;

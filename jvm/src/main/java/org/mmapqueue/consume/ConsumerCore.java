@@ -4,7 +4,6 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.util.concurrent.Callable;
 import java.util.concurrent.TimeUnit;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.MessageHandler;
 import org.mmapqueue.concurrent.SpinLock;
@@ -50,8 +49,14 @@ public final class ConsumerCore extends BatchSource implements Closeable {
      * @param inFlightFile where a clean close writes that down, or null
      * @param ownership closed with the consumer
      */
-    public ConsumerCore(String name, ConsumerCursors cursors, Log log, Settings.Delivery delivery,
-            InFlightFile inFlightFile, Closeable ownership) throws IOException {
+    public ConsumerCore(
+            String name,
+            ConsumerCursors cursors,
+            Log log,
+            Settings.Delivery delivery,
+            InFlightFile inFlightFile,
+            Closeable ownership)
+            throws IOException {
         this.name = name;
         this.cursors = cursors;
         this.log = log;
@@ -62,8 +67,8 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         this.redelivery = new Redelivery(window, sparseIndex, log.reader(), delivery, Redelivery.clock());
         LogReader reader = log.reader();
         this.fetcher = new Fetcher(reader, cursors, window, sparseIndex, saved, redelivery);
-        this.committed = new CommittedPosition(name, cursors, log, reader.geometry(), window, sparseIndex, fetcher,
-                redelivery);
+        this.committed =
+                new CommittedPosition(name, cursors, log, reader.geometry(), window, sparseIndex, fetcher, redelivery);
         long stands = committed.standWhereNeeded();
         if (inFlightFile != null) {
             inFlightFile.take(stands, window.first(), saved);
@@ -128,8 +133,12 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     /** Pops one record; null when there is none. */
     public Message poll() {
         Message[] one = {null};
-        int count = poll(1, Long.MAX_VALUE, true, (offset, timestamp, data, start, length, attempts) ->
-                one[0] = new Message(offset, timestamp, data, attempts));
+        int count = poll(
+                1,
+                Long.MAX_VALUE,
+                true,
+                (offset, timestamp, data, start, length, attempts) ->
+                        one[0] = new Message(offset, timestamp, data, attempts));
         if (count == Fetcher.LIMIT) {
             throw limit();
         }

@@ -10,7 +10,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntConsumer;
-
 import org.mmapqueue.StartAt;
 import org.mmapqueue.config.Names;
 import org.mmapqueue.config.Settings;
@@ -36,6 +35,7 @@ public final class Consumers implements Closeable {
     private static final String LOCK_SUFFIX = ".lock";
     /** No consumer has this name. */
     private static final String DELETE_LOCK = ".delete.lock";
+
     private static final int DELETE_TRIES = 500;
     private static final long DELETE_WAIT_NANOS = 10_000_000;
     /** Places in memory that the writer may need at once, and one for a reader that follows a record. */
@@ -48,7 +48,7 @@ public final class Consumers implements Closeable {
     private final Map<String, ConsumerCore> open = new HashMap<>();
     private boolean stopped;
     /** Takes the number of segments that are to be mapped at most, if it is more than now. */
-    private IntConsumer places = segments -> { };
+    private IntConsumer places = segments -> {};
 
     public Consumers(Storage storage, Settings settings, MetaPage meta, Registry registry) {
         this.storage = storage;
@@ -85,8 +85,8 @@ public final class Consumers implements Closeable {
         Closeable ownership = own(name);
         boolean done = false;
         try {
-            core = new ConsumerCore(name, page(name, start, log), log, settings.delivery(), inFlightFile(name),
-                    ownership);
+            core = new ConsumerCore(
+                    name, page(name, start, log), log, settings.delivery(), inFlightFile(name), ownership);
             open.put(name, core);
             done = true;
             return core;
@@ -110,14 +110,14 @@ public final class Consumers implements Closeable {
     private void check(String name) {
         Names.check("consumer", name);
         if (isVersion1() && !name.equals(Registry.DEFAULT)) {
-            throw new ConfigException("consumer", name,
-                    Registry.DEFAULT + " alone, in a directory of format version 1");
+            throw new ConfigException(
+                    "consumer", name, Registry.DEFAULT + " alone, in a directory of format version 1");
         }
     }
 
     private Closeable own(String name) throws IOException {
         if (isVersion1()) {
-            return () -> { }; // nobody can have it open beside the writer, and the directory is Satellite's
+            return () -> {}; // nobody can have it open beside the writer, and the directory is Satellite's
         }
         registry.refuseLink();
         if (!Files.isDirectory(registry.directory())) {
@@ -140,8 +140,8 @@ public final class Consumers implements Closeable {
             return there;
         }
         if (start.kind() == StartAt.Kind.COMMITTED) {
-            throw new ConfigException("start", "committed", "earliest, latest, an offset or a time: consumer " + name
-                    + " is new");
+            throw new ConfigException(
+                    "start", "committed", "earliest, latest, an offset or a time: consumer " + name + " is new");
         }
         inFlightFile(name).delete();
         return registry.create(name, () -> log.find(start));
@@ -174,17 +174,19 @@ public final class Consumers implements Closeable {
             throw new ConfigException("consumer", name, "one of " + registry.names());
         }
         if (isVersion1()) {
-            throw new ConfigException("consumer", name, "none: version 1 has " + Registry.DEFAULT + " alone, and"
-                    + " always");
+            throw new ConfigException(
+                    "consumer", name, "none: version 1 has " + Registry.DEFAULT + " alone, and" + " always");
         }
         ConsumerCore core = open.remove(name);
         if (core != null) {
             core.close();
         }
-        whileHolding(own(name), () -> whileDeleting(() -> {
-            registry.delete(name);
-            inFlightFile(name).delete();
-        }));
+        whileHolding(
+                own(name),
+                () -> whileDeleting(() -> {
+                    registry.delete(name);
+                    inFlightFile(name).delete();
+                }));
     }
 
     // One at a time, of all processes: who deletes the last one says from where on the log is kept.
@@ -228,7 +230,9 @@ public final class Consumers implements Closeable {
             return;
         }
         if (isVersion1()) {
-            throw new ConfigException("seek", place.kind().toString().toLowerCase(Locale.ROOT),
+            throw new ConfigException(
+                    "seek",
+                    place.kind().toString().toLowerCase(Locale.ROOT),
                     "committed alone, in a directory of format version 1");
         }
         boolean moved = false;

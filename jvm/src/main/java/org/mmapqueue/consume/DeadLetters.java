@@ -4,10 +4,6 @@ import java.io.Closeable;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.function.Function;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.config.ConfigKey;
 import org.mmapqueue.config.ConfigValues;
@@ -15,6 +11,8 @@ import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.meta.MetaPage;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The queue that takes what was handed out max_attempts times in vain. It is opened when it is needed first, and then
@@ -55,17 +53,24 @@ public final class DeadLetters implements Closeable {
                 take(dead.data());
                 taken = true;
             } catch (MmapQueueException e) {
-                throw new MmapQueueException("record " + dead.offset() + " of consumer " + consumer.name()
-                        + " could not go to the dead-letter queue " + settings.delivery().deadLetterDir() + ": "
-                        + e.getMessage(), e);
+                throw new MmapQueueException(
+                        "record " + dead.offset() + " of consumer " + consumer.name()
+                                + " could not go to the dead-letter queue "
+                                + settings.delivery().deadLetterDir() + ": "
+                                + e.getMessage(),
+                        e);
             } finally {
                 if (!taken) {
                     consumer.survives(dead.offset());
                 }
             }
             consumer.ackSingle(dead.offset());
-            LOG.warn("consumer {} has popped record {} {} times and never acked it: it went to {}", consumer.name(),
-                    dead.offset(), dead.attempts() - 1, settings.delivery().deadLetterDir());
+            LOG.warn(
+                    "consumer {} has popped record {} {} times and never acked it: it went to {}",
+                    consumer.name(),
+                    dead.offset(),
+                    dead.attempts() - 1,
+                    settings.delivery().deadLetterDir());
         }
     }
 
@@ -75,7 +80,8 @@ public final class DeadLetters implements Closeable {
         } catch (InterruptedException e) {
             // Nothing was stored; whoever interrupts is to see it.
             Thread.currentThread().interrupt();
-            throw new ClosedException("interrupted while a record was moved to " + settings.delivery().deadLetterDir());
+            throw new ClosedException("interrupted while a record was moved to "
+                    + settings.delivery().deadLetterDir());
         }
     }
 

@@ -2,15 +2,13 @@ package org.mmapqueue.consume;
 
 import java.io.IOException;
 import java.util.concurrent.atomic.AtomicLong;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.log.BatchSource;
 import org.mmapqueue.log.LogReader;
 import org.mmapqueue.log.RecordBatch;
 import org.mmapqueue.meta.ConsumerCursors;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * What a consumer pops: records that were given back and are due, then new ones. Not thread-safe, but for
@@ -19,6 +17,7 @@ import org.mmapqueue.meta.ConsumerCursors;
 public final class Fetcher {
     /** What a poll returns when there is a record, but max_unacked allows no more. */
     public static final int LIMIT = BatchSource.NOT_ALLOWED;
+
     private static final Logger LOG = LoggerFactory.getLogger(Fetcher.class);
 
     private final LogReader reader;
@@ -36,7 +35,12 @@ public final class Fetcher {
      *
      * @param reader its own, for new records
      */
-    Fetcher(LogReader reader, ConsumerCursors cursors, Window window, SparseIndex sparseIndex, SavedInFlight saved,
+    Fetcher(
+            LogReader reader,
+            ConsumerCursors cursors,
+            Window window,
+            SparseIndex sparseIndex,
+            SavedInFlight saved,
             Redelivery redelivery) {
         this.reader = reader;
         this.cursors = cursors;

@@ -11,7 +11,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaFields;
@@ -36,6 +35,7 @@ public final class InFlightFile {
     private static final String SUFFIX = ".inflight";
     /** "MMAPQIF2" in ASCII, first byte lowest. */
     private static final long MAGIC = 0x3246_4951_5041_4D4DL;
+
     private static final int UUID_LOW = 8;
     private static final int COMMITTED = 16;
     private static final int READING = 24;
@@ -122,15 +122,16 @@ public final class InFlightFile {
      * Deletes the files that tell of records behind the end of the log, all consumers', and forces that. To be done
      * before these records' numbers can be given to others.
      */
-    public static void deleteBeyond(long end, Storage storage, Path consumersDirectory, MetaFields queue) throws IOException {
+    public static void deleteBeyond(long end, Storage storage, Path consumersDirectory, MetaFields queue)
+            throws IOException {
         if (!Files.isDirectory(consumersDirectory, LinkOption.NOFOLLOW_LINKS)) {
             return;
         }
         try (DirectoryStream<Path> files = Files.newDirectoryStream(consumersDirectory, "*" + SUFFIX)) {
             for (Path each : files) {
                 String name = each.getFileName().toString();
-                InFlightFile file = new InFlightFile(storage, consumersDirectory,
-                        name.substring(0, name.length() - SUFFIX.length()), queue);
+                InFlightFile file = new InFlightFile(
+                        storage, consumersDirectory, name.substring(0, name.length() - SUFFIX.length()), queue);
                 ByteBuffer image = file.read();
                 // What is not whole counts for nothing anyway; another process may be writing it.
                 if (image != null && file.isWhole(image) && image.getLong(READING) > end) {
@@ -141,7 +142,9 @@ public final class InFlightFile {
     }
 
     private boolean isWhole(ByteBuffer image) {
-        return image.limit() >= RUNS && image.getLong(0) == MAGIC && image.getInt(CHECKSUM) == checksum(image)
+        return image.limit() >= RUNS
+                && image.getLong(0) == MAGIC
+                && image.getInt(CHECKSUM) == checksum(image)
                 && image.getLong(UUID_LOW) == queue.uuidLow()
                 && image.limit() == RUNS + (long) image.getInt(COUNT) * RUN_BYTES;
     }

@@ -7,6 +7,7 @@ package org.mmapqueue.consume;
 final class Leases {
     /** Records popped within this part of the timeout are one run. */
     private static final int PARTS = 64;
+
     private static final int FIRST_LENGTH = 16;
 
     private final long timeout;
@@ -47,7 +48,9 @@ final class Leases {
         long slack = timeout / PARTS;
         int last = at(size - 1);
         // A run ends a little later than its first record would on its own, and no earlier than its last one.
-        if (size > 0 && offset == to[last] + 1 && times == attempts[last]
+        if (size > 0
+                && offset == to[last] + 1
+                && times == attempts[last]
                 && now - (ends[last] - timeout - slack) <= slack) {
             to[last] = offset;
             return;

@@ -3,7 +3,6 @@ package org.mmapqueue.consume;
 import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import java.util.function.LongSupplier;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.log.LogReader;
@@ -15,6 +14,7 @@ import org.mmapqueue.log.LogReader;
 final class Redelivery {
     /** When the dead-letter queue does not take a record, it is tried again after so long. */
     private static final long RETRY_MILLIS = 1000;
+
     private static final long NEVER = Long.MAX_VALUE;
 
     private final Window window;
@@ -33,7 +33,8 @@ final class Redelivery {
      * @param reader a second one: it goes to and fro
      * @param clock ms since any moment; never goes back
      */
-    Redelivery(Window window, SparseIndex sparseIndex, LogReader reader, Settings.Delivery delivery, LongSupplier clock) {
+    Redelivery(
+            Window window, SparseIndex sparseIndex, LogReader reader, Settings.Delivery delivery, LongSupplier clock) {
         this.window = window;
         this.sparseIndex = sparseIndex;
         this.reader = reader;
@@ -95,7 +96,8 @@ final class Redelivery {
     LogReader find(long offset) throws IOException {
         walkTo(offset);
         if (!reader.next()) {
-            throw reader.corrupt(reader.segmentOffset(), "record " + offset + ", which has been popped, is not there any more");
+            throw reader.corrupt(
+                    reader.segmentOffset(), "record " + offset + ", which has been popped, is not there any more");
         }
         return reader;
     }

@@ -1,7 +1,6 @@
 package org.mmapqueue.core;
 
 import java.nio.file.Path;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
@@ -21,35 +20,54 @@ record CursorCheck(Path path, MetaPage meta, Registry registry, Geometry geometr
         String file = path.resolve(MetaPage.FILE_NAME).toString();
         long writing = meta.writing();
         if (writing < 0 || meta.watermark() < 0 || meta.watermark() > writing) {
-            throw new CorruptException(file, 576, "watermark is " + meta.watermark() + " and writing is " + writing
-                    + ", expected 0 <= watermark <= writing");
+            throw new CorruptException(
+                    file,
+                    576,
+                    "watermark is " + meta.watermark() + " and writing is " + writing
+                            + ", expected 0 <= watermark <= writing");
         }
         // As far as a record may be published that writing has not passed yet.
-        if (meta.reclaimed() < 0 || meta.reclaimed() % geometry.segmentSize() != 0
+        if (meta.reclaimed() < 0
+                || meta.reclaimed() % geometry.segmentSize() != 0
                 || meta.reclaimed() > writing + geometry.segmentSize()) {
-            throw new CorruptException(file, 832, "reclaimed is " + meta.reclaimed() + " and writing is " + writing
-                    + ", expected a multiple of " + geometry.segmentSize() + ", 0 <= reclaimed <= writing");
+            throw new CorruptException(
+                    file,
+                    832,
+                    "reclaimed is " + meta.reclaimed() + " and writing is " + writing + ", expected a multiple of "
+                            + geometry.segmentSize() + ", 0 <= reclaimed <= writing");
         }
         if (meta.clean() && !meta.isMirrored()) {
-            throw new CorruptException(file, 512, "writing is " + writing + " and watermark is " + meta.watermark()
-                    + ", but the table that was written when the queue was closed says something else");
+            throw new CorruptException(
+                    file,
+                    512,
+                    "writing is " + writing + " and watermark is " + meta.watermark()
+                            + ", but the table that was written when the queue was closed says something else");
         }
         for (Registry.Named each : registry.all()) {
             checkConsumer(each.name(), each.cursors(), writing);
         }
         if (meta.heldFrom() < 0 || meta.clean() && meta.heldFrom() > writing) {
-            throw new CorruptException(file, 912, "held from is " + meta.heldFrom() + " and writing is " + writing
-                    + ", expected 0 or more" + (meta.clean() ? ", and not ahead of writing" : ""));
+            throw new CorruptException(
+                    file,
+                    912,
+                    "held from is " + meta.heldFrom() + " and writing is " + writing + ", expected 0 or more"
+                            + (meta.clean() ? ", and not ahead of writing" : ""));
         }
         // A consumer may have seen a record whose writer was killed before it moved the writing position.
         if (meta.clean() && meta.hasDefault() && (meta.committed() > meta.reading() || meta.reading() > writing)) {
-            throw new CorruptException(file, 704, "committed is " + meta.committed() + ", reading is " + meta.reading()
-                    + " and writing is " + writing + ", expected committed <= reading <= writing");
+            throw new CorruptException(
+                    file,
+                    704,
+                    "committed is " + meta.committed() + ", reading is " + meta.reading() + " and writing is " + writing
+                            + ", expected committed <= reading <= writing");
         }
         long held = geometry.segmentOfEnd(writing) - geometry.segmentOf(registry.slowest());
         if (held >= geometry.capacity()) {
-            throw new CorruptException(file, 512, "writing is " + held + " segments ahead of committed, but the ring"
-                    + " has " + geometry.capacity());
+            throw new CorruptException(
+                    file,
+                    512,
+                    "writing is " + held + " segments ahead of committed, but the ring" + " has "
+                            + geometry.capacity());
         }
     }
 
@@ -59,10 +77,15 @@ record CursorCheck(Path path, MetaPage meta, Registry registry, Geometry geometr
             return; // deleted since the directory was read
         }
         if (cursors.committed() < 0 || cursors.dropped() < 0 || meta.clean() && cursors.needed() > writing) {
-            throw new CorruptException(isDefault ? path.resolve(MetaPage.FILE_NAME).toString()
-                    : registry.path(name).toString(), isDefault ? 640 : 128, "the committed position of consumer "
-                    + name + " is " + cursors.committed() + ", dropped is " + cursors.dropped() + " and writing is " + writing
-                    + ", expected 0 or more" + (meta.clean() ? ", and neither ahead of writing" : ""));
+            throw new CorruptException(
+                    isDefault
+                            ? path.resolve(MetaPage.FILE_NAME).toString()
+                            : registry.path(name).toString(),
+                    isDefault ? 640 : 128,
+                    "the committed position of consumer "
+                            + name + " is " + cursors.committed() + ", dropped is " + cursors.dropped()
+                            + " and writing is " + writing
+                            + ", expected 0 or more" + (meta.clean() ? ", and neither ahead of writing" : ""));
         }
     }
 }

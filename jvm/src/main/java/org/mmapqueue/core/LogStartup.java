@@ -2,7 +2,6 @@ package org.mmapqueue.core;
 
 import java.io.IOException;
 import java.nio.file.Path;
-
 import org.mmapqueue.config.ConfigValues;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.consume.InFlightFile;
@@ -38,8 +37,15 @@ final class LogStartup {
     private final Producers producers;
 
     /** @param producers the pages of idempotent producers; null in version 1 */
-    LogStartup(Storage storage, ConfigValues config, Settings settings, SegmentRing ring, Swapper swapper,
-            MetaPage meta, Registry registry, Producers producers) {
+    LogStartup(
+            Storage storage,
+            ConfigValues config,
+            Settings settings,
+            SegmentRing ring,
+            Swapper swapper,
+            MetaPage meta,
+            Registry registry,
+            Producers producers) {
         this.storage = storage;
         this.config = config;
         this.path = config.queueDir();
@@ -100,14 +106,19 @@ final class LogStartup {
 
     private LogEnd afterCrash() throws IOException {
         producers.force(); // before the records that it makes durable
-        return new Recovery(swapper, ring, meta, registry.cursors(), end ->
-                InFlightFile.deleteBeyond(end, storage, registry.directory(), meta.fields())).run();
+        return new Recovery(
+                        swapper,
+                        ring,
+                        meta,
+                        registry.cursors(),
+                        end -> InFlightFile.deleteBeyond(end, storage, registry.directory(), meta.fields()))
+                .run();
     }
 
     private void store() throws IOException {
         MetaFields stored = meta.fields();
-        MetaFields wanted = stored.withSettings(settings.timestamps(),
-                Math.max(stored.maxEventSize(), settings.maxEventSize()));
+        MetaFields wanted =
+                stored.withSettings(settings.timestamps(), Math.max(stored.maxEventSize(), settings.maxEventSize()));
         if (!wanted.equals(stored)) {
             meta.fields(wanted);
         }

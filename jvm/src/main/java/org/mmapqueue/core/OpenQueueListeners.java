@@ -5,11 +5,9 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Queue;
-
+import org.mmapqueue.QueueListener;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-
-import org.mmapqueue.QueueListener;
 
 /**
  * Calls the listeners of open queues, in the order of the events and without a lock. Events are noted under the lock of
@@ -18,8 +16,7 @@ import org.mmapqueue.QueueListener;
 final class OpenQueueListeners {
     private static final Logger LOG = LoggerFactory.getLogger(OpenQueueListeners.class);
 
-    private record Event(QueueListener listener, Runnable call) {
-    }
+    private record Event(QueueListener listener, Runnable call) {}
 
     private final List<QueueListener> listeners = new ArrayList<>();
     private final Queue<Event> events = new ArrayDeque<>();

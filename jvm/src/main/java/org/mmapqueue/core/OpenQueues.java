@@ -11,7 +11,6 @@ import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
-
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.QueueListener;
 import org.mmapqueue.QueueStats;
@@ -34,6 +33,7 @@ public final class OpenQueues {
 
     /** Two for a directory at most: one that reads only does not keep another one from being opened to write. */
     private static final Map<Key, Entry> TABLE = new HashMap<>();
+
     private static final OpenQueueListeners LISTENERS = new OpenQueueListeners();
 
     private record Key(Path directory, boolean readOnly) {
@@ -52,9 +52,11 @@ public final class OpenQueues {
         private volatile QueueCore core;
         /** Where its dead letters go, without symbolic links; null for nowhere. */
         private final Path deadLetters;
+
         private int handles;
         /** Opened when the queue is open, or will not be; taken anew when it is being closed. */
         private CountDownLatch changed = new CountDownLatch(1);
+
         private volatile boolean closing;
 
         Entry(Path deadLetters) {
@@ -85,14 +87,17 @@ public final class OpenQueues {
         }
     }
 
-    private OpenQueues() {
-    }
+    private OpenQueues() {}
 
     /** A queue that the caller gives back with {@link #release}. */
     public static QueueCore acquire(ConfigValues config) {
         boolean readOnly = config.flag(ConfigKey.READ_ONLY);
         Key own = Key.of(config.queueDir(), readOnly);
-        return acquire(config, readOnly ? List.of(own, new Key(own.directory(), false)) : List.of(own), own, true,
+        return acquire(
+                config,
+                readOnly ? List.of(own, new Key(own.directory(), false)) : List.of(own),
+                own,
+                true,
                 () -> QueueCore.open(config));
     }
 
@@ -105,18 +110,19 @@ public final class OpenQueues {
     /** The queue that this process has open to write, if there is one; else one that reads only. */
     public static QueueCore acquireToRead(Path directory) {
         // Each core may have a thread that reads on its own.
-        int mapped = Math.max(Integer.parseInt(ConfigKey.MAX_IN_MEM_SEGMENTS.defaultText()),
+        int mapped = Math.max(
+                Integer.parseInt(ConfigKey.MAX_IN_MEM_SEGMENTS.defaultText()),
                 READERS_SPARE + Runtime.getRuntime().availableProcessors());
         Key own = Key.of(directory, true);
-        ConfigValues config = ConfigValues.of(directory).with(ConfigKey.READ_ONLY, "true")
+        ConfigValues config = ConfigValues.of(directory)
+                .with(ConfigKey.READ_ONLY, "true")
                 .with(ConfigKey.MAX_IN_MEM_SEGMENTS, mapped);
-        return acquire(config, List.of(new Key(own.directory(), false), own), own, false,
-                () -> QueueCore.open(config));
+        return acquire(config, List.of(new Key(own.directory(), false), own), own, false, () -> QueueCore.open(config));
     }
 
     // Shares the first of the keys that is open; else opens the queue as its own key.
-    private static QueueCore acquire(ConfigValues config, List<Key> shareable, Key own, boolean refusesOther,
-            Supplier<QueueCore> opener) {
+    private static QueueCore acquire(
+            ConfigValues config, List<Key> shareable, Key own, boolean refusesOther, Supplier<QueueCore> opener) {
         String directory = config.text(ConfigKey.DEAD_LETTER_DIR);
         Path deadLetters = directory.isEmpty() ? null : Settings.Delivery.realPath(Path.of(directory));
         while (true) {
@@ -154,8 +160,11 @@ public final class OpenQueues {
         Path next = deadLetters;
         while (next != null) {
             if (!chain.add(next)) {
-                throw new ConfigException("dead_letter_dir", value, "a queue whose dead letters do not come back: "
-                        + chain.stream().map(Path::toString).collect(Collectors.joining(" → ")) + " → " + next);
+                throw new ConfigException(
+                        "dead_letter_dir",
+                        value,
+                        "a queue whose dead letters do not come back: "
+                                + chain.stream().map(Path::toString).collect(Collectors.joining(" → ")) + " → " + next);
             }
             Entry entry = TABLE.get(new Key(next, false));
             next = entry == null ? null : entry.deadLetters;
@@ -203,7 +212,10 @@ public final class OpenQueues {
         Entry entry;
         synchronized (TABLE) {
             // Not by path: somebody may have moved or deleted the directory.
-            entry = TABLE.values().stream().filter(each -> each.core == core).findFirst().orElseThrow();
+            entry = TABLE.values().stream()
+                    .filter(each -> each.core == core)
+                    .findFirst()
+                    .orElseThrow();
             entry.handles--;
             if (entry.handles > 0) {
                 return;
@@ -227,7 +239,8 @@ public final class OpenQueues {
     public static void add(QueueListener listener) {
         synchronized (TABLE) {
             LISTENERS.add(listener);
-            TABLE.values().stream().filter(Entry::isOpen)
+            TABLE.values().stream()
+                    .filter(Entry::isOpen)
                     .forEach(each -> LISTENERS.opened(listener, each.core.directory(), each));
         }
         LISTENERS.tell();
@@ -244,8 +257,11 @@ public final class OpenQueues {
         ConfigValues effective = open.asConfig(wanted.queueDir());
         for (ConfigKey key : ConfigKey.values()) {
             if (wanted.isSet(key) && !wanted.text(key).equals(effective.text(key))) {
-                throw new ConfigException(key.keyName(), wanted.text(key), "the queue in " + wanted.queueDir()
-                        + " is open in this process already, with " + effective.text(key));
+                throw new ConfigException(
+                        key.keyName(),
+                        wanted.text(key),
+                        "the queue in " + wanted.queueDir() + " is open in this process already, with "
+                                + effective.text(key));
             }
         }
     }

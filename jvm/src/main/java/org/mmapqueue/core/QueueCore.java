@@ -6,10 +6,6 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.UUID;
 import java.util.concurrent.Callable;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.Message;
 import org.mmapqueue.MessageHandler;
@@ -22,7 +18,6 @@ import org.mmapqueue.config.Settings;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.consume.Consumers;
 import org.mmapqueue.consume.DeadLetters;
-import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
@@ -40,6 +35,8 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.swap.Swapper;
 import org.mmapqueue.write.Writer;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * One open queue of this process, shared by all its handles: the parts, put together. Any number of threads.
@@ -69,8 +66,18 @@ public final class QueueCore {
      * @param producers what has been pushed once; null in version 1, and when another process writes
      * @param tail the end of the log, or null when another process writes
      */
-    QueueCore(Path directory, Settings settings, ProcessLock lock, MetaPage meta, SegmentRing ring, Swapper swapper,
-            Registry registry, Consumers consumers, Producers producers, LogEnd tail) throws IOException {
+    QueueCore(
+            Path directory,
+            Settings settings,
+            ProcessLock lock,
+            MetaPage meta,
+            SegmentRing ring,
+            Swapper swapper,
+            Registry registry,
+            Consumers consumers,
+            Producers producers,
+            LogEnd tail)
+            throws IOException {
         this.directory = directory;
         this.settings = settings;
         this.geometry = settings.geometry();
@@ -84,13 +91,15 @@ public final class QueueCore {
         this.deadLetters = new DeadLetters(settings, DeadLetterQueue::open);
         this.arrived = tail == null ? Signal.forProcesses(settings.waiting()) : Signal.forThreads(settings.waiting());
         this.freed = Signal.forThreads(settings.waiting());
-        this.writer = tail == null ? null : new Writer(directory, settings, meta, ring, swapper, registry, producers,
-                log, tail, arrived, freed);
+        this.writer = tail == null
+                ? null
+                : new Writer(directory, settings, meta, ring, swapper, registry, producers, log, tail, arrived, freed);
     }
 
     /** Opens a queue and starts its threads. */
     public static QueueCore open(ConfigValues config) {
-        return open(config, new DiskStorage(FileMode.of(config.text(ConfigKey.FILE_MODE)))).started();
+        return open(config, new DiskStorage(FileMode.of(config.text(ConfigKey.FILE_MODE))))
+                .started();
     }
 
     /** Opens a queue; its threads are not running yet. */
@@ -174,8 +183,11 @@ public final class QueueCore {
         }
         int bytes = text.getBytes(StandardCharsets.UTF_8).length;
         if (bytes > ConsumerPage.MOST_LABEL_BYTES || text.chars().anyMatch(Character::isISOControl)) {
-            throw new ConfigException("label", text, "up to " + ConsumerPage.MOST_LABEL_BYTES + " bytes of UTF-8, no"
-                    + " control characters; this one has " + bytes);
+            throw new ConfigException(
+                    "label",
+                    text,
+                    "up to " + ConsumerPage.MOST_LABEL_BYTES + " bytes of UTF-8, no"
+                            + " control characters; this one has " + bytes);
         }
         onConsumer(consumer.name(), () -> {
             consumer.label(text);

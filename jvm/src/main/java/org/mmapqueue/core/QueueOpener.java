@@ -3,7 +3,6 @@ package org.mmapqueue.core;
 import java.io.IOException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-
 import org.mmapqueue.config.ConfigKey;
 import org.mmapqueue.config.ConfigValues;
 import org.mmapqueue.config.Settings;
@@ -69,7 +68,8 @@ final class QueueOpener {
         Settings settings = found == null ? Settings.forNew(config) : Settings.forExisting(config, found);
         if (settings.readOnly()) {
             if (found == null) {
-                throw new MmapQueueException("there is no queue in " + path + " that could be read",
+                throw new MmapQueueException(
+                        "there is no queue in " + path + " that could be read",
                         new NoSuchFileException(path.toString()));
             }
             if (found.version() == 1) {
@@ -77,8 +77,8 @@ final class QueueOpener {
             }
         } else {
             directory.createDirectory();
-            lock = ProcessLock.acquire(path.resolve(QueueDirectory.LOCK_FILE), "the queue in " + path,
-                    FileMode.of(settings.fileMode()));
+            lock = ProcessLock.acquire(
+                    path.resolve(QueueDirectory.LOCK_FILE), "the queue in " + path, FileMode.of(settings.fileMode()));
             found = directory.find(); // another process may have made it before this one had the lock
             if (found == null) {
                 directory.createQueue(settings);
@@ -91,21 +91,24 @@ final class QueueOpener {
         if (!settings.readOnly() && found.version() == 2) {
             // Not set: as the directory has it, as with all that is kept there. Without timestamps nothing has an age.
             long millis = settings.timestamps() ? Math.max(0, meta.retainMillis()) : 0;
-            settings = Settings.forExisting(config.orElse(ConfigKey.RETAIN_MS, millis)
-                    .orElse(ConfigKey.RETAIN_BYTES, Math.max(0, meta.retainBytes())), found);
+            settings = Settings.forExisting(
+                    config.orElse(ConfigKey.RETAIN_MS, millis)
+                            .orElse(ConfigKey.RETAIN_BYTES, Math.max(0, meta.retainBytes())),
+                    found);
         }
         Geometry geometry = settings.geometry();
         SegmentRing ring = new SegmentRing(storage, path, geometry);
         registry = new Registry(storage, path, meta);
         Consumers consumers = new Consumers(storage, settings, meta, registry);
-        swapper = new Swapper(ring, settings.maxInMemSegments(), !settings.readOnly(),
-                new Places(geometry, meta, consumers));
+        swapper = new Swapper(
+                ring, settings.maxInMemSegments(), !settings.readOnly(), new Places(geometry, meta, consumers));
         consumers.growBy(swapper::atLeast);
         if (!settings.readOnly() && geometry.version() == 2) {
             producers = new Producers(storage, path, found);
         }
-        LogEnd end = settings.readOnly() ? null : new LogStartup(storage, config, settings, ring, swapper, meta, registry,
-                producers).run();
+        LogEnd end = settings.readOnly()
+                ? null
+                : new LogStartup(storage, config, settings, ring, swapper, meta, registry, producers).run();
         return new QueueCore(path, settings, lock, meta, ring, swapper, registry, consumers, producers, end);
     }
 

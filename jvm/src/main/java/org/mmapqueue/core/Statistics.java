@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongSupplier;
-
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.consume.ConsumerCore;
@@ -36,7 +35,10 @@ final class Statistics {
         List<ConsumerCore> owned = consumers.owned();
         List<ConsumerStats> all = new ArrayList<>();
         for (Registry.Named each : registry.all()) {
-            ConsumerCore core = owned.stream().filter(one -> one.name().equals(each.name())).findFirst().orElse(null);
+            ConsumerCore core = owned.stream()
+                    .filter(one -> one.name().equals(each.name()))
+                    .findFirst()
+                    .orElse(null);
             ConsumerStats stats = of(each, core);
             // Another process may have deleted it meanwhile.
             if (each.cursors().needed() != Long.MAX_VALUE) {
@@ -50,9 +52,15 @@ final class Statistics {
         long position = needed(consumer.cursors());
         long committed = core != null ? core.committedOffset() : offsetAt(consumer.cursors());
         long lag = Math.max(0, endOffset - committed);
-        return new ConsumerStats(consumer.name(), committed, lag, lag == 0 ? 0 : Math.max(0, log.end() - position),
-                lag == 0 ? 0 : ageOf(committed), core != null ? core.readOffset() : committed,
-                core != null ? core.unacked() : 0, consumer.cursors().label());
+        return new ConsumerStats(
+                consumer.name(),
+                committed,
+                lag,
+                lag == 0 ? 0 : Math.max(0, log.end() - position),
+                lag == 0 ? 0 : ageOf(committed),
+                core != null ? core.readOffset() : committed,
+                core != null ? core.unacked() : 0,
+                consumer.cursors().label());
     }
 
     private long needed(ConsumerCursors cursors) {
@@ -89,8 +97,9 @@ final class Statistics {
      *
      * @param end the offset past the last record; asked after the cursors
      */
-    static QueueStats ofQueue(MetaPage meta, Registry registry, Geometry geometry, Swapper swapper, Log log,
-            LongSupplier end) throws IOException {
+    static QueueStats ofQueue(
+            MetaPage meta, Registry registry, Geometry geometry, Swapper swapper, Log log, LongSupplier end)
+            throws IOException {
         // Behind before ahead: both only grow.
         long watermark = meta.watermark();
         registry.refresh();
@@ -99,9 +108,19 @@ final class Statistics {
         // The last record may be acked before the writer has stored where it ends.
         long writing = Math.max(meta.writing(), slowest);
         int inUse = writing == slowest ? 0 : (int) (geometry.segmentOfEnd(writing) - geometry.segmentOf(slowest) + 1);
-        return new QueueStats(log.firstOffset(), end.getAsLong(), writing, watermark, slowest,
-                consumer == null ? "" : consumer.name(), inUse, geometry.capacity(), geometry.segmentSize(),
-                swapper.live(), (long) swapper.mapped() * geometry.segmentSize() + META_BYTES, swapper.peak(),
+        return new QueueStats(
+                log.firstOffset(),
+                end.getAsLong(),
+                writing,
+                watermark,
+                slowest,
+                consumer == null ? "" : consumer.name(),
+                inUse,
+                geometry.capacity(),
+                geometry.segmentSize(),
+                swapper.live(),
+                (long) swapper.mapped() * geometry.segmentSize() + META_BYTES,
+                swapper.peak(),
                 meta.fields().epoch());
     }
 }

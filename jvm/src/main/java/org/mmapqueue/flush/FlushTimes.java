@@ -11,6 +11,7 @@ final class FlushTimes {
     private long ended;
     /** What was published before is forced, and all of it was forced when this was stored. */
     private long settled;
+
     private long rest;
 
     /** The first period begins now. */

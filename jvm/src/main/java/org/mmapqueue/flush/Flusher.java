@@ -9,7 +9,6 @@ import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
-
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.PoisonedException;
 import org.mmapqueue.io.StackRoom;
@@ -38,15 +37,18 @@ public final class Flusher implements Closeable {
     private final GroupCommit group = new GroupCommit();
     /** Fair: whoever has just forced would take it first again. */
     private final ReentrantLock flushing = new ReentrantLock(true);
+
     private final ReentrantLock waiting = new ReentrantLock();
     private final Condition wake = waiting.newCondition();
     /** How many wait for {@link #flushing} to bring acks to the disk. */
     private final AtomicInteger acksWaiting = new AtomicInteger();
+
     private final Thread thread;
     private volatile boolean requested;
     private volatile boolean hasLeft;
     /** The thread waits for the end of its rest, whether a flush is requested or not. */
     private boolean resting;
+
     private boolean stopped;
 
     /**
@@ -59,8 +61,14 @@ public final class Flusher implements Closeable {
      * @param producers the pages of all producers, as they are at the time of the call
      * @param periodMillis the longest that a published record stays unforced, in ms
      */
-    public Flusher(String name, MetaPage meta, Geometry geometry, FillBlocks blocks, SegmentForcer segments,
-            Supplier<List<? extends ConsumerCursors>> consumers, Supplier<List<ProducerPage>> producers,
+    public Flusher(
+            String name,
+            MetaPage meta,
+            Geometry geometry,
+            FillBlocks blocks,
+            SegmentForcer segments,
+            Supplier<List<? extends ConsumerCursors>> consumers,
+            Supplier<List<ProducerPage>> producers,
             long periodMillis) {
         this.meta = meta;
         this.forcer = new Forcer(meta, geometry, blocks, segments, consumers, producers, state, this::letAcksPass);

@@ -37,8 +37,9 @@ final class FlusherState {
     void throwIfPoisoned() {
         Throwable cause = failure;
         if (cause != null) {
-            throw new PoisonedException("an earlier failure makes the writer unsafe; close the queue and open it again:"
-                    + " " + cause, cause);
+            throw new PoisonedException(
+                    "an earlier failure makes the writer unsafe; close the queue and open it again:" + " " + cause,
+                    cause);
         }
     }
 }

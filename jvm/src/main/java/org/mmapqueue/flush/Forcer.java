@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.LongSupplier;
 import java.util.function.Supplier;
-
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.ProducerPage;
@@ -39,6 +38,7 @@ final class Forcer {
     private long begun;
     /** So far is forced what is needed, if that is beyond the watermark; likewise. */
     private long forcedTo;
+
     private long[] forcedMoving = {};
     private long[] forcedNeeded = {};
     private long forcedWatermark;
@@ -50,9 +50,15 @@ final class Forcer {
      * @param blocks are told what is forced
      * @param between run after each segment of many; others may force and move the watermark then
      */
-    Forcer(MetaPage meta, Geometry geometry, FillBlocks blocks, SegmentForcer segments,
-            Supplier<List<? extends ConsumerCursors>> consumers, Supplier<List<ProducerPage>> producers,
-            FlusherState state, Runnable between) {
+    Forcer(
+            MetaPage meta,
+            Geometry geometry,
+            FillBlocks blocks,
+            SegmentForcer segments,
+            Supplier<List<? extends ConsumerCursors>> consumers,
+            Supplier<List<ProducerPage>> producers,
+            FlusherState state,
+            Runnable between) {
         this.meta = meta;
         this.geometry = geometry;
         this.blocks = blocks;
@@ -163,13 +169,16 @@ final class Forcer {
         return false;
     }
 
-    // Version 1 loses what is behind the watermark. A producer's slot is forced with all of the log. And the watermark is
+    // Version 1 loses what is behind the watermark. A producer's slot is forced with all of the log. And the watermark
+    // is
     // not to stay behind segments that are left out because all has been acked: no recovery can begin there. So where
     // consumers keep up what was pushed since the last flush is forced all the same, unless that is many segments.
     private boolean mayBeLeft(long from, long settled) {
-        return geometry.version() == 2 && producers.get().isEmpty()
-                && (meta.isRetaining() || slowest() <= settled
-                || geometry.segmentOfEnd(settled) - geometry.segmentOf(from) <= 1);
+        return geometry.version() == 2
+                && producers.get().isEmpty()
+                && (meta.isRetaining()
+                        || slowest() <= settled
+                        || geometry.segmentOfEnd(settled) - geometry.segmentOf(from) <= 1);
     }
 
     // Where the block begins.
@@ -210,7 +219,7 @@ final class Forcer {
         // The watermark does not pass a batch whose slot was not forced, and a slot is forced with all of the log.
         boolean isPartial = producers.get().stream().noneMatch(ProducerPage::isDirty);
         // Whoever waits for the end of this gains nothing by coming in between.
-        forceAll(isPartial ? target : meta.writing(), () -> { });
+        forceAll(isPartial ? target : meta.writing(), () -> {});
     }
 
     private void forceAll(long target, Runnable eachTime) throws IOException {
@@ -241,8 +250,10 @@ final class Forcer {
         cursors.lock();
         try {
             List<? extends ConsumerCursors> all = consumers.get();
-            return meta.writing() == forcedWatermark && Arrays.equals(moving(), forcedMoving)
-                    && Arrays.equals(needed(all), forcedNeeded) && durableCommitted == slowest()
+            return meta.writing() == forcedWatermark
+                    && Arrays.equals(moving(), forcedMoving)
+                    && Arrays.equals(needed(all), forcedNeeded)
+                    && durableCommitted == slowest()
                     && producers.get().stream().noneMatch(ProducerPage::isDirty);
         } finally {
             cursors.unlock();

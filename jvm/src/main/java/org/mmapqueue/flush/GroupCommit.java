@@ -26,6 +26,7 @@ final class GroupCommit {
         private volatile int size;
         /** How many may be expected: those whom the run before has served, and those who had asked by then. */
         private int expected;
+
         private volatile Thread leader;
         private volatile boolean over;
     }

@@ -5,8 +5,7 @@ import java.io.IOException;
 
 /** Closes several things, all of them, whatever fails. */
 public final class Closing {
-    private Closing() {
-    }
+    private Closing() {}
 
     /**
      * Closes in the order given, nulls left out. Throws the first failure, an Error too, with the others suppressed.

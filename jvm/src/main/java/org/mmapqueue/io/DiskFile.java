@@ -22,7 +22,8 @@ import java.util.Set;
  * interrupted; here the channel is then opened again, the call repeated (all of them may be) and the interrupt kept.
  */
 final class DiskFile implements DataFile {
-    private static final ByteBuffer ZEROS = ByteBuffer.allocateDirect(FillBlock.MOST).asReadOnlyBuffer();
+    private static final ByteBuffer ZEROS =
+            ByteBuffer.allocateDirect(FillBlock.MOST).asReadOnlyBuffer();
 
     private final Path path;
     private final boolean writable;
@@ -37,8 +38,11 @@ final class DiskFile implements DataFile {
 
     private FileChannel createChannel(FileMode fileMode) throws IOException {
         try {
-            Set<OpenOption> options = Set.of(StandardOpenOption.READ, StandardOpenOption.WRITE,
-                    StandardOpenOption.CREATE_NEW, LinkOption.NOFOLLOW_LINKS);
+            Set<OpenOption> options = Set.of(
+                    StandardOpenOption.READ,
+                    StandardOpenOption.WRITE,
+                    StandardOpenOption.CREATE_NEW,
+                    LinkOption.NOFOLLOW_LINKS);
             FileChannel made = FileChannel.open(path, options, fileMode.ofNewFile());
             boolean done = false;
             try {
@@ -57,7 +61,8 @@ final class DiskFile implements DataFile {
 
     private FileChannel openChannel() throws IOException {
         // To open a FIFO is to wait for its other end.
-        if (Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS).isOther()) {
+        if (Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
+                .isOther()) {
             throw new FileSystemException(path.toString(), null, "not a regular file");
         }
         Set<OpenOption> options = new HashSet<>();

@@ -37,7 +37,8 @@ public final class DiskStorage implements Storage {
             fileMode.setOnDirectory(at);
         }
         // Every entry made on the way down is forced, or a loss of power could take the whole queue with it.
-        for (Path at = absolute.getParent(); at != null && existing != null && at.startsWith(existing);
+        for (Path at = absolute.getParent();
+                at != null && existing != null && at.startsWith(existing);
                 at = at.getParent()) {
             forceDirectory(at);
         }

@@ -21,7 +21,8 @@ public final class FileMode {
     /** The owner alone: 600. */
     public static final FileMode PRIVATE = FileMode.of("600");
 
-    private static final boolean KNOWN = FileSystems.getDefault().supportedFileAttributeViews().contains("posix");
+    private static final boolean KNOWN =
+            FileSystems.getDefault().supportedFileAttributeViews().contains("posix");
     private static final int BITS = 9;
 
     private final Set<PosixFilePermission> files = EnumSet.noneOf(PosixFilePermission.class);

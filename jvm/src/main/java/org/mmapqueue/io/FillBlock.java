@@ -10,10 +10,10 @@ package org.mmapqueue.io;
 final class FillBlock {
     /** Bytes of the largest block. */
     static final int MOST = 2 << 20;
+
     private static final int SMALL = 128 << 10;
 
-    private FillBlock() {
-    }
+    private FillBlock() {}
 
     /** As {@link Storage#blockSize}. */
     static int of(long size) {

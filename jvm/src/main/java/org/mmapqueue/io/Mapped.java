@@ -13,22 +13,22 @@ import java.nio.MappedByteBuffer;
  */
 public final class Mapped {
     /** Little-endian 64-bit words of a buffer, by byte index; atomic where the index is a multiple of 8. */
-    public static final VarHandle LONG =
-            MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN).withInvokeExactBehavior();
+    public static final VarHandle LONG = MethodHandles.byteBufferViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN)
+            .withInvokeExactBehavior();
     /** Little-endian 32-bit words of a buffer, by byte index. */
-    public static final VarHandle INT =
-            MethodHandles.byteBufferViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN).withInvokeExactBehavior();
+    public static final VarHandle INT = MethodHandles.byteBufferViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN)
+            .withInvokeExactBehavior();
     /** Little-endian 64-bit words of a byte array, by byte index. */
-    public static final VarHandle ARRAY_LONG =
-            MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN).withInvokeExactBehavior();
+    public static final VarHandle ARRAY_LONG = MethodHandles.byteArrayViewVarHandle(
+                    long[].class, ByteOrder.LITTLE_ENDIAN)
+            .withInvokeExactBehavior();
     /** Little-endian 32-bit words of a byte array, by byte index. */
-    public static final VarHandle ARRAY_INT =
-            MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN).withInvokeExactBehavior();
+    public static final VarHandle ARRAY_INT = MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN)
+            .withInvokeExactBehavior();
 
     private static final MethodHandle INVOKE_CLEANER = invokeCleaner();
 
-    private Mapped() {
-    }
+    private Mapped() {}
 
     /**
      * Gives the address space of a mapping back at once. Any use of the buffer after this kills the JVM: the caller

@@ -16,7 +16,6 @@ import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
-
 import org.mmapqueue.errors.LockedException;
 
 /**
@@ -33,6 +32,7 @@ public final class ProcessLock implements Closeable {
     private static final String PREFIX = "mmapqueue.lock:";
     /** Stands for the pid of one that has the lock for a moment only, to look after what a dead holder has left. */
     private static final long PASSING = 0;
+
     private static final long ROUND_NANOS = 1_000_000;
     private static final int MOST_ROUNDS = 2_000;
     /** How long a holder may take to write its pid over that of the one before it, which has died. */
@@ -104,13 +104,14 @@ public final class ProcessLock implements Closeable {
             synchronized (PREFIX.intern()) {
                 take(file.toAbsolutePath().getParent().toRealPath().resolve(file.getFileName()), holder, tokens);
                 makeIfMissing(file, fileMode);
-                Object key = Files.readAttributes(file, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS).fileKey();
+                Object key = Files.readAttributes(file, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
+                        .fileKey();
                 if (key != null) {
                     take(key, holder, tokens);
                 }
             }
-            channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE,
-                    LinkOption.NOFOLLOW_LINKS);
+            channel = FileChannel.open(
+                    file, StandardOpenOption.READ, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS);
             FileLock lock = channel.tryLock();
             if (lock == null) {
                 throw new Held(readPid(channel), false);
@@ -132,7 +133,11 @@ public final class ProcessLock implements Closeable {
         String token = PREFIX + name;
         Object other = System.getProperties().putIfAbsent(token, Long.toString(holder));
         if (other != null) {
-            throw new Held(other.equals(Long.toString(PASSING)) ? PASSING : ProcessHandle.current().pid(), true);
+            throw new Held(
+                    other.equals(Long.toString(PASSING))
+                            ? PASSING
+                            : ProcessHandle.current().pid(),
+                    true);
         }
         tokens.add(token);
     }
@@ -158,12 +163,14 @@ public final class ProcessLock implements Closeable {
         LockedException toLocked(String what) {
             if (isHere) {
                 long self = ProcessHandle.current().pid();
-                return new LockedException(what + " is held by this process, pid " + self
-                        + ", through another handle or another copy of the classes", self);
+                return new LockedException(
+                        what + " is held by this process, pid " + self
+                                + ", through another handle or another copy of the classes",
+                        self);
             }
             boolean isKnown = isAlive(pid);
-            return new LockedException(what + " is held by process " + (isKnown ? pid : "(unknown pid)"),
-                    isKnown ? pid : -1);
+            return new LockedException(
+                    what + " is held by process " + (isKnown ? pid : "(unknown pid)"), isKnown ? pid : -1);
         }
     }
 

@@ -11,8 +11,7 @@ public final class RealPath {
     /** As many as Linux follows. */
     private static final int MOST_LINKS = 40;
 
-    private RealPath() {
-    }
+    private RealPath() {}
 
     /**
      * Resolves every symbolic link, also where the last parts of the path do not exist yet.

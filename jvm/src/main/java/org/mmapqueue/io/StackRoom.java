@@ -10,8 +10,7 @@ public final class StackRoom {
     // are not. They cost less than a microsecond.
     private static final int FRAMES = 400;
 
-    private StackRoom() {
-    }
+    private StackRoom() {}
 
     /** Raises StackOverflowError, while nothing has happened yet, when there is little room left. */
     public static void ensure() {

@@ -2,8 +2,7 @@ package org.mmapqueue.io;
 
 /** What the background threads of a queue have in common. */
 public final class Threads {
-    private Threads() {
-    }
+    private Threads() {}
 
     /** Waits until a thread has ended, if it was started. An interrupt of the caller stays pending. */
     public static void join(Thread thread) {

@@ -3,7 +3,6 @@ package org.mmapqueue.log;
 import java.io.IOException;
 import java.util.function.LongSupplier;
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.segment.RecordChecksum;
@@ -41,11 +40,13 @@ final class DamageProbe {
      * @param end a position at which a record is known to end
      */
     boolean endsWhereItSays(long end) throws IOException {
-        boolean leaves = reader.endSegmentId() != reader.segmentId() || reader.endSegmentOffset() == reader.segmentSize();
+        boolean leaves =
+                reader.endSegmentId() != reader.segmentId() || reader.endSegmentOffset() == reader.segmentSize();
         long left = MOST_LOOKED_AT;
         int until = leaves ? reader.segmentSize() : reader.endSegmentOffset();
         for (int at = reader.segmentOffset() + RecordDescriptor.HEADER; at < until; at += 8) {
-            int bytes = RecordDescriptor.length(RecordDescriptor.lengthAndFlags(reader.segment().headerAcquire(at)));
+            int bytes = RecordDescriptor.length(
+                    RecordDescriptor.lengthAndFlags(reader.segment().headerAcquire(at)));
             left -= bytes > fields.maxEventSize() ? RecordDescriptor.HEADER : RecordDescriptor.HEADER + bytes;
             if (left < 0 || isWhole(at)) {
                 return false;
@@ -61,8 +62,11 @@ final class DamageProbe {
     // The segment in which the next record would begin says where its first one does.
     private boolean isFirstBehind() throws IOException {
         boolean begins = reader.endSegmentId() == reader.segmentId();
-        int first = begins ? reader.geometry().dataStart() : reader.endSegmentOffset() == reader.segmentSize() ? 0 : reader.endSegmentOffset();
-        Segment last = reader.swapper().pinIfThere(begins ? reader.endSegmentId() + 1 : reader.endSegmentId(), fields.uuidLow());
+        int first = begins
+                ? reader.geometry().dataStart()
+                : reader.endSegmentOffset() == reader.segmentSize() ? 0 : reader.endSegmentOffset();
+        Segment last = reader.swapper()
+                .pinIfThere(begins ? reader.endSegmentId() + 1 : reader.endSegmentId(), fields.uuidLow());
         if (last == null) {
             return false;
         }

@@ -7,5 +7,4 @@ package org.mmapqueue.log;
  * @param nextOffset the offset of the next record
  * @param lastTimestamp no record before is younger, in µs since 1970
  */
-public record LogEnd(long position, long nextOffset, long lastTimestamp) {
-}
+public record LogEnd(long position, long nextOffset, long lastTimestamp) {}

@@ -1,7 +1,6 @@
 package org.mmapqueue.log;
 
 import java.io.IOException;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.segment.Geometry;
@@ -36,6 +35,7 @@ public abstract class LogReader {
 
     /** Where the record that was read ends. */
     private Segment endSegment;
+
     long endId;
     int endOffset;
 

@@ -2,7 +2,6 @@ package org.mmapqueue.log;
 
 import java.io.IOException;
 import java.util.function.LongSupplier;
-
 import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
@@ -46,8 +45,9 @@ public final class LogReaderV1 extends LogReader {
         }
         long found = segment.getLong(offset);
         if (found < 0 || found > maxLength) {
-            throw corrupt(offset, "the record's length is " + Long.toUnsignedString(found)
-                    + ", but max_event_size is " + maxLength);
+            throw corrupt(
+                    offset,
+                    "the record's length is " + Long.toUnsignedString(found) + ", but max_event_size is " + maxLength);
         }
         length = (int) found;
         skip();

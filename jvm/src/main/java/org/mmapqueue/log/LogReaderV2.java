@@ -3,7 +3,6 @@ package org.mmapqueue.log;
 import java.io.IOException;
 import java.util.function.LongSupplier;
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.meta.MetaFields;
@@ -78,9 +77,12 @@ public final class LogReaderV2 extends LogReader {
                 if (published.getAsLong() <= position() || segment.headerAcquire(offset) != 0) {
                     return false;
                 }
-                throw corrupt(offset, published.getAsLong() == Long.MAX_VALUE ? "there is no record"
-                        : "there is no record, but records have been published up to position "
-                                + published.getAsLong());
+                throw corrupt(
+                        offset,
+                        published.getAsLong() == Long.MAX_VALUE
+                                ? "there is no record"
+                                : "there is no record, but records have been published up to position "
+                                        + published.getAsLong());
             }
             header = RecordDescriptor.lengthAndFlags(word);
             expected = RecordDescriptor.checksum(word);
@@ -156,8 +158,10 @@ public final class LogReaderV2 extends LogReader {
     // A pad: checked like any other record, then left behind.
     private void pass() throws IOException {
         if ((header & RecordDescriptor.PAD) == 0 || (header & RecordDescriptor.CLAIMED) != 0) {
-            throw corrupt(offset, "a record with flags 0x" + Integer.toHexString(header >>> EPOCH_BITS)
-                    + ", which this version does not know");
+            throw corrupt(
+                    offset,
+                    "a record with flags 0x" + Integer.toHexString(header >>> EPOCH_BITS)
+                            + ", which this version does not know");
         }
         long padEpoch = padEpoch(epoch, header);
         int found = checksum.finish(new CRC32C(), segmentId, padEpoch, offset, header, 0);
@@ -180,8 +184,7 @@ public final class LogReaderV2 extends LogReader {
     /** The header of the pad that a recovery into {@code newEpoch} writes. */
     public static long padHeader(RecordChecksum checksum, long segmentId, int offset, long newEpoch) {
         int word = RecordDescriptor.PAD | RecordDescriptor.length((int) newEpoch);
-        return RecordDescriptor.header(word,
-                checksum.finish(new CRC32C(), segmentId, newEpoch, offset, word, 0));
+        return RecordDescriptor.header(word, checksum.finish(new CRC32C(), segmentId, newEpoch, offset, word, 0));
     }
 
     @Override
@@ -284,9 +287,11 @@ public final class LogReaderV2 extends LogReader {
         } catch (CorruptException e) {
             skip();
             if (!probe.endsWhereItSays(end)) {
-                throw e.file().equals(swapper.path(segmentId).toString()) ? e
-                        : corrupt(offset, "the record's length is " + length + ", but where it goes on: "
-                                + e.getMessage());
+                throw e.file().equals(swapper.path(segmentId).toString())
+                        ? e
+                        : corrupt(
+                                offset,
+                                "the record's length is " + length + ", but where it goes on: " + e.getMessage());
             }
             return false;
         }

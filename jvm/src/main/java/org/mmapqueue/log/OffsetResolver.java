@@ -1,7 +1,6 @@
 package org.mmapqueue.log;
 
 import java.io.IOException;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.segment.Segment;
 
@@ -12,11 +11,9 @@ import org.mmapqueue.segment.Segment;
  */
 public final class OffsetResolver {
     /** What is known of a place. */
-    public record Place(long offset, long lastTimestamp) {
-    }
+    public record Place(long offset, long lastTimestamp) {}
 
-    private OffsetResolver() {
-    }
+    private OffsetResolver() {}
 
     /**
      * The number of the record behind {@code position}, in version 2. Each record that is counted is checked: with one
@@ -30,7 +27,8 @@ public final class OffsetResolver {
         reader.moveTo(position);
         if (reader.segmentOffset() == reader.segmentSize() && reader.segmentId() >= 0 && published > position) {
             reader.enterNext(reader.geometry().dataStart());
-            Place place = new Place(reader.checkedSegment().baseIndex(), reader.checkedSegment().baseTimestamp());
+            Place place = new Place(
+                    reader.checkedSegment().baseIndex(), reader.checkedSegment().baseTimestamp());
             reader.moveTo(position);
             return place;
         }
@@ -56,8 +54,10 @@ public final class OffsetResolver {
         }
         Place place = count(reader, end);
         if (number >= 0 && place.offset() != number) {
-            throw reader.corrupt(reader.segmentOffset(), "the records lead to number " + place.offset() + ", but the queue was"
-                    + " closed at number " + number);
+            throw reader.corrupt(
+                    reader.segmentOffset(),
+                    "the records lead to number " + place.offset() + ", but the queue was" + " closed at number "
+                            + number);
         }
         return place;
     }
@@ -79,8 +79,10 @@ public final class OffsetResolver {
             index++;
         }
         if (reader.segmentId() != id || reader.segmentOffset() != target) {
-            throw new CorruptException(reader.swapper().path(id).toString(), target, "a cursor points here, but"
-                    + " the records of segment " + id + " lead to " + reader.position());
+            throw new CorruptException(
+                    reader.swapper().path(id).toString(),
+                    target,
+                    "a cursor points here, but" + " the records of segment " + id + " lead to " + reader.position());
         }
         reader.moveTo(position);
         return new Place(index, timestamp);

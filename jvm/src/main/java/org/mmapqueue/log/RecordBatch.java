@@ -1,7 +1,6 @@
 package org.mmapqueue.log;
 
 import java.util.Arrays;
-
 import org.mmapqueue.MessageHandler;
 
 /**
@@ -16,6 +15,7 @@ public final class RecordBatch {
     private static final int MOST_BYTES = 128 << 10;
     /** A buffer that grew beyond this for a large record is not kept. */
     private static final int MOST_KEPT = 1 << 20;
+
     private static final int FIRST_RECORDS = 16;
     private static final byte[] NO_BYTES = {};
 
@@ -24,6 +24,7 @@ public final class RecordBatch {
     private static final int TIMESTAMP = 1;
     /** The length in the upper half, the attempts in the lower. */
     private static final int LENGTH = 2;
+
     private static final int FACTS = 3;
 
     private boolean owned;
@@ -31,6 +32,7 @@ public final class RecordBatch {
     private byte[] buffer = NO_BYTES;
     /** Of owned records; null until there is one. */
     private byte[][] arrays;
+
     private long[] facts = new long[FIRST_RECORDS * FACTS];
     private int count;
     private int used;
@@ -150,8 +152,9 @@ public final class RecordBatch {
             delivered = i;
             int at = FACTS * i;
             int length = (int) (facts[at + LENGTH] >>> Integer.SIZE);
-            handler.onMessage(facts[at + OFFSET], facts[at + TIMESTAMP], owned ? arrays[i] : buffer, start, length,
-                    (int) facts[at + LENGTH]);
+            handler.onMessage(
+                    facts[at + OFFSET], facts[at + TIMESTAMP], owned ? arrays[i] : buffer, start, length, (int)
+                            facts[at + LENGTH]);
             start += owned ? 0 : length;
         }
         delivered = count;

@@ -6,7 +6,6 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaPage;
@@ -23,8 +22,7 @@ public final class TruncatedFiles {
     private static final int PAGE_BYTES = 4096;
     private static final int VERSION_1_BYTES = 80;
 
-    private TruncatedFiles() {
-    }
+    private TruncatedFiles() {}
 
     /**
      * What to throw in place of the error: CorruptException with the file that is shorter than its mapping.
@@ -40,7 +38,9 @@ public final class TruncatedFiles {
         Geometry geometry = ring.geometry();
         CorruptException found = first(fault, directory, Geometry.FILE_SUFFIX, geometry.segmentSize());
         if (found == null) {
-            found = check(fault, directory.resolve(MetaPage.FILE_NAME),
+            found = check(
+                    fault,
+                    directory.resolve(MetaPage.FILE_NAME),
                     geometry.version() == 1 ? VERSION_1_BYTES : PAGE_BYTES);
         }
         if (found == null) {
@@ -78,8 +78,11 @@ public final class TruncatedFiles {
             if (bytes >= expected) {
                 return null;
             }
-            CorruptException found = new CorruptException(file.toString(), bytes, "the file has " + bytes
-                    + " bytes, expected " + expected + ": another process has truncated it while the queue was open");
+            CorruptException found = new CorruptException(
+                    file.toString(),
+                    bytes,
+                    "the file has " + bytes + " bytes, expected " + expected
+                            + ": another process has truncated it while the queue was open");
             found.initCause(fault);
             return found;
         } catch (NoSuchFileException e) {

@@ -8,7 +8,6 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.BooleanSupplier;
-
 import org.mmapqueue.StartAt;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.ConfigException;
@@ -79,8 +78,10 @@ public final class Log implements RandomAccessReader.Source, Closeable {
     /** Random access. */
     public RandomAccessReader randomAccess() {
         if (randomAccess == null) {
-            throw new ConfigException("format_version", "1", "2: version 1 stores no numbers and no times by which a"
-                    + " record could be found");
+            throw new ConfigException(
+                    "format_version",
+                    "1",
+                    "2: version 1 stores no numbers and no times by which a" + " record could be found");
         }
         return randomAccess;
     }

@@ -2,7 +2,6 @@ package org.mmapqueue.lookup;
 
 import java.io.IOException;
 import java.time.InstantSource;
-
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;

@@ -1,7 +1,6 @@
 package org.mmapqueue.lookup;
 
 import java.io.IOException;
-
 import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
@@ -30,6 +29,7 @@ final class OffsetSearch {
     private SegmentIndex index;
     /** Where the log ends, in this segment or behind it; or the place that is looked for. */
     private long end;
+
     private int limit;
     private int lastOffset;
     private long number;
@@ -210,8 +210,8 @@ final class OffsetSearch {
             reader.moveTo(geometry.position(id, geometry.dataStart()));
             Segment header = reader.checkedSegment();
             int first = header.firstRecord();
-            index = new SegmentIndex(id, header.baseIndex(), header.baseTimestamp(),
-                    first == 0 ? reader.segmentSize() : first);
+            index = new SegmentIndex(
+                    id, header.baseIndex(), header.baseTimestamp(), first == 0 ? reader.segmentSize() : first);
             retained.check(id);
             indexes.put(index);
         }
@@ -268,8 +268,10 @@ final class OffsetSearch {
         long next = bases.index(index.id + 1);
         if (next != number) {
             reader.moveTo(geometry.position(index.id, lastOffset));
-            throw reader.corrupt(lastOffset, "the records up to the one that begins here are counted to " + number
-                    + ", but the next segment begins with number " + next);
+            throw reader.corrupt(
+                    lastOffset,
+                    "the records up to the one that begins here are counted to " + number
+                            + ", but the next segment begins with number " + next);
         }
     }
 }

@@ -6,7 +6,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.concurrent.locks.ReentrantLock;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.MessageHandler;
 import org.mmapqueue.errors.ClosedException;
@@ -53,8 +52,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
      * @param offset the number of a record
      * @param position the record begins behind it
      */
-    public record Place(long offset, long position) {
-    }
+    public record Place(long offset, long position) {}
 
     private final LogReaderV2 reader;
     private final Source source;
@@ -86,8 +84,13 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     public List<Message> get(long offset, int count, long maxBytes) {
         List<Message> messages = new ArrayList<>(Math.min(count < 1 ? 0 : count, 16));
         try {
-            get(offset, count, maxBytes, true, (number, timestamp, data, start, length, attempts) ->
-                    messages.add(new Message(number, timestamp, data, attempts)));
+            get(
+                    offset,
+                    count,
+                    maxBytes,
+                    true,
+                    (number, timestamp, data, start, length, attempts) ->
+                            messages.add(new Message(number, timestamp, data, attempts)));
         } catch (OutOfMemoryError e) {
             if (messages.isEmpty()) {
                 throw e;
@@ -113,8 +116,8 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
 
     private int get(long offset, int count, long maxBytes, boolean own, MessageHandler handler) {
         if (count < 1 || maxBytes < 1) {
-            throw new IllegalArgumentException("count = " + count + ", maxBytes = " + maxBytes
-                    + "; both must be at least 1");
+            throw new IllegalArgumentException(
+                    "count = " + count + ", maxBytes = " + maxBytes + "; both must be at least 1");
         }
         return deliver(offset, count, maxBytes, own, handler);
     }
@@ -312,8 +315,8 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
                 if (any) {
                     return false;
                 }
-                throw new OutOfRangeException("a record that was lost, and marked so by a repair", log.number(),
-                        log.first(), log.next() - 1);
+                throw new OutOfRangeException(
+                        "a record that was lost, and marked so by a repair", log.number(), log.first(), log.next() - 1);
             }
             if (!batch.takes(reader.length(), maxBytes, first)) {
                 return false;
@@ -365,7 +368,8 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         }
     }
 
-    // A segment that was lost while it was read is no damage, and lies before the bounds of the next attempt. Each retry
+    // A segment that was lost while it was read is no damage, and lies before the bounds of the next attempt. Each
+    // retry
     // fails only if the writer advanced by another segment.
     private int triesAfter(CorruptException e, int tries) {
         if (log.isLost()) {

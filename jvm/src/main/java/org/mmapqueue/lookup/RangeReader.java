@@ -3,7 +3,6 @@ package org.mmapqueue.lookup;
 import java.io.IOException;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
-
 import org.mmapqueue.MessageHandler;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.CorruptException;
@@ -32,6 +31,7 @@ public final class RangeReader extends BatchSource implements AutoCloseable {
     private long lastSegment = -1;
     /** Whether the log reader stands before the next record. */
     private boolean placed;
+
     private boolean closed;
 
     /**
@@ -40,7 +40,12 @@ public final class RangeReader extends BatchSource implements AutoCloseable {
      * @param gone whether the handle is closed that gives it
      * @param forget is told when it is closed
      */
-    RangeReader(LogReaderV2 reader, RandomAccessReader randomAccess, BooleanSupplier gone, Consumer<RangeReader> forget, long from,
+    RangeReader(
+            LogReaderV2 reader,
+            RandomAccessReader randomAccess,
+            BooleanSupplier gone,
+            Consumer<RangeReader> forget,
+            long from,
             long to) {
         if (from < 0 || to < from) {
             throw new IllegalArgumentException("from = " + from + ", to = " + to + "; expected 0 <= from <= to");
@@ -84,8 +89,8 @@ public final class RangeReader extends BatchSource implements AutoCloseable {
      */
     public int read(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
         if (maxRecords < 1 || maxBytes < 1) {
-            throw new IllegalArgumentException("maxRecords = " + maxRecords + ", maxBytes = " + maxBytes
-                    + "; both must be at least 1");
+            throw new IllegalArgumentException(
+                    "maxRecords = " + maxRecords + ", maxBytes = " + maxBytes + "; both must be at least 1");
         }
         return deliver(0, maxRecords, maxBytes, own, handler);
     }

@@ -3,7 +3,6 @@ package org.mmapqueue.lookup;
 import java.io.IOException;
 import java.lang.invoke.VarHandle;
 import java.util.stream.LongStream;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
@@ -25,6 +24,7 @@ final class RetainedLog {
 
     /** The bounds: positions, and the first segment that was retained. */
     private long head;
+
     private long end;
     private long lowest;
 

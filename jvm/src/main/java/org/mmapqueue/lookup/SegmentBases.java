@@ -1,7 +1,6 @@
 package org.mmapqueue.lookup;
 
 import java.io.IOException;
-
 import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.segment.Segment;
 
@@ -22,6 +21,7 @@ final class SegmentBases {
     private int size;
     /** One more than the id; 0 where there is none. An id has one place: of two with the same the later one stays. */
     private long[] keys;
+
     private long[] indexes;
     private long[] timestamps;
 

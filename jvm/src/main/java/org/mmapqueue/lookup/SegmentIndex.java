@@ -16,6 +16,7 @@ final class SegmentIndex {
 
     /** The segment. */
     final long id;
+
     private final long base;
     private int[] offsets = new int[8];
     private long[] timestamps = new long[8];

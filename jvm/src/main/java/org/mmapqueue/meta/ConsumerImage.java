@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
-
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
@@ -58,23 +57,28 @@ public final class ConsumerImage {
     /** What is wrong with it by itself; null when it is whole. */
     public Mismatch check() {
         if (fileLength != PageHeader.LENGTH) {
-            return new Mismatch(Math.min(fileLength, PageHeader.LENGTH), fileLength + " bytes",
+            return new Mismatch(
+                    Math.min(fileLength, PageHeader.LENGTH),
+                    fileLength + " bytes",
                     Integer.toString(PageHeader.LENGTH));
         }
         if (bytes.getLong(0) != ConsumerPage.MAGIC) {
             return new Mismatch(0, "magic " + Mismatch.hex(bytes.getLong(0)), Mismatch.hex(ConsumerPage.MAGIC));
         }
         int found = bytes.getInt(PageHeader.CHECKSUM);
-        return found == checksum() ? null : new Mismatch(PageHeader.CHECKSUM, "checksum " + Mismatch.hex(found),
-                Mismatch.hex(checksum()));
+        return found == checksum()
+                ? null
+                : new Mismatch(PageHeader.CHECKSUM, "checksum " + Mismatch.hex(found), Mismatch.hex(checksum()));
     }
 
     /** What is wrong with a whole page as that of this queue's consumer; null when nothing is. */
     public Mismatch check(MetaFields queue) {
-        return uuidHigh() == queue.uuidHigh() && uuidLow() == queue.uuidLow() ? null
-                : new Mismatch(UUID_HIGH, "a consumer of queue " + Long.toHexString(uuidHigh()) + "…"
-                        + Long.toHexString(uuidLow()), "one of queue " + Long.toHexString(queue.uuidHigh()) + "…"
-                        + Long.toHexString(queue.uuidLow()));
+        return uuidHigh() == queue.uuidHigh() && uuidLow() == queue.uuidLow()
+                ? null
+                : new Mismatch(
+                        UUID_HIGH,
+                        "a consumer of queue " + Long.toHexString(uuidHigh()) + "…" + Long.toHexString(uuidLow()),
+                        "one of queue " + Long.toHexString(queue.uuidHigh()) + "…" + Long.toHexString(queue.uuidLow()));
     }
 
     /** The queue's UUID, upper half. */
@@ -104,7 +108,9 @@ public final class ConsumerImage {
 
     /** Makes the fixed part that of a consumer of this queue, whatever it was. */
     public void belongTo(MetaFields queue) {
-        bytes.putLong(0, ConsumerPage.MAGIC).putLong(UUID_HIGH, queue.uuidHigh()).putLong(UUID_LOW, queue.uuidLow());
+        bytes.putLong(0, ConsumerPage.MAGIC)
+                .putLong(UUID_HIGH, queue.uuidHigh())
+                .putLong(UUID_LOW, queue.uuidLow());
         bytes.putInt(PageHeader.CHECKSUM, checksum());
     }
 

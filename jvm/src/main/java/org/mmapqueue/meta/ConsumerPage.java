@@ -9,7 +9,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mapped;
@@ -39,6 +38,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
 
     /** "MMAPQCO2" in ASCII, first byte lowest. */
     static final long MAGIC = 0x324F_4351_5041_4D4DL;
+
     static final int COMMITTED = 128;
     static final int READING = 192;
     static final int DROPPED = 256;
@@ -153,8 +153,8 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     public void label(String text) {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
         if (bytes.length > MOST_LABEL_BYTES) {
-            throw new IllegalArgumentException("the label has " + bytes.length + " bytes, allowed: up to "
-                    + MOST_LABEL_BYTES);
+            throw new IllegalArgumentException(
+                    "the label has " + bytes.length + " bytes, allowed: up to " + MOST_LABEL_BYTES);
         }
         Mapped.INT.setRelease(page, LABEL_CHECKSUM, 0);
         Mapped.INT.setRelease(page, LABEL_LENGTH, bytes.length);

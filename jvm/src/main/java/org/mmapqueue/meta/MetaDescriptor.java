@@ -80,6 +80,5 @@ final class MetaDescriptor {
     /** Flag: records carry timestamps. */
     static final int FLAG_TIMESTAMPS = 1;
 
-    private MetaDescriptor() {
-    }
+    private MetaDescriptor() {}
 }

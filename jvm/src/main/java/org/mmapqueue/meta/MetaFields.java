@@ -13,18 +13,26 @@ package org.mmapqueue.meta;
  * @param createdAtMicros when the queue was made, µs since 1970; 0 in version 1
  * @param epoch rises by one at every open after an unclean end; 0 in version 1
  */
-public record MetaFields(int version, int capacity, int segmentSize, long uuidHigh, long uuidLow, boolean timestamps,
-        int maxEventSize, long createdAtMicros, long epoch) {
+public record MetaFields(
+        int version,
+        int capacity,
+        int segmentSize,
+        long uuidHigh,
+        long uuidLow,
+        boolean timestamps,
+        int maxEventSize,
+        long createdAtMicros,
+        long epoch) {
 
     /** The same facts in another epoch. */
     public MetaFields withEpoch(long next) {
-        return new MetaFields(version, capacity, segmentSize, uuidHigh, uuidLow, timestamps, maxEventSize,
-                createdAtMicros, next);
+        return new MetaFields(
+                version, capacity, segmentSize, uuidHigh, uuidLow, timestamps, maxEventSize, createdAtMicros, next);
     }
 
     /** The same facts with other settings for the records to come. */
     public MetaFields withSettings(boolean stamps, int maxEvent) {
-        return new MetaFields(version, capacity, segmentSize, uuidHigh, uuidLow, stamps, maxEvent, createdAtMicros,
-                epoch);
+        return new MetaFields(
+                version, capacity, segmentSize, uuidHigh, uuidLow, stamps, maxEvent, createdAtMicros, epoch);
     }
 }

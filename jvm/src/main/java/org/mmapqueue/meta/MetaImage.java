@@ -5,7 +5,6 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
@@ -19,6 +18,7 @@ public final class MetaImage {
     public static final int TABLE_LENGTH = MetaDescriptor.V1_LENGTH;
     /** Bytes of the file. */
     public static final int LENGTH = MetaDescriptor.LENGTH;
+
     private static final int PAGE = 4096;
     private static final int LARGEST_SEGMENT = 1 << 30;
     private static final int MOST_SEGMENTS = 1 << 30;
@@ -120,8 +120,8 @@ public final class MetaImage {
     public long inTable(Word word, int segmentSize) {
         long id = bytes.getLong(word.table);
         long offset = bytes.getLong(word.table + Long.BYTES);
-        boolean sound = word.table > 0 && id >= 0 && id < Long.MAX_VALUE / segmentSize && offset >= 0
-                && offset < segmentSize;
+        boolean sound =
+                word.table > 0 && id >= 0 && id < Long.MAX_VALUE / segmentSize && offset >= 0 && offset < segmentSize;
         return sound ? id * segmentSize + offset : -1;
     }
 
@@ -136,27 +136,44 @@ public final class MetaImage {
             return new Mismatch(MetaDescriptor.VERSION, "format version " + Long.toUnsignedString(version()), "1 or 2");
         }
         if (fileLength != LENGTH) {
-            return new Mismatch(fileLength, fileLength + " bytes", LENGTH
-                    + (fileLength == TABLE_LENGTH ? ": cut to 80 bytes, as Satellite does to a directory that is not"
-                            + " its own; the segments are untouched, and mmapqueue repair finds the cursors again" : ""));
+            return new Mismatch(
+                    fileLength,
+                    fileLength + " bytes",
+                    LENGTH
+                            + (fileLength == TABLE_LENGTH
+                                    ? ": cut to 80 bytes, as Satellite does to a directory that is not its own; the"
+                                            + " segments are untouched, and mmapqueue repair finds the cursors again"
+                                    : ""));
         }
         long magic = bytes.getLong(MetaDescriptor.MAGIC);
         if (magic != MetaDescriptor.MAGIC_VALUE) {
-            return new Mismatch(MetaDescriptor.MAGIC, "magic " + Mismatch.hex(magic),
-                    Mismatch.hex(MetaDescriptor.MAGIC_VALUE));
+            return new Mismatch(
+                    MetaDescriptor.MAGIC, "magic " + Mismatch.hex(magic), Mismatch.hex(MetaDescriptor.MAGIC_VALUE));
         }
         int found = bytes.getInt(MetaDescriptor.CHECKSUM);
         if (found != checksum()) {
-            return new Mismatch(MetaDescriptor.CHECKSUM, "checksum " + Mismatch.hex(found),
-                    Mismatch.hex(checksum()));
+            return new Mismatch(MetaDescriptor.CHECKSUM, "checksum " + Mismatch.hex(found), Mismatch.hex(checksum()));
         }
         long size = bytes.getLong(MetaDescriptor.SEGMENT_SIZE);
-        Mismatch uneven = size % PAGE == 0 ? null : new Mismatch(MetaDescriptor.SEGMENT_SIZE, "segment size " + size,
-                "a multiple of " + PAGE);
-        return checkRange(MetaDescriptor.CAPACITY, "capacity", 2, MOST_SEGMENTS,
-                checkRange(MetaDescriptor.SEGMENT_SIZE, "segment size", PAGE, LARGEST_SEGMENT,
-                checkRange(MetaDescriptor.MAX_EVENT_SIZE, "max event size", 1, LARGEST_EVENT,
-                checkRange(MetaDescriptor.EPOCH, "epoch", 1, Long.MAX_VALUE, uneven))));
+        Mismatch uneven = size % PAGE == 0
+                ? null
+                : new Mismatch(MetaDescriptor.SEGMENT_SIZE, "segment size " + size, "a multiple of " + PAGE);
+        return checkRange(
+                MetaDescriptor.CAPACITY,
+                "capacity",
+                2,
+                MOST_SEGMENTS,
+                checkRange(
+                        MetaDescriptor.SEGMENT_SIZE,
+                        "segment size",
+                        PAGE,
+                        LARGEST_SEGMENT,
+                        checkRange(
+                                MetaDescriptor.MAX_EVENT_SIZE,
+                                "max event size",
+                                1,
+                                LARGEST_EVENT,
+                                checkRange(MetaDescriptor.EPOCH, "epoch", 1, Long.MAX_VALUE, uneven))));
     }
 
     private Mismatch checkRange(int at, String what, long low, long high, Mismatch other) {
@@ -166,11 +183,15 @@ public final class MetaImage {
 
     /** The fixed facts; of use when {@link #check} finds nothing. */
     public MetaFields fields() {
-        return new MetaFields(2, (int) bytes.getLong(MetaDescriptor.CAPACITY),
-                (int) bytes.getLong(MetaDescriptor.SEGMENT_SIZE), bytes.getLong(MetaDescriptor.UUID_HIGH),
+        return new MetaFields(
+                2,
+                (int) bytes.getLong(MetaDescriptor.CAPACITY),
+                (int) bytes.getLong(MetaDescriptor.SEGMENT_SIZE),
+                bytes.getLong(MetaDescriptor.UUID_HIGH),
                 bytes.getLong(MetaDescriptor.UUID_LOW),
                 (bytes.getInt(MetaDescriptor.FLAGS) & MetaDescriptor.FLAG_TIMESTAMPS) != 0,
-                (int) bytes.getLong(MetaDescriptor.MAX_EVENT_SIZE), bytes.getLong(MetaDescriptor.CREATED_AT),
+                (int) bytes.getLong(MetaDescriptor.MAX_EVENT_SIZE),
+                bytes.getLong(MetaDescriptor.CREATED_AT),
                 bytes.getLong(MetaDescriptor.EPOCH));
     }
 
@@ -242,7 +263,10 @@ public final class MetaImage {
 
     static long closedAtChecksum(long writing, long number) {
         CRC32C crc = new CRC32C();
-        crc.update(ByteBuffer.allocate(2 * Long.BYTES).order(ByteOrder.LITTLE_ENDIAN).putLong(writing).putLong(number)
+        crc.update(ByteBuffer.allocate(2 * Long.BYTES)
+                .order(ByteOrder.LITTLE_ENDIAN)
+                .putLong(writing)
+                .putLong(number)
                 .flip());
         return crc.getValue();
     }
@@ -259,6 +283,9 @@ public final class MetaImage {
 
     /** Puts the page in place, whole or not at all, forced. */
     public void write(Storage storage, Path directory) throws IOException {
-        NewFile.write(storage, directory.resolve(MetaPage.FILE_NAME), bytes.duplicate().clear());
+        NewFile.write(
+                storage,
+                directory.resolve(MetaPage.FILE_NAME),
+                bytes.duplicate().clear());
     }
 }

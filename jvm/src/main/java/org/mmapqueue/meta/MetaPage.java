@@ -100,8 +100,7 @@ public interface MetaPage extends ConsumerCursors, Closeable {
     }
 
     /** Says which number the record behind the writing position gets; for a queue that is about to be closed. */
-    default void closedAt(long nextOffset) {
-    }
+    default void closedAt(long nextOffset) {}
 
     /** Whether the last writer closed the queue. */
     boolean clean();

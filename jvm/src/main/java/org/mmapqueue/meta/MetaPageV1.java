@@ -6,7 +6,6 @@ import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicLong;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mapped;
@@ -55,7 +54,9 @@ public final class MetaPageV1 implements MetaPage {
      */
     public static boolean isUnfinished(ByteBuffer head, long length) {
         boolean isNew = head.getLong(MetaDescriptor.VERSION) == 0 || head.getLong(MetaDescriptor.CAPACITY) == 0;
-        return length <= MetaDescriptor.V1_LENGTH && isNew && head.getLong(MetaDescriptor.VERSION) >>> 1 == 0
+        return length <= MetaDescriptor.V1_LENGTH
+                && isNew
+                && head.getLong(MetaDescriptor.VERSION) >>> 1 == 0
                 && isUnused(head);
     }
 
@@ -80,19 +81,28 @@ public final class MetaPageV1 implements MetaPage {
         DataFile file = storage.open(path, Storage.Mode.WRITE);
         try {
             if (file.size() != MetaDescriptor.V1_LENGTH) {
-                throw new CorruptException(path.toString(), file.size(), "the file has " + file.size()
-                        + " bytes, expected " + MetaDescriptor.V1_LENGTH + " for version 1");
+                throw new CorruptException(
+                        path.toString(),
+                        file.size(),
+                        "the file has " + file.size() + " bytes, expected " + MetaDescriptor.V1_LENGTH
+                                + " for version 1");
             }
             MappedByteBuffer mapping = file.map(MetaDescriptor.V1_LENGTH, true);
             for (int at = MetaDescriptor.TABLE_WRITING; at < MetaDescriptor.CAPACITY; at += 16) {
                 long id = (long) Mapped.LONG.get((ByteBuffer) mapping, at);
                 long offset = (long) Mapped.LONG.get((ByteBuffer) mapping, at + 8);
-                if (id < 0 || id > Long.MAX_VALUE / fields.segmentSize() - 1 || offset < 0
+                if (id < 0
+                        || id > Long.MAX_VALUE / fields.segmentSize() - 1
+                        || offset < 0
                         || offset >= fields.segmentSize()) {
                     Mapped.unmap(mapping);
-                    throw new CorruptException(path.toString(), at, "the position " + Long.toUnsignedString(id) + "-"
-                            + Long.toUnsignedString(offset) + " is outside of segments of " + fields.segmentSize()
-                            + " bytes");
+                    throw new CorruptException(
+                            path.toString(),
+                            at,
+                            "the position " + Long.toUnsignedString(id) + "-"
+                                    + Long.toUnsignedString(offset) + " is outside of segments of "
+                                    + fields.segmentSize()
+                                    + " bytes");
                 }
             }
             return new MetaPageV1(file, mapping, fields);

@@ -3,10 +3,8 @@ package org.mmapqueue.meta;
 import java.io.IOException;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.MappedByteBuffer;
 import java.nio.file.Path;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mapped;
@@ -245,8 +243,8 @@ public final class MetaPageV2 implements MetaPage {
     @Override
     public void closedAt(long nextOffset) {
         Mapped.LONG.setOpaque(page, MetaDescriptor.CLOSED_AT, nextOffset);
-        Mapped.LONG.setOpaque(page, MetaDescriptor.CLOSED_AT_CHECKSUM,
-                MetaImage.closedAtChecksum(writing(), nextOffset));
+        Mapped.LONG.setOpaque(
+                page, MetaDescriptor.CLOSED_AT_CHECKSUM, MetaImage.closedAtChecksum(writing(), nextOffset));
     }
 
     @Override

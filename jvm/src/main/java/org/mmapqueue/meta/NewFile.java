@@ -3,7 +3,6 @@ package org.mmapqueue.meta;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
-
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 
@@ -12,8 +11,7 @@ final class NewFile {
     /** What is appended to the name while the file is not whole; left behind by a crash, overwritten by the next try. */
     static final String SUFFIX = ".new";
 
-    private NewFile() {
-    }
+    private NewFile() {}
 
     static void write(Storage storage, Path path, ByteBuffer content) throws IOException {
         Path aside = path.resolveSibling(path.getFileName() + SUFFIX);

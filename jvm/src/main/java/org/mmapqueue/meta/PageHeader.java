@@ -5,7 +5,6 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
 
@@ -15,8 +14,7 @@ final class PageHeader {
     static final int CREATED_AT = 24;
     static final int CHECKSUM = 32;
 
-    private PageHeader() {
-    }
+    private PageHeader() {}
 
     /** A new page of nothing but the header. */
     static ByteBuffer create(long magic, MetaFields queue, long createdAtMicros) {
@@ -35,8 +33,8 @@ final class PageHeader {
     static ByteBuffer read(DataFile file, Path path, long magic, MetaFields queue, String whose) throws IOException {
         ByteBuffer image = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
         if (file.read(image, 0) != LENGTH || file.size() != LENGTH) {
-            throw new CorruptException(path.toString(), file.size(),
-                    "the file has " + file.size() + " bytes, expected " + LENGTH);
+            throw new CorruptException(
+                    path.toString(), file.size(), "the file has " + file.size() + " bytes, expected " + LENGTH);
         }
         if (image.getLong(0) != magic || image.getInt(CHECKSUM) != checksum(image.array())) {
             throw new CorruptException(path.toString(), 0, "this is no " + whose + "'s page, or its header is damaged");

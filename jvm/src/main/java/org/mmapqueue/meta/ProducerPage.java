@@ -8,7 +8,6 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.function.LongSupplier;
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mapped;
@@ -50,6 +49,7 @@ public final class ProducerPage implements Closeable {
 
     /** "MMAPQPR2" in ASCII, first byte lowest. */
     private static final long MAGIC = 0x3252_5051_5041_4D4DL;
+
     private static final int SECTOR = 512;
     private static final int SLOTS = 4;
     private static final int SLOT_END = 8;
@@ -64,6 +64,7 @@ public final class ProducerPage implements Closeable {
     private final byte[] identity = new byte[PageHeader.CHECKSUM];
     /** What the slots hold; NONE in one that is free. */
     private final long[] sequences = new long[SLOTS];
+
     private final long[] ends = new long[SLOTS];
     /** Two numbers each, or none. */
     private final long[][] notes = new long[SLOTS][];
@@ -71,6 +72,7 @@ public final class ProducerPage implements Closeable {
     private final long[] positions = new long[SLOTS];
     /** The slot that is stored and not accepted, or -1. */
     private int pending = -1;
+
     private volatile long newest = NONE;
     private volatile long durable = NONE;
     private long forcing = NONE;
@@ -118,15 +120,19 @@ public final class ProducerPage implements Closeable {
             long sequence = image.getLong(at);
             long end = image.getLong(at + SLOT_END);
             int noteLength = image.getInt(at + SLOT_NOTE_LENGTH);
-            long[] note = noteLength == 0 ? NO_NOTE
+            long[] note = noteLength == 0
+                    ? NO_NOTE
                     : new long[] {image.getLong(at + SLOT_NOTE), image.getLong(at + SLOT_NOTE + Long.BYTES)};
             int expected = slotChecksum(sequence, end, note);
             // A process that is killed leaves a checksum of 0, or the right one: it is stored first and last.
             if (found != expected || sequence < 0 || end < 0 || noteLength != 0 && noteLength != NOTE_LENGTH) {
-                throw new CorruptException(path.toString(), at, "the slot of sequence " + sequence + " and end offset "
-                        + end + ", with " + noteLength + " bytes of a note, has the checksum "
-                        + Integer.toHexString(found) + ", expected " + Integer.toHexString(expected)
-                        + ", neither below 0, and 0 or " + NOTE_LENGTH + " bytes");
+                throw new CorruptException(
+                        path.toString(),
+                        at,
+                        "the slot of sequence " + sequence + " and end offset "
+                                + end + ", with " + noteLength + " bytes of a note, has the checksum "
+                                + Integer.toHexString(found) + ", expected " + Integer.toHexString(expected)
+                                + ", neither below 0, and 0 or " + NOTE_LENGTH + " bytes");
             }
             sequences[slot] = sequence;
             ends[slot] = end;
@@ -250,8 +256,8 @@ public final class ProducerPage implements Closeable {
     private int free() {
         int oldest = -1;
         for (int slot = 0; slot < SLOTS; slot++) {
-            boolean isKept = sequences[slot] != NONE && (sequences[slot] == newest || sequences[slot] == durable
-                    || sequences[slot] == forcing);
+            boolean isKept = sequences[slot] != NONE
+                    && (sequences[slot] == newest || sequences[slot] == durable || sequences[slot] == forcing);
             if (!isKept && (oldest < 0 || sequences[slot] < sequences[oldest])) {
                 oldest = slot;
             }

@@ -5,7 +5,6 @@ import java.nio.ByteBuffer;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
-
 import org.mmapqueue.config.ConfigKey;
 import org.mmapqueue.config.ConfigValues;
 import org.mmapqueue.errors.CorruptException;
@@ -38,11 +37,21 @@ public final class DirectoryV1 {
     MetaFields fields(ByteBuffer head) throws IOException {
         long capacity = head.getLong(CAPACITY_AT);
         if (capacity < 1 || capacity > MOST_SEGMENTS) {
-            throw new CorruptException(meta().toString(), CAPACITY_AT,
+            throw new CorruptException(
+                    meta().toString(),
+                    CAPACITY_AT,
                     "the capacity is " + Long.toUnsignedString(capacity) + ", expected 1.." + MOST_SEGMENTS);
         }
-        return new MetaFields(1, (int) capacity, segmentSize(MetaPageV1.isUnused(head)), 0, 0, false,
-                (int) config.number(ConfigKey.MAX_EVENT_SIZE), 0, 0);
+        return new MetaFields(
+                1,
+                (int) capacity,
+                segmentSize(MetaPageV1.isUnused(head)),
+                0,
+                0,
+                false,
+                (int) config.number(ConfigKey.MAX_EVENT_SIZE),
+                0,
+                0);
     }
 
     private Path meta() {
@@ -70,7 +79,9 @@ public final class DirectoryV1 {
             return configured;
         }
         if (!isSize) {
-            throw new CorruptException(largest.toString(), size,
+            throw new CorruptException(
+                    largest.toString(),
+                    size,
                     "the segment file has " + size + " bytes, expected a multiple of 4096 up to 1 GiB");
         }
         return (int) size;
@@ -103,16 +114,22 @@ public final class DirectoryV1 {
             for (Path file : files) {
                 long at = firstByte(file);
                 if (at >= 0) {
-                    throw new CorruptException(meta().toString(), 0, what + ", and " + file.getFileName() + " is not"
-                            + " empty, from its byte " + at + " on. Of version 2, repair makes the meta page anew. In"
-                            + " version 1 the segments alone tell nothing: Satellite makes a new queue and overwrites"
-                            + " them; for that, delete them");
+                    throw new CorruptException(
+                            meta().toString(),
+                            0,
+                            what + ", and " + file.getFileName() + " is not"
+                                    + " empty, from its byte " + at
+                                    + " on. Of version 2, repair makes the meta page anew. In version 1 the segments"
+                                    + " alone tell nothing: Satellite makes a new queue and overwrites them; for that,"
+                                    + " delete them");
                 }
             }
         }
         if (!config.text(ConfigKey.FORMAT_VERSION).equals("1")) {
-            throw new CorruptException(meta().toString(), 0, what + "; Satellite takes that for a new queue, and so"
-                    + " does this with format_version = 1");
+            throw new CorruptException(
+                    meta().toString(),
+                    0,
+                    what + "; Satellite takes that for a new queue, and so" + " does this with format_version = 1");
         }
     }
 
@@ -123,7 +140,8 @@ public final class DirectoryV1 {
         try (DataFile open = storage.open(file, Storage.Mode.READ)) {
             for (long at = 0; ; at += CHUNK) {
                 int count = open.read(chunk.clear(), at);
-                int wrong = count <= 0 ? -1 : chunk.flip().mismatch(zeros.clear().limit(count));
+                int wrong =
+                        count <= 0 ? -1 : chunk.flip().mismatch(zeros.clear().limit(count));
                 if (count <= 0 || wrong >= 0) {
                     return wrong < 0 ? -1 : at + wrong;
                 }

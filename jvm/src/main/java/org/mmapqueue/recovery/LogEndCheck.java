@@ -5,10 +5,6 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
@@ -17,6 +13,8 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentHeader;
 import org.mmapqueue.swap.Swapper;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Looks whether a closed log ends where its meta page says, and makes sure that nothing but zeros stands from there to
@@ -63,8 +61,11 @@ public final class LogEndCheck {
             if (found >= 0) {
                 checkNoRecord(position);
                 wipe(id, from);
-                LOG.warn("{}: there was something behind the end of the log, at byte {}, and is wiped: a loss of power"
-                        + " may leave that", path(id), found);
+                LOG.warn(
+                        "{}: there was something behind the end of the log, at byte {}, and is wiped: a loss of power"
+                                + " may leave that",
+                        path(id),
+                        found);
             }
         } else {
             checkNext(id + 1, id < 0 ? 0 : SegmentHeader.decode(look(id)).epoch());
@@ -85,8 +86,10 @@ public final class LogEndCheck {
                 chunk.clear().limit(Math.min(CHUNK, geometry.segmentSize() - at));
                 int count = file.read(chunk, at);
                 if (count <= 0) {
-                    throw new CorruptException(path(id).toString(), at, "the segment file ends here, expected "
-                            + geometry.segmentSize() + " bytes");
+                    throw new CorruptException(
+                            path(id).toString(),
+                            at,
+                            "the segment file ends here, expected " + geometry.segmentSize() + " bytes");
                 }
                 int wrong = chunk.flip().mismatch(zeros.clear().limit(count));
                 if (wrong >= 0) {
@@ -110,7 +113,9 @@ public final class LogEndCheck {
         } finally {
             reader.leave();
         }
-        throw new CorruptException(path(geometry.segmentOfEnd(position)).toString(), geometry.offsetOfEnd(position),
+        throw new CorruptException(
+                path(geometry.segmentOfEnd(position)).toString(),
+                geometry.offsetOfEnd(position),
                 "found a record, expected the end of the log before it: meta.dat is older than the segments");
     }
 
@@ -128,10 +133,15 @@ public final class LogEndCheck {
     private void checkNext(long id, long epoch) throws IOException {
         ByteBuffer head = look(id);
         SegmentHeader header = SegmentHeader.decode(head);
-        if (SegmentHeader.check(head) == null && header.check(uuidLow, id, geometry.segmentSize()) == null
-                && header.epoch() >= epoch && head.getLong(SegmentHeader.LENGTH) != 0) {
-            throw new CorruptException(path(id).toString(), SegmentHeader.LENGTH, "found a record in segment " + id
-                    + ", expected the end of the log before it: meta.dat is older than the segments");
+        if (SegmentHeader.check(head) == null
+                && header.check(uuidLow, id, geometry.segmentSize()) == null
+                && header.epoch() >= epoch
+                && head.getLong(SegmentHeader.LENGTH) != 0) {
+            throw new CorruptException(
+                    path(id).toString(),
+                    SegmentHeader.LENGTH,
+                    "found a record in segment " + id
+                            + ", expected the end of the log before it: meta.dat is older than the segments");
         }
     }
 

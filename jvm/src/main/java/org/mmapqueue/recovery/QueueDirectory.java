@@ -10,7 +10,6 @@ import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.UUID;
-
 import org.mmapqueue.config.ConfigValues;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.ConfigException;
@@ -62,12 +61,14 @@ public final class QueueDirectory {
         try (DataFile file = storage.open(meta, Storage.Mode.READ)) {
             boolean isShort = file.read(head, 0) < head.capacity();
             if (MetaPageV1.isUnfinished(head, file.size())) {
-                new DirectoryV1(storage, path, config).refuseUnlessNew("the file has " + file.size() + " bytes and says"
-                        + " nothing");
+                new DirectoryV1(storage, path, config)
+                        .refuseUnlessNew("the file has " + file.size() + " bytes and says" + " nothing");
                 return null;
             }
             if (isShort) {
-                throw new CorruptException(meta.toString(), head.position(),
+                throw new CorruptException(
+                        meta.toString(),
+                        head.position(),
                         "the file has " + head.position() + " bytes, expected at least " + head.capacity());
             }
         }
@@ -76,7 +77,9 @@ public final class QueueDirectory {
             return new DirectoryV1(storage, path, config).fields(head);
         }
         if (version != 2) {
-            throw new CorruptException(meta.toString(), 0,
+            throw new CorruptException(
+                    meta.toString(),
+                    0,
                     "the format version is " + Long.toUnsignedString(version) + ", expected 1 or 2");
         }
         try (MetaPageV2 page = MetaPageV2.open(storage, path)) {
@@ -91,8 +94,8 @@ public final class QueueDirectory {
             found = found.getParent();
         }
         if (found != null && !Files.isDirectory(found)) {
-            ConfigException refusal = new ConfigException("queue_dir", path.toString(),
-                    "the path of a directory, and " + found + " is a file");
+            ConfigException refusal = new ConfigException(
+                    "queue_dir", path.toString(), "the path of a directory, and " + found + " is a file");
             refusal.initCause(new NotDirectoryException(found.toString()));
             throw refusal;
         }
@@ -107,10 +110,11 @@ public final class QueueDirectory {
             }
             Mismatch mismatch = image.check();
             if (mismatch != null) {
-                throw new CorruptException(directory.resolve(MetaPage.FILE_NAME).toString(), mismatch.at(),
-                        mismatch.toString());
+                throw new CorruptException(
+                        directory.resolve(MetaPage.FILE_NAME).toString(), mismatch.at(), mismatch.toString());
             }
-            return Optional.of(new UUID(image.fields().uuidHigh(), image.fields().uuidLow()));
+            return Optional.of(
+                    new UUID(image.fields().uuidHigh(), image.fields().uuidLow()));
         } catch (NoSuchFileException e) {
             return Optional.empty();
         } catch (IOException e) {
@@ -132,12 +136,15 @@ public final class QueueDirectory {
             }
         }
         if (segment != null) {
-            new DirectoryV1(storage, path, config).refuseUnlessNew("the file is missing, but there are segments such"
-                    + " as " + segment);
+            new DirectoryV1(storage, path, config)
+                    .refuseUnlessNew("the file is missing, but there are segments such" + " as " + segment);
         }
         if (odd != null) {
-            throw new ConfigException("queue_dir", path.toString(), "a directory that holds a queue, or nothing; this"
-                    + " one holds " + odd + " and no " + MetaPage.FILE_NAME);
+            throw new ConfigException(
+                    "queue_dir",
+                    path.toString(),
+                    "a directory that holds a queue, or nothing; this" + " one holds " + odd + " and no "
+                            + MetaPage.FILE_NAME);
         }
     }
 
@@ -163,9 +170,19 @@ public final class QueueDirectory {
             MetaPageV1.create(storage, path, geometry.capacity());
         } else {
             UUID uuid = UUID.randomUUID();
-            MetaPageV2.create(storage, path, new MetaFields(2, geometry.capacity(), geometry.segmentSize(),
-                    uuid.getMostSignificantBits(), uuid.getLeastSignificantBits(), settings.timestamps(),
-                    settings.maxEventSize(), System.currentTimeMillis() * 1000, 1));
+            MetaPageV2.create(
+                    storage,
+                    path,
+                    new MetaFields(
+                            2,
+                            geometry.capacity(),
+                            geometry.segmentSize(),
+                            uuid.getMostSignificantBits(),
+                            uuid.getLeastSignificantBits(),
+                            settings.timestamps(),
+                            settings.maxEventSize(),
+                            System.currentTimeMillis() * 1000,
+                            1));
         }
     }
 

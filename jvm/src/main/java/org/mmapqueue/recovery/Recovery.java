@@ -2,10 +2,6 @@ package org.mmapqueue.recovery;
 
 import java.io.IOException;
 import java.util.List;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.log.LogEnd;
 import org.mmapqueue.log.LogReaderV2;
@@ -18,6 +14,8 @@ import org.mmapqueue.segment.RecordChecksum;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.swap.Swapper;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Finds the end of a log of version 2 that was not closed, and makes it final. First it only reads; what it then
@@ -53,7 +51,11 @@ public final class Recovery {
         void cutBehind(long end) throws IOException;
     }
 
-    public Recovery(Swapper swapper, SegmentRing ring, MetaPage meta, List<? extends ConsumerCursors> consumers,
+    public Recovery(
+            Swapper swapper,
+            SegmentRing ring,
+            MetaPage meta,
+            List<? extends ConsumerCursors> consumers,
             InFlightCutter inFlight) {
         this.swapper = swapper;
         this.inFlight = inFlight;
@@ -81,8 +83,11 @@ public final class Recovery {
         for (ConsumerCursors consumer : consumers) {
             // Behind the last whole record, though maybe in its segment: what lay there is gone.
             if (consumer.committed() > end.position()) {
-                LOG.warn("{}: records that a consumer had acked up to position {} did not survive; it goes on at {}",
-                        ring.path(0).getParent(), consumer.committed(), closed);
+                LOG.warn(
+                        "{}: records that a consumer had acked up to position {} did not survive; it goes on at {}",
+                        ring.path(0).getParent(),
+                        consumer.committed(),
+                        closed);
                 consumer.committed(closed);
             }
             if (consumer.dropped() > end.position()) {
@@ -106,8 +111,7 @@ public final class Recovery {
         return new LogEnd(closed, end.nextOffset(), end.lastTimestamp());
     }
 
-    private record Walked(LogEnd start, LogEnd end) {
-    }
+    private record Walked(LogEnd start, LogEnd end) {}
 
     private Walked walk() throws IOException {
         long watermark = meta.watermark();
@@ -120,8 +124,11 @@ public final class Recovery {
                     return new Walked(start, end);
                 }
             } catch (CorruptException e) {
-                LOG.info("{}: acked records from position {} on are not retained: {}", ring.path(0).getParent(),
-                        watermark, e.toString());
+                LOG.info(
+                        "{}: acked records from position {} on are not retained: {}",
+                        ring.path(0).getParent(),
+                        watermark,
+                        e.toString());
             }
         }
         LogEnd start = start(slowest, watermark);
@@ -167,8 +174,10 @@ public final class Recovery {
         int first = segment.firstRecord();
         swapper.unpin(segment);
         if (first != geometry.dataStart()) {
-            throw new CorruptException(ring.path(id).toString(), 0, "segment " + id + " begins with the rest of a record,"
-                    + " so none ends before it");
+            throw new CorruptException(
+                    ring.path(id).toString(),
+                    0,
+                    "segment " + id + " begins with the rest of a record," + " so none ends before it");
         }
     }
 
@@ -194,8 +203,12 @@ public final class Recovery {
                 reader.next();
                 reader.check();
             } catch (CorruptException e) {
-                LOG.info("{}: the log ends at position {}, offset {}: {}", ring.path(0).getParent(), end.position(),
-                        end.nextOffset(), e.getMessage());
+                LOG.info(
+                        "{}: the log ends at position {}, offset {}: {}",
+                        ring.path(0).getParent(),
+                        end.position(),
+                        end.nextOffset(),
+                        e.getMessage());
                 return end;
             }
             offset++;

@@ -2,7 +2,6 @@ package org.mmapqueue.recovery;
 
 import java.io.IOException;
 import java.nio.file.Path;
-
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.log.LogEnd;
@@ -18,8 +17,7 @@ import org.mmapqueue.swap.Swapper;
  * to the writing position exactly; a directory in which they do not is refused, and left as it is.
  */
 public final class RecoveryV1 {
-    private RecoveryV1() {
-    }
+    private RecoveryV1() {}
 
     public static LogEnd run(Swapper swapper, Settings settings, MetaPage meta, Path directory) throws IOException {
         Geometry geometry = settings.geometry();
@@ -31,8 +29,11 @@ public final class RecoveryV1 {
         long ring = (long) geometry.capacity() * geometry.segmentSize();
         long held = LogReaderV1.normal(geometry, end) - LogReaderV1.normal(geometry, committed);
         if (held > ring) {
-            throw new CorruptException(file, 8, "writing is " + held + " bytes ahead of committed, but the"
-                    + " ring has " + ring + ": records that were not acked have been overwritten");
+            throw new CorruptException(
+                    file,
+                    8,
+                    "writing is " + held + " bytes ahead of committed, but the" + " ring has " + ring
+                            + ": records that were not acked have been overwritten");
         }
         LogReaderV1 reader = new LogReaderV1(swapper, geometry, settings.maxEventSize(), () -> end);
         long records = 0;

@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
-
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerPage;

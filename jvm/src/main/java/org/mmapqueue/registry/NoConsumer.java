@@ -1,7 +1,6 @@
 package org.mmapqueue.registry;
 
 import java.util.function.BooleanSupplier;
-
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
 

@@ -16,10 +16,6 @@ import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.TreeMap;
 import java.util.TreeSet;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import org.mmapqueue.BatchDigest;
 import org.mmapqueue.config.Names;
 import org.mmapqueue.errors.ConfigException;
@@ -28,6 +24,8 @@ import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.ProducerPage;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The producers of idempotent pushes, and the last sequence of each. For the process that writes; any number of threads.
@@ -120,8 +118,12 @@ public final class Producers implements Closeable {
     private void start(String name, ProducerPage page, long nextOffset) throws IOException {
         int lost = page.start(nextOffset);
         if (lost > 0) {
-            LOG.info("{}: {} batches of producer {} are not in the log, which ends at offset {}", directory, lost,
-                    name, nextOffset);
+            LOG.info(
+                    "{}: {} batches of producer {} are not in the log, which ends at offset {}",
+                    directory,
+                    lost,
+                    name,
+                    nextOffset);
         }
     }
 

@@ -10,10 +10,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.FileMode;
@@ -23,6 +19,8 @@ import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.recovery.QueueDirectory;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The consumers that the queue has, whichever process has made them or owns them. Any number of threads.
@@ -39,6 +37,7 @@ public final class Registry implements Closeable {
     private static final Logger LOG = LoggerFactory.getLogger(Registry.class);
     /** Where meta.dat has the reclaimed position. */
     private static final int RECLAIMED_AT = 832;
+
     private static final long ROUND_NANOS = 50_000;
     private static final int ROUNDS_TO_ASK = 1_000;
     private static final int MOST_ROUNDS = 200_000;
@@ -49,8 +48,7 @@ public final class Registry implements Closeable {
     }
 
     /** A consumer. */
-    public record Named(String name, ConsumerCursors cursors) {
-    }
+    public record Named(String name, ConsumerCursors cursors) {}
 
     /**
      * What was found when the changes were counted so far.
@@ -58,8 +56,7 @@ public final class Registry implements Closeable {
      * @param all the consumers
      * @param cursors theirs, and what is needed without a consumer
      */
-    private record Known(long changes, List<Named> all, List<ConsumerCursors> cursors) {
-    }
+    private record Known(long changes, List<Named> all, List<ConsumerCursors> cursors) {}
 
     private final Storage storage;
     private final Path directory;
@@ -172,7 +169,11 @@ public final class Registry implements Closeable {
 
     /** The cursors of a consumer, or null when there is none of that name. */
     public ConsumerCursors find(String name) {
-        return known.all.stream().filter(each -> each.name.equals(name)).map(Named::cursors).findFirst().orElse(null);
+        return known.all.stream()
+                .filter(each -> each.name.equals(name))
+                .map(Named::cursors)
+                .findFirst()
+                .orElse(null);
     }
 
     /** The low watermark: everything before this position is of no use to any consumer any more. */
@@ -226,11 +227,16 @@ public final class Registry implements Closeable {
             if (there.needed() < meta.reclaimed()) {
                 long position = oldest.position();
                 if (position < meta.reclaimed()) {
-                    throw new CorruptException(directory.resolveSibling(MetaPage.FILE_NAME).toString(), RECLAIMED_AT,
+                    throw new CorruptException(
+                            directory.resolveSibling(MetaPage.FILE_NAME).toString(),
+                            RECLAIMED_AT,
                             "reclaimed is " + meta.reclaimed() + ", but the records end at " + position);
                 }
-                LOG.warn("consumer {} stood at position {}, which has been reclaimed; it goes on at {}", name,
-                        there.needed(), position);
+                LOG.warn(
+                        "consumer {} stood at position {}, which has been reclaimed; it goes on at {}",
+                        name,
+                        there.needed(),
+                        position);
                 there.reading(position);
                 there.committed(position);
             }
@@ -242,7 +248,9 @@ public final class Registry implements Closeable {
         try {
             remove(name);
         } catch (IOException | RuntimeException e) {
-            LOG.warn("consumer {} could not be made, and what is there of it could not be deleted: {}", name,
+            LOG.warn(
+                    "consumer {} could not be made, and what is there of it could not be deleted: {}",
+                    name,
                     e.toString());
         }
     }
@@ -255,8 +263,8 @@ public final class Registry implements Closeable {
             meta.hasDefault(true);
             return meta;
         }
-        ConsumerPage.create(storage, path(name), meta.fields(), ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()),
-                position);
+        ConsumerPage.create(
+                storage, path(name), meta.fields(), ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now()), position);
         return pages.get(name);
     }
 
@@ -282,8 +290,8 @@ public final class Registry implements Closeable {
     }
 
     private void endWhatADeadWriterBegan() throws IOException {
-        try (ProcessLock lock = ProcessLock.tryForAMoment(directory.resolveSibling(QueueDirectory.LOCK_FILE),
-                FileMode.PRIVATE)) {
+        try (ProcessLock lock =
+                ProcessLock.tryForAMoment(directory.resolveSibling(QueueDirectory.LOCK_FILE), FileMode.PRIVATE)) {
             if (lock != null) { // otherwise it lives
                 meta.reclaiming(meta.reclaimed());
             }
@@ -331,8 +339,7 @@ public final class Registry implements Closeable {
     }
 
     private boolean isLast(String name) {
-        return known.all.stream().allMatch(each -> each.name.equals(name)
-                || each.cursors.needed() == Long.MAX_VALUE);
+        return known.all.stream().allMatch(each -> each.name.equals(name) || each.cursors.needed() == Long.MAX_VALUE);
     }
 
     private synchronized void remove(String name) throws IOException {

@@ -1,7 +1,6 @@
 package org.mmapqueue.segment;
 
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.io.Mapped;
 
 /**

@@ -41,8 +41,7 @@ public final class RecordDescriptor {
     /** Flag: reserved. */
     public static final int CLAIMED = 1 << 31;
 
-    private RecordDescriptor() {
-    }
+    private RecordDescriptor() {}
 
     /** The header word. */
     public static long header(int lengthAndFlags, int checksum) {

@@ -4,7 +4,6 @@ import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
 import java.nio.file.Path;
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.io.Mapped;
 
 /**

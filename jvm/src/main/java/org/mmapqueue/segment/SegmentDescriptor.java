@@ -30,6 +30,5 @@ final class SegmentDescriptor {
     /** "MMAPQSG2" in ASCII, first byte lowest. */
     static final long MAGIC_VALUE = 0x3247_5351_5041_4D4DL;
 
-    private SegmentDescriptor() {
-    }
+    private SegmentDescriptor() {}
 }

@@ -3,7 +3,6 @@ package org.mmapqueue.segment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.io.Mismatch;
 
 /**
@@ -19,36 +18,46 @@ import org.mmapqueue.io.Mismatch;
 public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, long baseTimestamp, int firstRecord) {
     /** Bytes of a header. */
     public static final int LENGTH = SegmentDescriptor.LENGTH;
+
     private static final int VERSION_2 = 2;
 
     /** Reads a header, right or wrong, from index 0 of a little-endian buffer. */
     public static SegmentHeader decode(ByteBuffer bytes) {
-        return new SegmentHeader(bytes.getLong(SegmentDescriptor.UUID_LOW), bytes.getLong(SegmentDescriptor.ID),
-                bytes.getLong(SegmentDescriptor.EPOCH), bytes.getLong(SegmentDescriptor.BASE_INDEX),
-                bytes.getLong(SegmentDescriptor.BASE_TIMESTAMP), bytes.getInt(SegmentDescriptor.FIRST_RECORD));
+        return new SegmentHeader(
+                bytes.getLong(SegmentDescriptor.UUID_LOW),
+                bytes.getLong(SegmentDescriptor.ID),
+                bytes.getLong(SegmentDescriptor.EPOCH),
+                bytes.getLong(SegmentDescriptor.BASE_INDEX),
+                bytes.getLong(SegmentDescriptor.BASE_TIMESTAMP),
+                bytes.getInt(SegmentDescriptor.FIRST_RECORD));
     }
 
     /** What is wrong with a header by itself, whichever queue's and segment's it is; null when it is whole. */
     public static Mismatch check(ByteBuffer bytes) {
         long magic = bytes.getLong(SegmentDescriptor.MAGIC);
         if (magic != SegmentDescriptor.MAGIC_VALUE) {
-            return new Mismatch(SegmentDescriptor.MAGIC, "magic " + Mismatch.hex(magic),
+            return new Mismatch(
+                    SegmentDescriptor.MAGIC,
+                    "magic " + Mismatch.hex(magic),
                     Mismatch.hex(SegmentDescriptor.MAGIC_VALUE));
         }
         int found = bytes.getInt(SegmentDescriptor.CHECKSUM);
         if (found != checksum(bytes)) {
-            return new Mismatch(SegmentDescriptor.CHECKSUM, "checksum " + Mismatch.hex(found),
-                    Mismatch.hex(checksum(bytes)));
+            return new Mismatch(
+                    SegmentDescriptor.CHECKSUM, "checksum " + Mismatch.hex(found), Mismatch.hex(checksum(bytes)));
         }
         int version = bytes.getInt(SegmentDescriptor.VERSION);
-        return version == VERSION_2 ? null
+        return version == VERSION_2
+                ? null
                 : new Mismatch(SegmentDescriptor.VERSION, "version " + version, Integer.toString(VERSION_2));
     }
 
     /** What is wrong with a whole header as that of this queue's segment; null when nothing is. */
     public Mismatch check(long queueUuidLow, long segmentId, int segmentSize) {
         if (uuidLow != queueUuidLow) {
-            return new Mismatch(SegmentDescriptor.UUID_LOW, "a segment of queue …" + Long.toHexString(uuidLow),
+            return new Mismatch(
+                    SegmentDescriptor.UUID_LOW,
+                    "a segment of queue …" + Long.toHexString(uuidLow),
                     "one of queue …" + Long.toHexString(queueUuidLow));
         }
         if (id != segmentId) {
@@ -56,12 +65,14 @@ public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, l
         }
         boolean inside = firstRecord >= LENGTH && firstRecord < segmentSize && firstRecord % Long.BYTES == 0;
         if (firstRecord != 0 && !inside) {
-            return new Mismatch(SegmentDescriptor.FIRST_RECORD, "a first record at " + firstRecord,
+            return new Mismatch(
+                    SegmentDescriptor.FIRST_RECORD,
+                    "a first record at " + firstRecord,
                     "0 or a multiple of 8 in " + LENGTH + ".." + (segmentSize - Long.BYTES));
         }
         if (baseIndex < 0 || epoch < 1) {
-            return new Mismatch(SegmentDescriptor.EPOCH, "epoch " + epoch + " and base index " + baseIndex,
-                    "at least 1 and 0");
+            return new Mismatch(
+                    SegmentDescriptor.EPOCH, "epoch " + epoch + " and base index " + baseIndex, "at least 1 and 0");
         }
         return null;
     }

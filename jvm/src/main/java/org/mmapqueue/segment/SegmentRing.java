@@ -7,7 +7,6 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 

@@ -6,7 +6,6 @@ import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mapped;
@@ -119,7 +118,9 @@ public final class SlotFile {
         }
         long found = file.size();
         if (found != size) {
-            throw new CorruptException(path.toString(), Math.min(found, size),
+            throw new CorruptException(
+                    path.toString(),
+                    Math.min(found, size),
                     "the segment file has " + found + " bytes, expected " + size);
         }
         mapping = file.map(size, writable);
@@ -155,8 +156,11 @@ public final class SlotFile {
     private void checkLength(DataFile forced) throws IOException {
         long found = forced.size();
         if (found < size) {
-            throw new CorruptException(path.toString(), found, "the segment file has " + found + " bytes, expected "
-                    + size + ": another process has truncated it while the queue was open");
+            throw new CorruptException(
+                    path.toString(),
+                    found,
+                    "the segment file has " + found + " bytes, expected " + size
+                            + ": another process has truncated it while the queue was open");
         }
     }
 

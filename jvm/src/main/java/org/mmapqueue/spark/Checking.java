@@ -2,7 +2,6 @@ package org.mmapqueue.spark;
 
 import java.util.ArrayList;
 import java.util.List;
-
 import org.mmapqueue.MessageHandler;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.RecordReader;
@@ -17,8 +16,7 @@ final class Checking {
     private static final int RECORDS = 1024;
     private static final long BYTES = 1 << 20;
 
-    private Checking() {
-    }
+    private Checking() {}
 
     /**
      * Reads from the oldest record to what is the end now. Behind a damaged record it goes on with the next segment, as
@@ -48,7 +46,8 @@ final class Checking {
     private static long[] parts(MmapQueue queue) {
         while (true) {
             try {
-                return queue.split(queue.firstOffset(), queue.endOffset(), queue.stats().segmentSize());
+                return queue.split(
+                        queue.firstOffset(), queue.endOffset(), queue.stats().segmentSize());
             } catch (OutOfRangeException e) {
                 // Reclaimed meanwhile: there is a new oldest record.
             }
@@ -57,7 +56,7 @@ final class Checking {
 
     private static void check(int partition, MmapQueue queue, long from, long to, List<Object[]> damage) {
         // All that counts is that it was whole.
-        MessageHandler nothing = (offset, timestamp, buffer, start, length, attempts) -> { };
+        MessageHandler nothing = (offset, timestamp, buffer, start, length, attempts) -> {};
         long next = from;
         try (RecordReader reader = queue.reader(from, to)) {
             while (next < to && reader.read(RECORDS, BYTES, nothing) > 0) {

@@ -2,7 +2,6 @@ package org.mmapqueue.spark;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
-
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
@@ -17,7 +16,9 @@ record Checkpoints(Configuration configuration) {
     static String rootOf(String source) {
         Path path = new Path(source);
         Path sources = path.getParent();
-        return sources == null || sources.getParent() == null ? source : sources.getParent().toString();
+        return sources == null || sources.getParent() == null
+                ? source
+                : sources.getParent().toString();
     }
 
     /**
@@ -30,8 +31,8 @@ record Checkpoints(Configuration configuration) {
         try {
             return path.getFileSystem(configuration).exists(path);
         } catch (IOException e) {
-            throw new UncheckedIOException("whether the checkpoint " + checkpoint + " is there can not be told: " + e,
-                    e);
+            throw new UncheckedIOException(
+                    "whether the checkpoint " + checkpoint + " is there can not be told: " + e, e);
         }
     }
 }

@@ -4,9 +4,7 @@ import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Set;
-
 import org.apache.spark.sql.connector.catalog.TableCatalog;
-
 import org.mmapqueue.spark.common.KnownOptions;
 import org.mmapqueue.spark.common.OptionUse;
 import org.mmapqueue.spark.common.Options;
@@ -14,13 +12,13 @@ import org.mmapqueue.spark.common.Options;
 /** What CREATE TABLE may say of a queue that is made: a wrong word would make one that nobody wants. */
 final class CreateOptions {
     /** Spark says these by itself. */
-    private static final Set<String> SAID_BY_SPARK = Set.of(TableCatalog.PROP_OWNER,
-            TableCatalog.PROP_IS_MANAGED_LOCATION, "table_type");
-    private static final Set<String> NOT_HERE = Set.of(TableCatalog.PROP_LOCATION, TableCatalog.PROP_EXTERNAL,
-            Options.PATH);
+    private static final Set<String> SAID_BY_SPARK =
+            Set.of(TableCatalog.PROP_OWNER, TableCatalog.PROP_IS_MANAGED_LOCATION, "table_type");
 
-    private CreateOptions() {
-    }
+    private static final Set<String> NOT_HERE =
+            Set.of(TableCatalog.PROP_LOCATION, TableCatalog.PROP_EXTERNAL, Options.PATH);
+
+    private CreateOptions() {}
 
     /**
      * The options among a table's properties.
@@ -34,7 +32,8 @@ final class CreateOptions {
         Map<String, String> said = new HashMap<>();
         properties.forEach((key, value) -> {
             String name = key.startsWith(TableCatalog.OPTION_PREFIX)
-                    ? key.substring(TableCatalog.OPTION_PREFIX.length()) : key;
+                    ? key.substring(TableCatalog.OPTION_PREFIX.length())
+                    : key;
             String lower = name.toLowerCase(Locale.ROOT);
             if (lower.equals(TableCatalog.PROP_PROVIDER)) {
                 checkProvider(table, value);
@@ -56,8 +55,8 @@ final class CreateOptions {
 
     private static void checkProvider(String table, String provider) {
         if (!provider.equalsIgnoreCase(MmapQueueProvider.NAME) && !RunningCommand.namesNoFormat(provider)) {
-            throw new IllegalArgumentException("table " + table + ": USING " + provider + "; allowed: USING "
-                    + MmapQueueProvider.NAME);
+            throw new IllegalArgumentException(
+                    "table " + table + ": USING " + provider + "; allowed: USING " + MmapQueueProvider.NAME);
         }
     }
 }

@@ -1,7 +1,6 @@
 package org.mmapqueue.spark;
 
 import java.util.Map;
-
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.ExecutorPlugin;
@@ -15,8 +14,7 @@ import org.apache.spark.api.plugin.SparkPlugin;
 public final class MmapQueuePlugin implements SparkPlugin {
 
     /** Made by Spark. */
-    public MmapQueuePlugin() {
-    }
+    public MmapQueuePlugin() {}
 
     @Override
     public DriverPlugin driverPlugin() {

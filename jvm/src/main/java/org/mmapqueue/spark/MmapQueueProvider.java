@@ -1,14 +1,12 @@
 package org.mmapqueue.spark;
 
 import java.util.Map;
-
 import org.apache.spark.sql.connector.catalog.Table;
 import org.apache.spark.sql.connector.catalog.TableProvider;
 import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.sources.DataSourceRegister;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-
 import org.mmapqueue.spark.common.RecordSchema;
 
 /** What {@code format("mmapqueue")} means. Spark makes one whenever it needs one. */
@@ -17,8 +15,7 @@ public final class MmapQueueProvider implements TableProvider, DataSourceRegiste
     public static final String NAME = "mmapqueue";
 
     /** Found by its name. */
-    public MmapQueueProvider() {
-    }
+    public MmapQueueProvider() {}
 
     @Override
     public String shortName() {

@@ -6,11 +6,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.function.Function;
 import java.util.stream.Stream;
-
 import org.apache.spark.SparkContext;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.MmapQueue;
@@ -23,6 +19,8 @@ import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.write.WritablePartitions;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * What an administrator does to a queue and to its consumers. Every call returns rows, and opens the queue for its own
@@ -47,8 +45,7 @@ final class QueueAdmin {
     }
 
     /** A partition that is open. */
-    private record Open(int id, Path directory, MmapQueue queue) {
-    }
+    private record Open(int id, Path directory, MmapQueue queue) {}
 
     /**
      * Commits everything up to and including a record.
@@ -114,8 +111,8 @@ final class QueueAdmin {
             return Stream.<Object[]>of(new Object[] {each.id(), consumer});
         });
         if (deleted.isEmpty()) {
-            throw new IllegalArgumentException("consumer " + consumer + ": the queue in " + root + " has none of this"
-                    + " name");
+            throw new IllegalArgumentException(
+                    "consumer " + consumer + ": the queue in " + root + " has none of this" + " name");
         }
         return deleted;
     }
@@ -130,9 +127,18 @@ final class QueueAdmin {
         return rows(null, each -> {
             List<ConsumerStats> stats = each.queue().consumerStats();
             long end = each.queue().endOffset();
-            return stats.stream().map(one -> new Object[] {each.id(), one.name(), one.committedOffset(),
-                one.readOffset(), end, one.lagRecords(), one.lagBytes(), one.lagMicros(), one.unacked(),
-                one.label().isEmpty() ? null : one.label()});
+            return stats.stream().map(one -> new Object[] {
+                each.id(),
+                one.name(),
+                one.committedOffset(),
+                one.readOffset(),
+                end,
+                one.lagRecords(),
+                one.lagBytes(),
+                one.lagMicros(),
+                one.unacked(),
+                one.label().isEmpty() ? null : one.label()
+            });
         });
     }
 
@@ -147,10 +153,11 @@ final class QueueAdmin {
         return rows(null, each -> {
             List<Object[]> orphans = new ArrayList<>();
             for (ConsumerStats one : each.queue().consumerStats()) {
-                Optional<String> checkpoint = ConsumersOfQueries.sourceOf(one.label()).map(Checkpoints::rootOf);
+                Optional<String> checkpoint =
+                        ConsumersOfQueries.sourceOf(one.label()).map(Checkpoints::rootOf);
                 if (checkpoint.isPresent() && !isInUse(each, one.name()) && !checkpoints.isThere(checkpoint.get())) {
-                    orphans.add(new Object[] {each.id(), one.name(), checkpoint.get(),
-                        !isDry && drop(each, one.name())});
+                    orphans.add(
+                            new Object[] {each.id(), one.name(), checkpoint.get(), !isDry && drop(each, one.name())});
                 }
             }
             return orphans.stream();
@@ -167,7 +174,10 @@ final class QueueAdmin {
             partition.queue().deleteConsumer(consumer);
             return true;
         } catch (LockedException | ConfigException e) {
-            LOG.warn("consumer {} of the queue in {} is not dropped: {}", consumer, partition.directory(),
+            LOG.warn(
+                    "consumer {} of the queue in {} is not dropped: {}",
+                    consumer,
+                    partition.directory(),
                     e.getMessage());
             return false;
         }
@@ -205,13 +215,14 @@ final class QueueAdmin {
     private List<Object[]> rows(Integer partition, Function<Open, Stream<Object[]>> work) {
         try (OpenPartitions open = new OpenPartitions(root)) {
             if (partition != null && (partition < 0 || partition >= open.count())) {
-                throw new IllegalArgumentException("partition " + partition + ": the queue in " + root + " has 0 to "
-                        + (open.count() - 1));
+                throw new IllegalArgumentException(
+                        "partition " + partition + ": the queue in " + root + " has 0 to " + (open.count() - 1));
             }
             List<Object[]> rows = new ArrayList<>();
             for (PartitionDirectory each : open.directories()) {
                 if (partition == null || partition == each.id()) {
-                    work.apply(new Open(each.id(), each.directory(), open.queue(each.id()))).forEach(rows::add);
+                    work.apply(new Open(each.id(), each.directory(), open.queue(each.id())))
+                            .forEach(rows::add);
                 }
             }
             return rows;
@@ -226,8 +237,8 @@ final class QueueAdmin {
     private Integer onlyOne(Integer partition, String what) {
         int count = PartitionDirectory.find(root).size();
         if (partition == null && count > 1) {
-            throw new IllegalArgumentException(what + ": say in which partition, as the queue in " + root + " has 0 to "
-                    + (count - 1));
+            throw new IllegalArgumentException(
+                    what + ": say in which partition, as the queue in " + root + " has 0 to " + (count - 1));
         }
         return partition;
     }
@@ -269,8 +280,11 @@ final class QueueAdmin {
     }
 
     private static Object[] position(Open partition, String consumer) {
-        long committed = partition.queue().consumerStats().stream().filter(each -> each.name().equals(consumer))
-                .findFirst().orElseThrow().committedOffset();
+        long committed = partition.queue().consumerStats().stream()
+                .filter(each -> each.name().equals(consumer))
+                .findFirst()
+                .orElseThrow()
+                .committedOffset();
         return new Object[] {partition.id(), consumer, committed};
     }
 }

@@ -6,7 +6,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.stream.Stream;
-
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchTableException;
 import org.apache.spark.sql.catalyst.analysis.TableAlreadyExistsException;
@@ -20,7 +19,6 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.spark.common.KnownOptions;
@@ -49,8 +47,7 @@ public class QueueCatalog implements StagingTableCatalog {
     private Path root;
 
     /** Made by Spark, which calls {@link #initialize} next. */
-    public QueueCatalog() {
-    }
+    public QueueCatalog() {}
 
     @Override
     public void initialize(String catalog, CaseInsensitiveStringMap values) {
@@ -73,11 +70,14 @@ public class QueueCatalog implements StagingTableCatalog {
             return new Identifier[0];
         }
         try (Stream<Path> entries = Files.list(root)) {
-            return entries.filter(PartitionDirectory::isQueue).map(each -> each.getFileName().toString()).sorted()
-                    .map(each -> Identifier.of(namespace, each)).toArray(Identifier[]::new);
+            return entries.filter(PartitionDirectory::isQueue)
+                    .map(each -> each.getFileName().toString())
+                    .sorted()
+                    .map(each -> Identifier.of(namespace, each))
+                    .toArray(Identifier[]::new);
         } catch (IOException e) {
-            throw new UncheckedIOException("the directory of catalog " + name + ", " + root + ", can not be read: " + e,
-                    e);
+            throw new UncheckedIOException(
+                    "the directory of catalog " + name + ", " + root + ", can not be read: " + e, e);
         }
     }
 
@@ -91,8 +91,9 @@ public class QueueCatalog implements StagingTableCatalog {
 
     @Override
     @SuppressWarnings("deprecation") // the form that all versions have
-    public Table createTable(Identifier table, StructType schema, Transform[] partitions,
-            Map<String, String> properties) throws TableAlreadyExistsException, NoSuchNamespaceException {
+    public Table createTable(
+            Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties)
+            throws TableAlreadyExistsException, NoSuchNamespaceException {
         String queue = table.name();
         if (!RecordSchema.hasColumnsOf(withBinaryValue(schema))) {
             throw new IllegalArgumentException("table " + queue + ": the columns " + schema.catalogString()
@@ -110,22 +111,23 @@ public class QueueCatalog implements StagingTableCatalog {
     // The write makes the queue when all of its options are known to be right, its columns too.
     @Override
     @SuppressWarnings("deprecation") // the form that all versions have
-    public StagedTable stageCreate(Identifier table, StructType schema, Transform[] partitions,
-            Map<String, String> properties) throws TableAlreadyExistsException, NoSuchNamespaceException {
+    public StagedTable stageCreate(
+            Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties)
+            throws TableAlreadyExistsException, NoSuchNamespaceException {
         return new StagedQueue(newTable(table, partitions, properties));
     }
 
     @Override
     @SuppressWarnings("deprecation") // the form that all versions have
-    public StagedTable stageReplace(Identifier table, StructType schema, Transform[] partitions,
-            Map<String, String> properties) {
+    public StagedTable stageReplace(
+            Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties) {
         throw notReplaced(table.name());
     }
 
     @Override
     @SuppressWarnings("deprecation") // the form that all versions have
-    public StagedTable stageCreateOrReplace(Identifier table, StructType schema, Transform[] partitions,
-            Map<String, String> properties) {
+    public StagedTable stageCreateOrReplace(
+            Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties) {
         throw notReplaced(table.name());
     }
 
@@ -202,15 +204,21 @@ public class QueueCatalog implements StagingTableCatalog {
     }
 
     private QueueTable table(String table, Options given) {
-        return new QueueTable(new Options(Map.of(Options.PATH, path(table).toString())).over(given).over(options));
+        return new QueueTable(new Options(Map.of(Options.PATH, path(table).toString()))
+                .over(given)
+                .over(options));
     }
 
     private boolean isName(String table) {
         if (table.indexOf('\0') >= 0) {
             return false;
         }
-        return table.startsWith("/") || root != null && !table.isEmpty() && !table.contains("/") && !table.equals(".")
-                && !table.equals("..");
+        return table.startsWith("/")
+                || root != null
+                        && !table.isEmpty()
+                        && !table.contains("/")
+                        && !table.equals(".")
+                        && !table.equals("..");
     }
 
     private static void checkNamespace(String[] namespace) throws NoSuchNamespaceException {

@@ -1,15 +1,13 @@
 package org.mmapqueue.spark;
 
+import com.codahale.metrics.Gauge;
+import com.codahale.metrics.MetricRegistry;
 import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.function.ToLongFunction;
-
-import com.codahale.metrics.Gauge;
-import com.codahale.metrics.MetricRegistry;
-
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueListener;
@@ -58,8 +56,14 @@ final class QueueGauges implements QueueListener, AutoCloseable {
         stat(name, "capacitySegments", figures, QueueStats::capacitySegments);
         stat(name, "mappedBytes", figures, QueueStats::mappedBytes);
         stat(name, "unflushedBytes", figures, stats -> stats.writingPosition() - stats.watermarkPosition());
-        register(name, "consumers", () -> figures.consumerStats().map(all -> (long) all.size()).orElse(NONE));
-        register(name, "lag", () -> figures.consumerStats().map(QueueGauges::greatestLag).orElse(NONE));
+        register(
+                name,
+                "consumers",
+                () -> figures.consumerStats().map(all -> (long) all.size()).orElse(NONE));
+        register(
+                name,
+                "lag",
+                () -> figures.consumerStats().map(QueueGauges::greatestLag).orElse(NONE));
     }
 
     private static long greatestLag(List<ConsumerStats> consumers) {

@@ -3,7 +3,6 @@ package org.mmapqueue.spark;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.TreeMap;
-
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.errors.MmapQueueException;
@@ -12,8 +11,7 @@ import org.mmapqueue.spark.common.PartitionOffsets;
 
 /** The state of a queue, as properties of its table. */
 final class QueueState {
-    private QueueState() {
-    }
+    private QueueState() {}
 
     /**
      * The state now.
@@ -30,15 +28,22 @@ final class QueueState {
             state.put("queue.earliestOffsets", earliest.json());
             state.put("queue.latestOffsets", latest.json());
             state.put("queue.records", Long.toString(sum(latest) - sum(earliest)));
-            state.put("queue.bytes", Long.toString(sum(queue.offsets((partition, each) ->
-                    each.bytes(each.firstOffset(), each.endOffset())))));
+            state.put(
+                    "queue.bytes",
+                    Long.toString(
+                            sum(queue.offsets((partition, each) -> each.bytes(each.firstOffset(), each.endOffset())))));
             QueueStats first = queue.queue(0).stats();
             state.put("queue.segmentSize", Integer.toString(first.segmentSize()));
-            state.put("queue.capacityBytes", Long.toString(sum(queue.offsets((partition, each) ->
-                    (long) each.stats().capacitySegments() * each.stats().segmentSize()))));
+            state.put(
+                    "queue.capacityBytes",
+                    Long.toString(sum(queue.offsets(
+                            (partition, each) -> (long) each.stats().capacitySegments()
+                                    * each.stats().segmentSize()))));
             for (int partition = 0; partition < queue.count(); partition++) {
                 for (ConsumerStats each : queue.queue(partition).consumerStats()) {
-                    state.merge("queue.consumer." + each.name(), "\"" + partition + "\":" + each.committedOffset(),
+                    state.merge(
+                            "queue.consumer." + each.name(),
+                            "\"" + partition + "\":" + each.committedOffset(),
                             (before, more) -> before + "," + more);
                 }
             }

@@ -5,7 +5,6 @@ import java.util.EnumSet;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
-
 import org.apache.spark.sql.connector.catalog.SupportsRead;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
@@ -16,7 +15,6 @@ import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.common.RecordSchema;
@@ -26,9 +24,13 @@ import org.mmapqueue.spark.write.QueueWriteBuilder;
 
 /** A queue as a table. Any number of threads. */
 final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
-    private static final Set<TableCapability> CAPABILITIES = EnumSet.of(TableCapability.BATCH_READ,
-            TableCapability.MICRO_BATCH_READ, TableCapability.BATCH_WRITE, TableCapability.STREAMING_WRITE,
-            TableCapability.TRUNCATE, TableCapability.ACCEPT_ANY_SCHEMA);
+    private static final Set<TableCapability> CAPABILITIES = EnumSet.of(
+            TableCapability.BATCH_READ,
+            TableCapability.MICRO_BATCH_READ,
+            TableCapability.BATCH_WRITE,
+            TableCapability.STREAMING_WRITE,
+            TableCapability.TRUNCATE,
+            TableCapability.ACCEPT_ANY_SCHEMA);
 
     private final Options properties;
     private final Path path;
@@ -103,8 +105,8 @@ final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetric
     /** A write whose columns are known by their names. */
     WriteBuilder namedWriteBuilder(LogicalWriteInfo info) {
         Options given = new Options(info.options());
-        return new QueueWriteBuilder(path, given.over(properties), given, info,
-                new PushFigures(each -> lastWrite = each));
+        return new QueueWriteBuilder(
+                path, given.over(properties), given, info, new PushFigures(each -> lastWrite = each));
     }
 
     /** What a query's progress says of its sink. */

@@ -1,7 +1,6 @@
 package org.mmapqueue.spark;
 
 import java.util.Optional;
-
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.V2WriteCommand;
@@ -12,8 +11,7 @@ import org.apache.spark.sql.internal.SQLConf;
 
 /** The command that Spark runs in this thread: a source is not told of all that matters of it. */
 final class RunningCommand {
-    private RunningCommand() {
-    }
+    private RunningCommand() {}
 
     /**
      * Whether rows are written by the position of their columns, as SQL inserts them, and not by their names.
@@ -21,8 +19,9 @@ final class RunningCommand {
      * @return false for a frame's writes, for INSERT … BY NAME and for streams
      */
     static boolean writesByPosition() {
-        return plan().map(plan -> plan instanceof V2WriteCommand write ? !write.isByName()
-                : plan instanceof ExplainCommand).orElse(false); // only SQL can be explained without being run
+        return plan().map(plan ->
+                        plan instanceof V2WriteCommand write ? !write.isByName() : plan instanceof ExplainCommand)
+                .orElse(false); // only SQL can be explained without being run
     }
 
     /**

@@ -1,13 +1,11 @@
 package org.mmapqueue.spark;
 
 import java.util.Optional;
-
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
-
 import org.mmapqueue.spark.common.RecordSchema;
 
 /**

@@ -2,7 +2,6 @@ package org.mmapqueue.spark;
 
 import java.util.Map;
 import java.util.Set;
-
 import org.apache.spark.sql.connector.catalog.StagedTable;
 import org.apache.spark.sql.connector.catalog.SupportsWrite;
 import org.apache.spark.sql.connector.catalog.TableCapability;
@@ -33,13 +32,11 @@ final class StagedQueue implements StagedTable, SupportsWrite {
 
     // The write has made the queue, of no rows too.
     @Override
-    public void commitStagedChanges() {
-    }
+    public void commitStagedChanges() {}
 
     // A write that fails while its rows are written leaves an empty queue: others may have opened it.
     @Override
-    public void abortStagedChanges() {
-    }
+    public void abortStagedChanges() {}
 
     @Override
     public Map<String, String> properties() {

@@ -3,16 +3,13 @@ package org.mmapqueue.spark;
 import java.util.HashMap;
 import java.util.Locale;
 import java.util.Map;
-
 import org.apache.spark.sql.connector.catalog.TableCatalog;
-
 import org.mmapqueue.spark.common.KnownOptions;
 import org.mmapqueue.spark.common.Options;
 
 /** The options among what Spark says of a table that is not in a catalog of queues. */
 final class TableOptions {
-    private TableOptions() {
-    }
+    private TableOptions() {}
 
     /**
      * The options of a read, of a write, or of a table of Spark's own catalog.

@@ -3,7 +3,6 @@ package org.mmapqueue.swap;
 import java.io.IOException;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
-
 import org.mmapqueue.errors.MmapQueueException;
 
 /**
@@ -25,7 +24,12 @@ final class Evictor {
      * @param lock the swapper's
      * @param changed its condition: a slot has been filled or has lost its last pin, or a mapping is gone
      */
-    Evictor(boolean writable, SlotTable slots, Unmapper unmapper, Scopes scopes, ReentrantLock lock,
+    Evictor(
+            boolean writable,
+            SlotTable slots,
+            Unmapper unmapper,
+            Scopes scopes,
+            ReentrantLock lock,
             Condition changed) {
         this.writable = writable;
         this.slots = slots;
@@ -89,8 +93,9 @@ final class Evictor {
     @SuppressWarnings("WaitNotInLoop") // the callers loop
     private long awaitChange(long left) {
         if (left <= 0) {
-            throw new MmapQueueException("all " + slots.max() + " segments that max_in_mem_segments allows are in use at"
-                    + " once; it has to be larger for this many consumers");
+            throw new MmapQueueException(
+                    "all " + slots.max() + " segments that max_in_mem_segments allows are in use at"
+                            + " once; it has to be larger for this many consumers");
         }
         boolean interrupted = Thread.interrupted();
         long start = System.nanoTime();

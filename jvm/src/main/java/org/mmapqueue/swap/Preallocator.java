@@ -5,7 +5,6 @@ import java.io.IOException;
 import java.util.Objects;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
-
 import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentRing;
@@ -33,8 +32,14 @@ final class Preallocator {
      * @param lock the swapper's
      * @param changed its condition: a slot has been filled or has lost its last pin, or a mapping is gone
      */
-    Preallocator(SegmentRing ring, boolean writable, SlotTable slots, SlotForcer forcer, Unmapper unmapper,
-            ReentrantLock lock, Condition changed) {
+    Preallocator(
+            SegmentRing ring,
+            boolean writable,
+            SlotTable slots,
+            SlotForcer forcer,
+            Unmapper unmapper,
+            ReentrantLock lock,
+            Condition changed) {
         this.ring = ring;
         this.geometry = ring.geometry();
         this.writable = writable;

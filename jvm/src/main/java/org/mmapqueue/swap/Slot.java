@@ -12,6 +12,7 @@ final class Slot {
 
     /** What the swapper finds it by: the ring slot's number, or the segment's id. */
     final long key;
+
     final SlotFile file;
     /** Users of the mapping, in whatever lap: while there are any it stays. */
     int pins;

@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
-
 import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.segment.SlotFile;
 
@@ -111,8 +110,8 @@ final class SlotForcer {
         lock.lock();
         try {
             slot = slots.of(id);
-            if (slot != null && (slot.filling || slot.preparedId > id
-                    || slot.segment != null && slot.segment.id() > id) || discarded.contains(number)) {
+            if (slot != null && (slot.filling || slot.preparedId > id || slot.segment != null && slot.segment.id() > id)
+                    || discarded.contains(number)) {
                 return true; // acked by all, and its slot given to a later one or to nobody
             }
             boolean held = slot != null && slot.file.isMapped();

@@ -6,7 +6,6 @@ import java.util.List;
 import java.util.NavigableMap;
 import java.util.TreeMap;
 import java.util.concurrent.locks.Condition;
-
 import org.mmapqueue.segment.SegmentRing;
 
 /**
@@ -21,6 +20,7 @@ final class SlotTable {
     private final NavigableMap<Long, Slot> slots = new TreeMap<>();
     /** The most mapped segments; raised under the lock, never lowered. */
     private int max;
+
     private int live;
     private int ahead;
     private int peak;
@@ -201,7 +201,8 @@ final class SlotTable {
 
     /** Gives up the mappings of segments whose files hold later ones by now; for a table by id. */
     void releaseLapsBefore(long id) {
-        for (Slot slot : List.copyOf(slots.headMap(id - ring.geometry().capacity(), true).values())) {
+        for (Slot slot :
+                List.copyOf(slots.headMap(id - ring.geometry().capacity(), true).values())) {
             release(slot);
         }
     }
@@ -210,8 +211,7 @@ final class SlotTable {
     void releaseOneAhead() {
         Slot last = null;
         for (Slot slot : slots.values()) {
-            if (slot.ahead && !slot.filling && slot.pins == 0
-                    && (last == null || slot.preparedId > last.preparedId)) {
+            if (slot.ahead && !slot.filling && slot.pins == 0 && (last == null || slot.preparedId > last.preparedId)) {
                 last = slot;
             }
         }

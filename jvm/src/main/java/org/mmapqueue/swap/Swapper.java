@@ -6,7 +6,6 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.StackRoom;
@@ -36,6 +35,7 @@ public final class Swapper implements SegmentForcer, Closeable {
     private final ReentrantLock lock = new ReentrantLock();
     /** A slot has been filled or has lost its last pin, or a mapping is gone. */
     private final Condition changed = lock.newCondition();
+
     private final Unmapper unmapper = new Unmapper(lock, changed);
     private final SlotTable slots;
     private final SlotForcer forcer;

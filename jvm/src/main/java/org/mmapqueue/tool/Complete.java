@@ -7,10 +7,12 @@ package org.mmapqueue.tool;
 final class Complete {
     /** Behind the last record that belongs to no batch, or to a whole one; what is there up to it. */
     private long end;
+
     private long records;
     private long bytes;
     /** Records behind it, tombstones included. */
     private long pending;
+
     private boolean inBatch;
 
     /** Everything up to here counts. */

@@ -4,7 +4,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordDescriptor;
@@ -15,16 +14,15 @@ import org.mmapqueue.segment.RecordDescriptor;
  */
 final class Filling {
     /** A word to be stored. */
-    record Word(long id, int offset, long value) {
-    }
+    record Word(long id, int offset, long value) {}
 
     /** Where the first record starts in a segment, and its number; 0 when none does. */
-    record First(int offset, long number) {
-    }
+    record First(int offset, long number) {}
 
     final List<Word> words = new ArrayList<>();
     /** Of the segments that begin in the hole or at its beginning. */
     final Map<Long, First> firsts = new TreeMap<>();
+
     private final Geometry geometry;
     private final Hole hole;
     private final RecordScan scan;
@@ -68,8 +66,8 @@ final class Filling {
                 id++;
                 offset = geometry.dataStart() + Math.min(beyond, geometry.dataBytes());
                 boolean goesOn = offset < geometry.segmentSize() || id == hole.toId;
-                firsts.put(id, new First(goesOn && offset < geometry.segmentSize() ? offset : 0,
-                        hole.first + number + 1));
+                firsts.put(
+                        id, new First(goesOn && offset < geometry.segmentSize() ? offset : 0, hole.first + number + 1));
             }
         }
     }

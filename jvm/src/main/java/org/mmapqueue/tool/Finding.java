@@ -13,8 +13,8 @@ import java.util.Locale;
  * @param lastLost that of the last one; below {@code firstLost} when none is lost
  * @param exact whether these two are known; if not, no more than these are lost
  */
-public record Finding(Kind kind, String file, long position, String detail, long firstLost, long lastLost,
-        boolean exact) {
+public record Finding(
+        Kind kind, String file, long position, String detail, long firstLost, long lastLost, boolean exact) {
 
     /** What a finding is. */
     public enum Kind {
@@ -38,8 +38,7 @@ public record Finding(Kind kind, String file, long position, String detail, long
 
     @Override
     public String toString() {
-        String text = kind.toString().toLowerCase(Locale.ROOT) + ": " + file + ", byte " + position + ": "
-                + detail;
+        String text = kind.toString().toLowerCase(Locale.ROOT) + ": " + file + ", byte " + position + ": " + detail;
         if (lost() <= 0) {
             return text;
         }

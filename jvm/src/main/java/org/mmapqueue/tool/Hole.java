@@ -1,7 +1,6 @@
 package org.mmapqueue.tool;
 
 import java.nio.file.Path;
-
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordDescriptor;
@@ -13,18 +12,22 @@ final class Hole {
 
     /** Where the first of them began: segment, and offset in it. */
     final long fromId;
+
     final int from;
     /** Where the log continues. */
     final long toId;
+
     final int to;
     final long epoch;
     /** Whether the header at its beginning, whatever its checksum is, is that of one record that fills the hole. */
     final boolean single;
+
     final Path file;
     final Mismatch fault;
 
     /** The offset of the first record that is lost, and how many are. */
     long first;
+
     long lost;
 
     Hole(long fromId, int from, long toId, int to, long epoch, boolean single, Path file, Mismatch fault) {

@@ -1,7 +1,6 @@
 package org.mmapqueue.tool;
 
 import java.util.List;
-
 import org.mmapqueue.segment.Geometry;
 
 /**
@@ -11,6 +10,7 @@ import org.mmapqueue.segment.Geometry;
 final class HoleCounts {
     /** Of the first i holes together. */
     private final long[] least;
+
     private final long[] most;
     private final int last;
 

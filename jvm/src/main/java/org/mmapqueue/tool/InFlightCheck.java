@@ -5,7 +5,6 @@ import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
@@ -14,10 +13,12 @@ import org.mmapqueue.io.Storage;
 final class InFlightCheck {
     /** "MMAPQIF2" in ASCII, first byte lowest. */
     private static final long MAGIC = 0x3246_4951_5041_4D4DL;
+
     private static final int UUID_LOW = 8;
     private static final int COMMITTED = 16;
     /** Behind the last of these records. */
     private static final int READING = 24;
+
     private static final int COUNT = 32;
     private static final int CHECKSUM = 36;
     private static final int RUNS = 40;
@@ -28,6 +29,7 @@ final class InFlightCheck {
     private final Survey survey;
     /** Of the file that was checked last. */
     private long committed;
+
     private long reading;
     private boolean isCutShort;
 
@@ -48,20 +50,29 @@ final class InFlightCheck {
             Mismatch fault = check(file);
             if (fault != null && isCutShort) {
                 // As a close leaves it for which the disk had no room, or whose process ended.
-                survey.findings.add(Finding.of(Finding.Kind.ORPHANED, file, fault.at(), "not written to its end: "
-                        + fault + "; its records are redelivered"));
+                survey.findings.add(Finding.of(
+                        Finding.Kind.ORPHANED,
+                        file,
+                        fault.at(),
+                        "not written to its end: " + fault + "; its records are redelivered"));
                 survey.uselessInFlight.add(name);
             } else if (fault != null) {
                 survey.corrupt(file, fault.at(), fault + "; what it says of records in flight does not count");
                 survey.uselessInFlight.add(name);
             } else if (committed != probe.position) {
                 // After a crash an old one stays until its consumer is opened, which was somewhere else by then.
-                survey.findings.add(Finding.of(Finding.Kind.ORPHANED, file, COMMITTED, "of committed " + committed
-                        + ", and the consumer is at " + probe.position));
+                survey.findings.add(Finding.of(
+                        Finding.Kind.ORPHANED,
+                        file,
+                        COMMITTED,
+                        "of committed " + committed + ", and the consumer is at " + probe.position));
                 survey.uselessInFlight.add(name);
             } else if (reading > survey.walk.end) {
-                survey.findings.add(Finding.of(Finding.Kind.ORPHANED, file, READING, "of records up to " + reading
-                        + ", and the log ends at " + survey.walk.end));
+                survey.findings.add(Finding.of(
+                        Finding.Kind.ORPHANED,
+                        file,
+                        READING,
+                        "of records up to " + reading + ", and the log ends at " + survey.walk.end));
                 survey.uselessInFlight.add(name);
             } else if (probe.isMisplaced()) {
                 survey.uselessInFlight.add(name);
@@ -80,7 +91,9 @@ final class InFlightCheck {
                 return new Mismatch(0, "magic " + Mismatch.hex(head.getLong(0)), Mismatch.hex(MAGIC));
             }
             if (head.getLong(UUID_LOW) != survey.facts.uuidLow()) {
-                return new Mismatch(UUID_LOW, "a file of queue …" + Long.toHexString(head.getLong(UUID_LOW)),
+                return new Mismatch(
+                        UUID_LOW,
+                        "a file of queue …" + Long.toHexString(head.getLong(UUID_LOW)),
                         "one of queue …" + Long.toHexString(survey.facts.uuidLow()));
             }
             long length = RUNS + (long) head.getInt(COUNT) * RUN_BYTES;
@@ -91,8 +104,9 @@ final class InFlightCheck {
             int found = checksum(file, head);
             committed = head.getLong(COMMITTED);
             reading = head.getLong(READING);
-            return found == head.getInt(CHECKSUM) ? null : new Mismatch(CHECKSUM,
-                    "checksum " + Mismatch.hex(head.getInt(CHECKSUM)), Mismatch.hex(found));
+            return found == head.getInt(CHECKSUM)
+                    ? null
+                    : new Mismatch(CHECKSUM, "checksum " + Mismatch.hex(head.getInt(CHECKSUM)), Mismatch.hex(found));
         }
     }
 

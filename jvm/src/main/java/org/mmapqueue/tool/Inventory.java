@@ -11,7 +11,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.TreeMap;
 import java.util.TreeSet;
-
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerPage;
@@ -31,18 +30,19 @@ final class Inventory {
     static final String DEFAULT = "default";
 
     /** A segment file. {@code header} is null when it is damaged or not there. */
-    record SegmentFile(int slot, Path path, long length, SegmentHeader header, boolean isEmpty) {
-    }
+    record SegmentFile(int slot, Path path, long length, SegmentHeader header, boolean isEmpty) {}
 
     /** By slot. */
     final TreeMap<Integer, SegmentFile> segments = new TreeMap<>();
     /** The names of consumers that have a page, and of those that have a file of records in flight. */
     final TreeSet<String> consumers = new TreeSet<>();
+
     final TreeSet<String> inFlight = new TreeSet<>();
     /** Whether any process has ever owned the default consumer: it may exist. */
     final boolean hasDefaultLock;
     /** Files that a queue does not have. */
     final List<Path> odd = new ArrayList<>();
+
     final Path directory;
 
     Inventory(Storage storage, Path directory) throws IOException {
@@ -95,8 +95,12 @@ final class Inventory {
         ByteBuffer head = ByteBuffer.allocate(SegmentHeader.LENGTH).order(ByteOrder.LITTLE_ENDIAN);
         try (DataFile file = storage.open(path, Storage.Mode.READ)) {
             file.read(head, 0);
-            return new SegmentFile(slot, path, file.size(),
-                    SegmentHeader.check(head) == null ? SegmentHeader.decode(head) : null, SegmentHeader.isEmpty(head));
+            return new SegmentFile(
+                    slot,
+                    path,
+                    file.size(),
+                    SegmentHeader.check(head) == null ? SegmentHeader.decode(head) : null,
+                    SegmentHeader.isEmpty(head));
         }
     }
 
@@ -107,8 +111,10 @@ final class Inventory {
 
     /** Whether there are segments, and none is of this queue. */
     boolean isForeign(long uuidLow) {
-        List<SegmentFile> whole = segments.values().stream().filter(each -> each.header() != null).toList();
-        return !whole.isEmpty() && whole.stream().noneMatch(each -> each.header().uuidLow() == uuidLow);
+        List<SegmentFile> whole =
+                segments.values().stream().filter(each -> each.header() != null).toList();
+        return !whole.isEmpty()
+                && whole.stream().noneMatch(each -> each.header().uuidLow() == uuidLow);
     }
 
     /** The file of a consumer's page. */

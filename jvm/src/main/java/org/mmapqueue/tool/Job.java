@@ -6,7 +6,6 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
-
 import org.mmapqueue.errors.MmapQueueException;
 
 /**
@@ -63,8 +62,12 @@ public final class Job {
     public static Job repair(String directory, String target, String resetClock) {
         Box box = new Box();
         boolean reset = Boolean.parseBoolean(resetClock);
-        box.job = new Job(() -> flat(target.isEmpty() ? Repairer.repairInPlace(Path.of(directory), reset, box::at)
-                : Repairer.repair(Path.of(directory), Path.of(target), reset, box::at)), "mmapqueue-repair");
+        box.job = new Job(
+                () -> flat(
+                        target.isEmpty()
+                                ? Repairer.repairInPlace(Path.of(directory), reset, box::at)
+                                : Repairer.repair(Path.of(directory), Path.of(target), reset, box::at)),
+                "mmapqueue-repair");
         return box.job;
     }
 
@@ -114,10 +117,19 @@ public final class Job {
 
     private static String flat(VerifyReport report) {
         StringBuilder text = new StringBuilder();
-        line(text, "report", report.path(), report.version(), report.clean(), report.records(), report.payloadBytes(),
-                report.firstOffset(), report.endOffset(), report.segments());
-        report.consumers().forEach(each -> line(text, "consumer", each.name(), each.position(), each.place(),
-                each.offset()));
+        line(
+                text,
+                "report",
+                report.path(),
+                report.version(),
+                report.clean(),
+                report.records(),
+                report.payloadBytes(),
+                report.firstOffset(),
+                report.endOffset(),
+                report.segments());
+        report.consumers()
+                .forEach(each -> line(text, "consumer", each.name(), each.position(), each.place(), each.offset()));
         report.findings().forEach(each -> finding(text, "finding", each));
         return text.toString();
     }
@@ -131,7 +143,15 @@ public final class Job {
     }
 
     private static void finding(StringBuilder text, String what, Finding each) {
-        line(text, what, each.kind(), each.file(), each.position(), each.detail(), each.firstLost(), each.lastLost(),
+        line(
+                text,
+                what,
+                each.kind(),
+                each.file(),
+                each.position(),
+                each.detail(),
+                each.firstLost(),
+                each.lastLost(),
                 each.exact());
     }
 

@@ -3,7 +3,6 @@ package org.mmapqueue.tool;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.segment.Geometry;
@@ -37,6 +36,7 @@ final class LogWalk {
     private final Complete complete = new Complete();
     /** Records that are counted and belong to a batch that is not whole, at the end. */
     private long cut;
+
     private boolean passedPad;
 
     /** @param probes cursors to be found, in the order of their positions */
@@ -85,7 +85,8 @@ final class LogWalk {
 
     // Nothing was ever pushed, or nothing of it was forced and is whole.
     private boolean isEmpty() {
-        boolean nothing = course.firstId() == 0 && slot.header() == null
+        boolean nothing = course.firstId() == 0
+                && slot.header() == null
                 && (knownEnd == 0 || knownEnd == Long.MAX_VALUE && begin == 0);
         if (nothing && !slot.isEmpty()) {
             found.torn(slot.path(), slot.fault().at(), slot.fault().toString());
@@ -127,8 +128,10 @@ final class LogWalk {
     private boolean record(RecordScan.Kind kind) throws IOException {
         long endPosition = geometry.position(scan.endId, scan.endOffset);
         if (endPosition > knownEnd) {
-            found.writing(slot.path(), "a record that begins before writing, " + knownEnd + ", and ends behind it, at "
-                    + endPosition, "a record's end");
+            found.writing(
+                    slot.path(),
+                    "a record that begins before writing, " + knownEnd + ", and ends behind it, at " + endPosition,
+                    "a record's end");
             findTheEnd();
         }
         numbers.record();
@@ -165,8 +168,11 @@ final class LogWalk {
         if (offset == geometry.segmentSize()) {
             Slot next = slots.get(slot.id() + 1);
             // A header alone says nothing: it is written before the first record is.
-            if (next.header() == null || next.header().epoch() < epoch || next.fault() != null
-                    || !scan.look(next, geometry.dataStart(), next.header().epoch()).isWhole()) {
+            if (next.header() == null
+                    || next.header().epoch() < epoch
+                    || next.fault() != null
+                    || !scan.look(next, geometry.dataStart(), next.header().epoch())
+                            .isWhole()) {
                 return false;
             }
         } else {
@@ -176,8 +182,8 @@ final class LogWalk {
                 return false;
             }
         }
-        found.writing(slot.path(), "writing at " + knownEnd + ", and the log goes on there",
-                "the end of the last record");
+        found.writing(
+                slot.path(), "writing at " + knownEnd + ", and the log goes on there", "the end of the last record");
         findTheEnd();
         return true;
     }
@@ -186,8 +192,10 @@ final class LogWalk {
         for (int at = offset; at < geometry.segmentSize(); at += Long.BYTES) {
             long word = slot.bytes() == null ? 0 : slot.bytes().getLong(at);
             if (word != 0) {
-                found.torn(slot.path(), at, "something behind the end of the log, " + Mismatch.hex(word)
-                        + "; the next open wipes it");
+                found.torn(
+                        slot.path(),
+                        at,
+                        "something behind the end of the log, " + Mismatch.hex(word) + "; the next open wipes it");
                 found.residue = true;
                 return;
             }
@@ -293,8 +301,10 @@ final class LogWalk {
             return;
         }
         if (header.firstRecord() != first) {
-            found.corrupt(entered.path(), new Mismatch(FIRST_RECORD, "first record " + header.firstRecord(),
-                    first + ", where the records lead"));
+            found.corrupt(
+                    entered.path(),
+                    new Mismatch(
+                            FIRST_RECORD, "first record " + header.firstRecord(), first + ", where the records lead"));
             found.contradicts = true;
         } else if (first != 0) {
             anchor(header);
@@ -303,7 +313,8 @@ final class LogWalk {
 
     private void rebuild(Slot entered, int first) {
         if (entered.bytes() != null) {
-            Mismatch wrong = entered.header() == null ? entered.fault()
+            Mismatch wrong = entered.header() == null
+                    ? entered.fault()
                     : new Mismatch(32, "epoch " + entered.header().epoch(), "at least " + epoch);
             found.corrupt(entered.path(), wrong);
         }
@@ -315,8 +326,9 @@ final class LogWalk {
     private void anchor(SegmentHeader header) throws IOException {
         long counted = numbers.anchor(header.baseIndex());
         if (counted != header.baseIndex()) {
-            found.corrupt(slots.get(header.id()).path(), new Mismatch(BASE_INDEX, "base index " + header.baseIndex(),
-                    counted + ", by counting"));
+            found.corrupt(
+                    slots.get(header.id()).path(),
+                    new Mismatch(BASE_INDEX, "base index " + header.baseIndex(), counted + ", by counting"));
             found.contradicts = true;
         }
     }

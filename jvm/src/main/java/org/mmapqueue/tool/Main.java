@@ -8,7 +8,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
-
 import org.mmapqueue.errors.MmapQueueException;
 
 /** The command line of the jar: {@code java -jar mmapqueue.jar verify DIR}. */
@@ -21,16 +20,16 @@ public final class Main {
     public static final int USAGE = 2;
 
     private static final String HELP = """
-            usage: mmapqueue verify DIR
-                   mmapqueue repair DIR --to DIR2 [--reset-clock]
-                   mmapqueue repair DIR --in-place [--yes] [--reset-clock]
+        usage: mmapqueue verify DIR
+               mmapqueue repair DIR --to DIR2 [--reset-clock]
+               mmapqueue repair DIR --in-place [--yes] [--reset-clock]
 
-            verify   reads a queue that nobody writes, changes nothing, and says what is damaged
-            repair   makes a copy of it, or the queue itself, whole again, and says which records are lost;
-                     --reset-clock: timestamps that are ahead of this machine's clock are set to now
+        verify   reads a queue that nobody writes, changes nothing, and says what is damaged
+        repair   makes a copy of it, or the queue itself, whole again, and says which records are lost;
+                 --reset-clock: timestamps that are ahead of this machine's clock are set to now
 
-            exit status: 0 whole, or repaired; 1 damage was found, or the command failed; 2 wrong usage
-            """;
+        exit status: 0 whole, or repaired; 1 damage was found, or the command failed; 2 wrong usage
+        """;
 
     private final PrintStream out;
     private final PrintStream err;
@@ -72,7 +71,9 @@ public final class Main {
             return WHOLE;
         }
         try {
-            if (words.size() == 2 && words.get(0).equals("verify") && !words.get(1).startsWith("-")) {
+            if (words.size() == 2
+                    && words.get(0).equals("verify")
+                    && !words.get(1).startsWith("-")) {
                 return verify(Path.of(words.get(1)));
             }
             if (!words.isEmpty() && words.get(0).equals("repair")) {
@@ -112,7 +113,8 @@ public final class Main {
             err.println("mmapqueue: nothing was changed");
             return USAGE;
         }
-        RepairReport report = inPlace ? Repairer.repairInPlace(directory, resetClock, bar())
+        RepairReport report = inPlace
+                ? Repairer.repairInPlace(directory, resetClock, bar())
                 : Repairer.repair(directory, Path.of(target), resetClock, bar());
         out.print(Text.of(report));
         return WHOLE;

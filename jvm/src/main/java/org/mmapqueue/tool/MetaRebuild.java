@@ -6,7 +6,6 @@ import java.util.Comparator;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerImage;
@@ -28,6 +27,7 @@ final class MetaRebuild {
     private static final int SAMPLES_EACH = 16;
     /** The largest that is tried: ids of damaged headers may be any. 256 GiB in the smallest segments. */
     private static final long LARGEST_CAPACITY = 1 << 26;
+
     private static final int DEFAULT_CAPACITY = 4000;
     private static final int LARGEST_EVENT = (1 << 27) - 1;
 
@@ -35,13 +35,16 @@ final class MetaRebuild {
     private final Inventory inventory;
     /** The damaged page; null when there is none, or one of another queue. */
     private final MetaImage stored;
+
     private final List<Inventory.SegmentFile> whole;
 
     MetaRebuild(Storage storage, Inventory inventory, MetaImage stored) {
         this.storage = storage;
         this.inventory = inventory;
         this.stored = stored;
-        this.whole = inventory.segments.values().stream().filter(each -> each.header() != null).toList();
+        this.whole = inventory.segments.values().stream()
+                .filter(each -> each.header() != null)
+                .toList();
     }
 
     /**
@@ -52,15 +55,19 @@ final class MetaRebuild {
     MetaImage run() throws IOException {
         Path file = inventory.directory.resolve(MetaPage.FILE_NAME);
         if (whole.isEmpty()) {
-            throw new CorruptException(file.toString(), 0, "no segment has a whole header, and the page can not be"
-                    + " rebuilt without");
+            throw new CorruptException(
+                    file.toString(), 0, "no segment has a whole header, and the page can not be" + " rebuilt without");
         }
         long uuidLow = most(whole.stream().map(each -> each.header().uuidLow()).toList());
-        List<Inventory.SegmentFile> own = whole.stream().filter(each -> each.header().uuidLow() == uuidLow).toList();
+        List<Inventory.SegmentFile> own = whole.stream()
+                .filter(each -> each.header().uuidLow() == uuidLow)
+                .toList();
         long size = most(own.stream().map(Inventory.SegmentFile::length).toList());
         if (size < PAGE || size % PAGE != 0 || size > 1 << 30) {
-            throw new CorruptException(own.get(0).path().toString(), size, "the segment files have " + size
-                    + " bytes, expected a multiple of 4096 up to 1 GiB");
+            throw new CorruptException(
+                    own.get(0).path().toString(),
+                    size,
+                    "the segment files have " + size + " bytes, expected a multiple of 4096 up to 1 GiB");
         }
         int capacity = capacity(own);
         long epoch = own.stream().mapToLong(each -> each.header().epoch()).max().orElse(1);
@@ -70,14 +77,20 @@ final class MetaRebuild {
         MetaFields facts = new MetaFields(2, capacity, (int) size, 0, uuidLow, false, (int) room, createdAt, epoch);
         MetaImage image = MetaImage.of(withUuidHigh(file, facts, own));
         image.hasDefault(live ? stored.hasDefault() : inventory.hasDefaultLock);
-        cursors(image, live, (int) size, own.stream().mapToLong(each -> each.header().id()).max().orElse(0));
+        cursors(
+                image,
+                live,
+                (int) size,
+                own.stream().mapToLong(each -> each.header().id()).max().orElse(0));
         return image;
     }
 
     private static long most(List<Long> values) {
         Map<Long, Integer> counts = new HashMap<>();
         values.forEach(each -> counts.merge(each, 1, Integer::sum));
-        return counts.entrySet().stream().max(Map.Entry.comparingByValue(Comparator.naturalOrder())).orElseThrow()
+        return counts.entrySet().stream()
+                .max(Map.Entry.comparingByValue(Comparator.naturalOrder()))
+                .orElseThrow()
                 .getKey();
     }
 
@@ -88,7 +101,8 @@ final class MetaRebuild {
         if (inTable >= 2 && inTable <= 1 << 30 && fits(own, inTable)) {
             return (int) inTable;
         }
-        int slots = Math.max(2, own.stream().mapToInt(Inventory.SegmentFile::slot).max().orElse(0) + 1);
+        int slots = Math.max(
+                2, own.stream().mapToInt(Inventory.SegmentFile::slot).max().orElse(0) + 1);
         long common = 0;
         for (Inventory.SegmentFile each : own) {
             common = gcd(common, each.header().id() - each.slot());
@@ -104,7 +118,8 @@ final class MetaRebuild {
     }
 
     private static boolean fits(List<Inventory.SegmentFile> own, long capacity) {
-        return own.stream().allMatch(each -> each.slot() < capacity && each.header().id() % capacity == each.slot());
+        return own.stream()
+                .allMatch(each -> each.slot() < capacity && each.header().id() % capacity == each.slot());
     }
 
     private static long gcd(long a, long b) {
@@ -131,22 +146,36 @@ final class MetaRebuild {
                 // No record at all: nothing depends on it.
                 return with(facts, hasCandidate ? stored.fields().uuidHigh() : UuidSolver.TRIED);
             }
-            int difference = differences.entrySet().stream().max(Map.Entry.comparingByValue()).orElseThrow().getKey();
+            int difference = differences.entrySet().stream()
+                    .max(Map.Entry.comparingByValue())
+                    .orElseThrow()
+                    .getKey();
             if (hasCandidate && solves(slots, with(facts, stored.fields().uuidHigh()), own)) {
                 return with(facts, stored.fields().uuidHigh());
             }
             // For one record by itself, whole or damaged, there always is a UUID that makes its checksum right.
             if (differences.get(difference) == 1) {
-                throw new CorruptException(file.toString(), 88, "the upper half of the queue's UUID is stored nowhere,"
-                        + " and no two records agree on what it was");
+                throw new CorruptException(
+                        file.toString(),
+                        88,
+                        "the upper half of the queue's UUID is stored nowhere,"
+                                + " and no two records agree on what it was");
             }
             return with(facts, UuidSolver.solve(difference));
         }
     }
 
     private static MetaFields with(MetaFields facts, long uuidHigh) {
-        return new MetaFields(2, facts.capacity(), facts.segmentSize(), uuidHigh, facts.uuidLow(), facts.timestamps(),
-                facts.maxEventSize(), facts.createdAtMicros(), facts.epoch());
+        return new MetaFields(
+                2,
+                facts.capacity(),
+                facts.segmentSize(),
+                uuidHigh,
+                facts.uuidLow(),
+                facts.timestamps(),
+                facts.maxEventSize(),
+                facts.createdAtMicros(),
+                facts.epoch());
     }
 
     // What the first records of a segment say of the difference that the upper half makes.
@@ -170,8 +199,7 @@ final class MetaRebuild {
         }
     }
 
-    private static boolean solves(Slots slots, MetaFields facts, List<Inventory.SegmentFile> own)
-            throws IOException {
+    private static boolean solves(Slots slots, MetaFields facts, List<Inventory.SegmentFile> own) throws IOException {
         Map<Integer, Integer> left = new HashMap<>();
         for (Inventory.SegmentFile each : own.subList(0, Math.min(own.size(), SAMPLES))) {
             sample(slots, facts, each.header(), left);

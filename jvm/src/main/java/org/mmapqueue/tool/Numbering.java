@@ -5,7 +5,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.IntToLongFunction;
-
 import org.mmapqueue.segment.Geometry;
 
 /**
@@ -20,12 +19,10 @@ final class Numbering {
         void number(long number);
     }
 
-    private record Waiting(long before, int holes, Numbered who) {
-    }
+    private record Waiting(long before, int holes, Numbered who) {}
 
     /** A hole, and what had been counted before it: offsets since the anchor, whole records and their bytes in all. */
-    private record Counted(Hole hole, long before, long records, long bytes) {
-    }
+    private record Counted(Hole hole, long before, long records, long bytes) {}
 
     private final Geometry geometry;
     private final WalkResult found;
@@ -90,7 +87,8 @@ final class Numbering {
 
     /** Whether an anchor may say this offset of this place: as many records may have been lost. */
     boolean allows(long number) {
-        return base < 0 || HoleCounts.of(plain(), geometry, number - base - count).allow(number - base - count);
+        return base < 0
+                || HoleCounts.of(plain(), geometry, number - base - count).allow(number - base - count);
     }
 
     // Both sides are known: so are records between two holes if only one split of what was lost fits.
@@ -165,8 +163,14 @@ final class Numbering {
         if (open < all) {
             lost += counts.most(all) - counts.most(open);
             Counted first = holes.get(open);
-            giveUp(open, all - 1, geometry.segmentOfEnd(end), geometry.offsetOfEnd(end), first.before + base
-                    + counts.least(open), lost - counts.least(open) + count - first.before, false);
+            giveUp(
+                    open,
+                    all - 1,
+                    geometry.segmentOfEnd(end),
+                    geometry.offsetOfEnd(end),
+                    first.before + base + counts.least(open),
+                    lost - counts.least(open) + count - first.before,
+                    false);
         }
         resolve(n -> n <= open ? counts.least(n) : counts.least(open) + counts.most(n) - counts.most(open));
         return base + count + lost;
@@ -209,10 +213,11 @@ final class Numbering {
         int offset = first.from;
         long epoch = first.epoch;
         boolean nothing = toOffset == geometry.dataStart();
-        for (Map.Entry<Long, Long> each : epochs.subMap(first.fromId, false, toId, !nothing).entrySet()) {
+        for (Map.Entry<Long, Long> each :
+                epochs.subMap(first.fromId, false, toId, !nothing).entrySet()) {
             if (each.getValue() != epoch) {
-                parts.add(new Hole(id, offset, each.getKey() - 1, geometry.segmentSize(), epoch, false, first.file,
-                        first.fault));
+                parts.add(new Hole(
+                        id, offset, each.getKey() - 1, geometry.segmentSize(), epoch, false, first.file, first.fault));
                 id = each.getKey();
                 offset = geometry.dataStart();
                 epoch = each.getValue();

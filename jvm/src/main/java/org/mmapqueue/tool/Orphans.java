@@ -2,7 +2,6 @@ package org.mmapqueue.tool;
 
 import java.util.Map;
 import java.util.TreeMap;
-
 import org.mmapqueue.segment.SegmentHeader;
 
 /** Files that belong to nothing: no harm, but nobody will ever read them. */
@@ -15,16 +14,21 @@ final class Orphans {
 
     void run() {
         Map<String, String> odd = new TreeMap<>();
-        survey.inventory.odd.forEach(file -> odd.put(file.toString(), file.toString().endsWith(".new")
-                ? "left by a crash while the file was made" : "a queue has no such file"));
+        survey.inventory.odd.forEach(file -> odd.put(
+                file.toString(),
+                file.toString().endsWith(".new")
+                        ? "left by a crash while the file was made"
+                        : "a queue has no such file"));
         long first = survey.geometry.segmentOf(survey.walk.start);
         long last = survey.geometry.segmentOfEnd(survey.walk.end);
         for (Inventory.SegmentFile file : survey.inventory.segments.values()) {
             String why = why(file, first, last);
             boolean tooLong = file.slot() < survey.facts.capacity() && file.length() > survey.facts.segmentSize();
             if (tooLong && !isUsed(file, first, last)) {
-                survey.corrupt(file.path(), survey.facts.segmentSize(), "found " + file.length()
-                        + " bytes, expected " + survey.facts.segmentSize());
+                survey.corrupt(
+                        file.path(),
+                        survey.facts.segmentSize(),
+                        "found " + file.length() + " bytes, expected " + survey.facts.segmentSize());
                 survey.useless.add(file.path());
             } else if (why != null) {
                 odd.put(file.path().toString(), why);

@@ -1,7 +1,6 @@
 package org.mmapqueue.tool;
 
 import java.util.List;
-
 import org.mmapqueue.segment.Geometry;
 
 /** The cursors that a walk is to find in the log, in the order of their positions. */
@@ -29,8 +28,7 @@ final class Probes {
                 each.moveTo(walk.start, walk.firstNumber);
             }
             for (Hole hole : walk.holes) {
-                if (each.place > geometry.position(hole.fromId, hole.from)
-                        && each.place < hole.toPosition(geometry)) {
+                if (each.place > geometry.position(hole.fromId, hole.from) && each.place < hole.toPosition(geometry)) {
                     each.moveTo(hole.toPosition(geometry), hole.first + hole.lost);
                 }
             }

@@ -4,7 +4,7 @@ package org.mmapqueue.tool;
 @FunctionalInterface
 public interface Progress {
     /** Tells nobody. */
-    Progress NONE = (done, total) -> { };
+    Progress NONE = (done, total) -> {};
 
     /**
      * So much is done.

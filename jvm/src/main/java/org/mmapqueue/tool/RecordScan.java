@@ -3,7 +3,6 @@ package org.mmapqueue.tool;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.segment.Geometry;
@@ -46,6 +45,7 @@ final class RecordScan {
 
     /** Of the record that was found: its payload's length, time and place of its end. */
     int length;
+
     long timestamp;
     boolean batchGoesOn;
     long endId;
@@ -55,10 +55,12 @@ final class RecordScan {
 
     /** The checksum that is stored, and that of the bytes. */
     int storedChecksum;
+
     int foundChecksum;
 
     /** What is wrong, and in which file. */
     Mismatch fault;
+
     Path faultFile;
 
     RecordScan(Slots slots, MetaFields facts) {
@@ -89,8 +91,9 @@ final class RecordScan {
         boolean lost = (header & RecordDescriptor.CONTROL) != 0;
         length = RecordDescriptor.length(header);
         if (!lost && length > maxLength) {
-            return bad(slot.path(), new Mismatch(offset, "a record of " + length + " bytes",
-                    "at most max_event_size, " + maxLength));
+            return bad(
+                    slot.path(),
+                    new Mismatch(offset, "a record of " + length + " bytes", "at most max_event_size, " + maxLength));
         }
         batchGoesOn = (header & RecordDescriptor.BATCH) != 0;
         end(slot.id(), offset, RecordDescriptor.bodyBytes(header));
@@ -154,8 +157,9 @@ final class RecordScan {
             return false;
         }
         if (next.header() != null && next.header().epoch() != epoch) {
-            bad(next.path(), new Mismatch(32, "epoch " + next.header().epoch(),
-                    epoch + ", of the record that goes on here"));
+            bad(
+                    next.path(),
+                    new Mismatch(32, "epoch " + next.header().epoch(), epoch + ", of the record that goes on here"));
             return false;
         }
         return true;
@@ -165,8 +169,14 @@ final class RecordScan {
         int header = RecordDescriptor.lengthAndFlags(word);
         storedChecksum = RecordDescriptor.checksum(word);
         foundChecksum = checksum.finish(crc, slot.id(), epoch, offset, header, timestamp);
-        return foundChecksum == storedChecksum ? kind : bad(slot.path(), new Mismatch(offset,
-                "checksum " + Mismatch.hex(storedChecksum), Mismatch.hex(foundChecksum) + ", of the record's bytes"));
+        return foundChecksum == storedChecksum
+                ? kind
+                : bad(
+                        slot.path(),
+                        new Mismatch(
+                                offset,
+                                "checksum " + Mismatch.hex(storedChecksum),
+                                Mismatch.hex(foundChecksum) + ", of the record's bytes"));
     }
 
     private Kind pad(Slot slot, int offset, long epoch, long word) {
@@ -196,7 +206,8 @@ final class RecordScan {
         int header = RecordDescriptor.lengthAndFlags(word);
         int odd = RecordDescriptor.PAD | RecordDescriptor.CONTROL | RecordDescriptor.CLAIMED;
         // A checksum is never 0.
-        if (RecordDescriptor.checksum(word) == 0 || (header & odd) != 0
+        if (RecordDescriptor.checksum(word) == 0
+                || (header & odd) != 0
                 || RecordDescriptor.length(header) > maxLength) {
             return false;
         }

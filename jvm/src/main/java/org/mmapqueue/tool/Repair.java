@@ -8,7 +8,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerImage;
@@ -123,17 +122,25 @@ final class Repair {
         for (RebuiltHeader each : walk.headers) {
             if (each.id <= lastId()) {
                 int first = each.first == geometry.segmentSize() ? 0 : each.first;
-                headers.put(each.id, new SegmentHeader(uuidLow, each.id, each.epoch, each.baseIndex, each.timestamp,
-                        first));
+                headers.put(
+                        each.id,
+                        new SegmentHeader(uuidLow, each.id, each.epoch, each.baseIndex, each.timestamp, first));
             }
         }
         for (int i = 0; i < fillings.size(); i++) {
             for (Map.Entry<Long, Filling.First> each : fillings.get(i).firsts.entrySet()) {
                 long id = each.getKey();
-                SegmentHeader old = headers.containsKey(id) ? headers.get(id) : survey.slots.get(id).header();
+                SegmentHeader old = headers.containsKey(id)
+                        ? headers.get(id)
+                        : survey.slots.get(id).header();
                 long timestamp = old == null ? 0 : old.baseTimestamp();
-                SegmentHeader wanted = new SegmentHeader(uuidLow, id, walk.holes.get(i).epoch,
-                        each.getValue().number(), timestamp, each.getValue().offset());
+                SegmentHeader wanted = new SegmentHeader(
+                        uuidLow,
+                        id,
+                        walk.holes.get(i).epoch,
+                        each.getValue().number(),
+                        timestamp,
+                        each.getValue().offset());
                 if (!wanted.equals(old)) {
                     headers.put(id, wanted);
                 }
@@ -161,8 +168,8 @@ final class Repair {
         }
         for (String name : survey.uselessInFlight) {
             storage.delete(inTarget(survey.inventory.inFlight(name)));
-            actions.add("deleted what was stored of the records in flight of consumer " + name
-                    + ": they are popped again");
+            actions.add(
+                    "deleted what was stored of the records in flight of consumer " + name + ": they are popped again");
         }
     }
 
@@ -214,8 +221,10 @@ final class Repair {
             meta.put(MetaImage.Word.DROPPED, Math.max(0, meta.get(MetaImage.Word.DROPPED)), size);
             long reading = meta.get(MetaImage.Word.READING);
             boolean ordered = reading >= meta.get(MetaImage.Word.COMMITTED) && reading <= walk.end;
-            meta.put(MetaImage.Word.READING, ordered && !survey.rebuilt ? reading
-                    : meta.get(MetaImage.Word.COMMITTED), size);
+            meta.put(
+                    MetaImage.Word.READING,
+                    ordered && !survey.rebuilt ? reading : meta.get(MetaImage.Word.COMMITTED),
+                    size);
         }
         heldFrom(meta);
         long reclaimed = geometry.position(firstId(), 0);

@@ -10,5 +10,4 @@ import java.util.List;
  * @param actions what was done, one line for each
  * @param lost the offsets that are lost, as findings that say which; empty when none is
  */
-public record RepairReport(String path, VerifyReport before, List<String> actions, List<Finding> lost) {
-}
+public record RepairReport(String path, VerifyReport before, List<String> actions, List<Finding> lost) {}

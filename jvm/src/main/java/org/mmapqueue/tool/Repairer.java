@@ -10,7 +10,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.function.LongUnaryOperator;
 import java.util.stream.Stream;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
@@ -29,8 +28,7 @@ import org.mmapqueue.meta.MetaPage;
 public final class Repairer {
     private static final Storage STORAGE = DiskStorage.INSTANCE;
 
-    private Repairer() {
-    }
+    private Repairer() {}
 
     /**
      * Makes a copy of a queue that is whole. The queue itself is not changed.
@@ -120,8 +118,8 @@ public final class Repairer {
         }
         try (Stream<Path> files = Files.isDirectory(target) ? Files.list(target) : Stream.of(target)) {
             if (files.findAny().isPresent()) {
-                throw new MmapQueueException("the target " + target + " must not be there yet, or be an empty"
-                        + " directory");
+                throw new MmapQueueException(
+                        "the target " + target + " must not be there yet, or be an empty" + " directory");
             }
         }
     }
@@ -137,10 +135,12 @@ public final class Repairer {
             Path consumers = directory.resolve(ConsumerPage.DIRECTORY);
             if (all && Files.isDirectory(consumers)) {
                 try (Stream<Path> files = Files.list(consumers)) {
-                    for (Path each : files.filter(file -> file.toString().endsWith(Inventory.LOCK_SUFFIX)).toList()) {
+                    for (Path each : files.filter(file -> file.toString().endsWith(Inventory.LOCK_SUFFIX))
+                            .toList()) {
                         String name = each.getFileName().toString();
-                        held.add(ProcessLock.acquire(each, "consumer "
-                                + name.substring(0, name.length() - Inventory.LOCK_SUFFIX.length()),
+                        held.add(ProcessLock.acquire(
+                                each,
+                                "consumer " + name.substring(0, name.length() - Inventory.LOCK_SUFFIX.length()),
                                 FileMode.PRIVATE));
                     }
                 }
@@ -170,7 +170,9 @@ public final class Repairer {
                 repair.copy();
             }
             repair.apply(fillings);
-            List<Finding> lost = survey.walk.findings.stream().filter(each -> each.lost() > 0).toList();
+            List<Finding> lost = survey.walk.findings.stream()
+                    .filter(each -> each.lost() > 0)
+                    .toList();
             report = new RepairReport(target.toString(), survey.report(), List.copyOf(repair.actions), lost);
         } catch (CorruptException e) {
             throw new MmapQueueException("the queue in " + directory + " can not be repaired: " + e.getMessage(), e);
@@ -204,8 +206,8 @@ public final class Repairer {
         try (Survey after = new Survey(STORAGE, target, Progress.NONE)) {
             VerifyReport report = after.report();
             if (!report.isWhole()) {
-                throw new MmapQueueException("the queue in " + target + " is not whole after the repair: "
-                        + report.findings());
+                throw new MmapQueueException(
+                        "the queue in " + target + " is not whole after the repair: " + report.findings());
             }
         }
     }

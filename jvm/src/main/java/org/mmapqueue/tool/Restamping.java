@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.LongUnaryOperator;
-
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordDescriptor;
@@ -70,8 +69,13 @@ final class Restamping {
         Slot slot = slots.get(id);
         SegmentHeader old = slot.header();
         if (old != null && old.baseTimestamp() != stamps.applyAsLong(old.baseTimestamp())) {
-            SegmentHeader header = new SegmentHeader(old.uuidLow(), old.id(), old.epoch(), old.baseIndex(),
-                    stamps.applyAsLong(old.baseTimestamp()), old.firstRecord());
+            SegmentHeader header = new SegmentHeader(
+                    old.uuidLow(),
+                    old.id(),
+                    old.epoch(),
+                    old.baseIndex(),
+                    stamps.applyAsLong(old.baseTimestamp()),
+                    old.firstRecord());
             files.store(slot.path(), 0, header.encode());
         }
         return slot;

@@ -3,7 +3,6 @@ package org.mmapqueue.tool;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentHeader;
 
@@ -47,12 +46,16 @@ final class Resync {
             SegmentHeader header = each.header();
             boolean whole = at > id && header != null && header.epoch() >= epoch;
             if (whole && header.firstRecord() != 0) {
-                return geometry.position(at, header.firstRecord()) > end ? atEnd
+                return geometry.position(at, header.firstRecord()) > end
+                        ? atEnd
                         : new Place(at, header.firstRecord(), header.epoch());
             }
             if (!whole && each.bytes() != null) {
-                Place here = find(each, at == id ? from + Long.BYTES : geometry.dataStart(),
-                        at == id ? List.of(epoch) : epochs(each, epoch), end);
+                Place here = find(
+                        each,
+                        at == id ? from + Long.BYTES : geometry.dataStart(),
+                        at == id ? List.of(epoch) : epochs(each, epoch),
+                        end);
                 if (here != null) {
                     return here;
                 }
@@ -67,7 +70,8 @@ final class Resync {
             Slot each = slots.get(at);
             boolean stranded = at > id && each.header() != null && each.header().epoch() < epoch;
             int first = at == id ? from : geometry.dataStart();
-            for (int last = geometry.segmentSize() - Long.BYTES; each.bytes() != null && !stranded && last >= first;
+            for (int last = geometry.segmentSize() - Long.BYTES;
+                    each.bytes() != null && !stranded && last >= first;
                     last -= Long.BYTES) {
                 if (each.bytes().getLong(last) != 0) {
                     return new Place(at, last + Long.BYTES, epoch);
@@ -83,12 +87,15 @@ final class Resync {
      */
     boolean isRestOnly(Slot slot, long end, long begin) throws IOException {
         long behind = geometry.position(slot.id() + 1, 0);
-        if (slot.header() == null || slot.header().firstRecord() != 0 || behind >= end
+        if (slot.header() == null
+                || slot.header().firstRecord() != 0
+                || behind >= end
                 || slot.id() >= course.lastId()) {
             return false;
         }
         Slot next = slots.get(slot.id() + 1);
-        boolean follows = next.header() != null && next.header().epoch() >= slot.header().epoch();
+        boolean follows =
+                next.header() != null && next.header().epoch() >= slot.header().epoch();
         return follows || end != Long.MAX_VALUE || behind < begin;
     }
 
@@ -143,7 +150,8 @@ final class Resync {
         if (next.header() != null && next.header().epoch() > before) {
             all.add(next.header().epoch());
         }
-        long read = SegmentHeader.decode(damaged.bytes().head(SegmentHeader.LENGTH)).epoch();
+        long read =
+                SegmentHeader.decode(damaged.bytes().head(SegmentHeader.LENGTH)).epoch();
         if (read > before && !all.contains(read)) {
             all.add(read);
         }
@@ -153,8 +161,10 @@ final class Resync {
     // What its damaged header says, if it can be; else that of the next one.
     private long firstEpoch(Slot slot) throws IOException {
         Slot next = slots.get(slot.id() + 1);
-        long most = next.header() != null ? next.header().epoch() : course.facts().epoch();
-        long read = slot.bytes() == null ? 0
+        long most =
+                next.header() != null ? next.header().epoch() : course.facts().epoch();
+        long read = slot.bytes() == null
+                ? 0
                 : SegmentHeader.decode(slot.bytes().head(SegmentHeader.LENGTH)).epoch();
         return read >= 1 && read < most ? read : most;
     }

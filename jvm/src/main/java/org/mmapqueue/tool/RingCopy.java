@@ -6,7 +6,6 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
-
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 

@@ -1,7 +1,6 @@
 package org.mmapqueue.tool;
 
 import java.nio.file.Path;
-
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.segment.SegmentHeader;
 
@@ -15,5 +14,4 @@ import org.mmapqueue.segment.SegmentHeader;
  * @param fault what is wrong with the file's length or the header; null when nothing is
  * @param isEmpty whether the header is all zeros
  */
-record Slot(long id, Path path, SegmentBytes bytes, SegmentHeader header, Mismatch fault, boolean isEmpty) {
-}
+record Slot(long id, Path path, SegmentBytes bytes, SegmentHeader header, Mismatch fault, boolean isEmpty) {}

@@ -7,7 +7,6 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.Deque;
-
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
@@ -68,8 +67,11 @@ final class Slots implements Closeable {
                 wrong = header.check(uuidLow, id, geometry.segmentSize());
             }
             long size = file.size();
-            Mismatch fault = wrong != null || size == geometry.segmentSize() ? wrong
-                    : new Mismatch(Math.min(size, geometry.segmentSize()), size + " bytes",
+            Mismatch fault = wrong != null || size == geometry.segmentSize()
+                    ? wrong
+                    : new Mismatch(
+                            Math.min(size, geometry.segmentSize()),
+                            size + " bytes",
                             Integer.toString(geometry.segmentSize()));
             done = true;
             return new Slot(id, path, bytes, wrong == null ? header : null, fault, SegmentHeader.isEmpty(head));

@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.LongStream;
-
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.ConsumerImage;
@@ -29,6 +28,7 @@ final class Survey implements Closeable {
     final List<Finding> findings = new ArrayList<>();
     /** The meta page as it is stored, or as it was rebuilt. */
     final MetaImage meta;
+
     final MetaFields facts;
     final boolean rebuilt;
     final Geometry geometry;
@@ -38,15 +38,19 @@ final class Survey implements Closeable {
     final List<String> damagedPages = new ArrayList<>();
     /** Files of free slots that no writer can use. */
     final List<Path> useless = new ArrayList<>();
+
     final List<String> uselessInFlight = new ArrayList<>();
     /** Where consumers stand, by name. */
     final Map<String, Probe> probes = new TreeMap<>();
+
     private final Probe watermark;
     /** Where the last consumer stood, from where on the log is kept; null when that says nothing. */
     final Probe heldFrom;
+
     final Slots slots;
     /** What the walk along the log has found. */
     final WalkResult walk;
+
     private final boolean clean;
     private final boolean endIsKnown;
 
@@ -58,7 +62,10 @@ final class Survey implements Closeable {
         MetaImage stored = Files.exists(metaFile) ? MetaImage.read(storage, directory) : null;
         Mismatch fault = stored == null ? new Mismatch(0, "no file", "the meta page") : stored.check();
         if (fault == null && inventory.isForeign(stored.fields().uuidLow())) {
-            fault = new Mismatch(96, "the meta page of queue …" + Long.toHexString(stored.fields().uuidLow()),
+            fault = new Mismatch(
+                    96,
+                    "the meta page of queue …"
+                            + Long.toHexString(stored.fields().uuidLow()),
                     "that of the queue whose segments are here");
             stored = null;
         }
@@ -119,7 +126,8 @@ final class Survey implements Closeable {
     // As far as a record may be published that writing has not passed yet.
     private boolean isReclaimedSound() {
         long reclaimed = meta.get(MetaImage.Word.RECLAIMED);
-        return reclaimed >= 0 && reclaimed % facts.segmentSize() == 0
+        return reclaimed >= 0
+                && reclaimed % facts.segmentSize() == 0
                 && (rebuilt || reclaimed - facts.segmentSize() <= writing());
     }
 
@@ -131,8 +139,9 @@ final class Survey implements Closeable {
 
     private void readPages(Storage storage) throws IOException {
         if (meta.hasDefault()) {
-            probes.put(Inventory.DEFAULT, new Probe(Math.max(meta.get(MetaImage.Word.COMMITTED),
-                    meta.get(MetaImage.Word.DROPPED))));
+            probes.put(
+                    Inventory.DEFAULT,
+                    new Probe(Math.max(meta.get(MetaImage.Word.COMMITTED), meta.get(MetaImage.Word.DROPPED))));
         }
         for (String name : inventory.consumers) {
             Path file = inventory.page(name);
@@ -145,13 +154,14 @@ final class Survey implements Closeable {
                 corrupt(file, fault.at(), fault.toString());
                 damagedPages.add(name);
             } else if (page.isDeleted()) {
-                findings.add(Finding.of(Finding.Kind.ORPHANED, file, ConsumerImage.Word.COMMITTED.at(),
-                        "a consumer that was deleted"));
+                findings.add(Finding.of(
+                        Finding.Kind.ORPHANED, file, ConsumerImage.Word.COMMITTED.at(), "a consumer that was deleted"));
                 continue;
             }
             pages.put(name, page);
-            probes.put(name, new Probe(Math.max(page.get(ConsumerImage.Word.COMMITTED),
-                    page.get(ConsumerImage.Word.DROPPED))));
+            probes.put(
+                    name,
+                    new Probe(Math.max(page.get(ConsumerImage.Word.COMMITTED), page.get(ConsumerImage.Word.DROPPED))));
         }
     }
 
@@ -179,8 +189,14 @@ final class Survey implements Closeable {
             last++;
         }
         last = Math.max(0, last);
-        return new Course(facts, firstId(last), last, begin, endIsKnown ? writing() : Long.MAX_VALUE,
-                endIsKnown ? meta.closedAt() : -1, !endIsKnown && (rebuilt || clean));
+        return new Course(
+                facts,
+                firstId(last),
+                last,
+                begin,
+                endIsKnown ? writing() : Long.MAX_VALUE,
+                endIsKnown ? meta.closedAt() : -1,
+                !endIsKnown && (rebuilt || clean));
     }
 
     // Its header is damaged: nothing says that it is not the next segment.
@@ -201,15 +217,19 @@ final class Survey implements Closeable {
     // An id whose positions do not fit into 64 bits is none.
     private LongStream ids() {
         return inventory.segments.values().stream()
-                .filter(each -> each.header() != null && each.header().uuidLow() == facts.uuidLow()
+                .filter(each -> each.header() != null
+                        && each.header().uuidLow() == facts.uuidLow()
                         && each.slot() == each.header().id() % facts.capacity())
                 .mapToLong(each -> each.header().id())
                 .filter(each -> each >= 0 && each < Long.MAX_VALUE / facts.segmentSize() - facts.capacity());
     }
 
     private long slowest() {
-        return probes.entrySet().stream().filter(each -> !damagedPages.contains(each.getKey()))
-                .mapToLong(each -> each.getValue().position).filter(each -> each >= 0).min()
+        return probes.entrySet().stream()
+                .filter(each -> !damagedPages.contains(each.getKey()))
+                .mapToLong(each -> each.getValue().position)
+                .filter(each -> each >= 0)
+                .min()
                 .orElse(Math.max(meta.get(MetaImage.Word.HELD_FROM), reclaimed()));
     }
 
@@ -246,7 +266,9 @@ final class Survey implements Closeable {
 
     private boolean isThere(long id) {
         Inventory.SegmentFile file = inventory.segments.get(geometry.slotOf(id));
-        return file != null && file.header() != null && file.header().id() == id
+        return file != null
+                && file.header() != null
+                && file.header().id() == id
                 && file.header().uuidLow() == facts.uuidLow();
     }
 
@@ -268,37 +290,60 @@ final class Survey implements Closeable {
         }
         long writing = writing();
         if (writing < 0 || watermark.position < 0 || watermark.position > writing) {
-            corrupt(file, MetaImage.Word.WATERMARK.at(), "found watermark " + watermark.position + " and writing "
-                    + writing + ", expected 0 <= watermark <= writing");
+            corrupt(
+                    file,
+                    MetaImage.Word.WATERMARK.at(),
+                    "found watermark " + watermark.position + " and writing " + writing
+                            + ", expected 0 <= watermark <= writing");
         }
         if (!isReclaimedSound()) {
-            corrupt(file, MetaImage.Word.RECLAIMED.at(), "found reclaimed " + meta.get(MetaImage.Word.RECLAIMED)
-                    + " and writing " + writing + ", expected a multiple of " + facts.segmentSize()
-                    + ", 0 <= reclaimed <= writing");
+            corrupt(
+                    file,
+                    MetaImage.Word.RECLAIMED.at(),
+                    "found reclaimed " + meta.get(MetaImage.Word.RECLAIMED)
+                            + " and writing " + writing + ", expected a multiple of " + facts.segmentSize()
+                            + ", 0 <= reclaimed <= writing");
         }
         long segments = geometry.segmentOfEnd(Math.max(0, writing)) - geometry.segmentOf(lowWatermark());
         if (segments >= facts.capacity()) {
-            corrupt(file, MetaImage.Word.WRITING.at(), "found writing " + writing + ", " + segments + " segments ahead of"
-                    + " what is needed, expected less than " + facts.capacity());
+            corrupt(
+                    file,
+                    MetaImage.Word.WRITING.at(),
+                    "found writing " + writing + ", " + segments + " segments ahead of"
+                            + " what is needed, expected less than " + facts.capacity());
         }
         long held = meta.get(MetaImage.Word.HELD_FROM);
         if (held < 0 || clean && held > writing) {
-            corrupt(file, MetaImage.Word.HELD_FROM.at(), "found held from " + held + " and writing " + writing
-                    + ", expected 0 <= held from <= writing");
+            corrupt(
+                    file,
+                    MetaImage.Word.HELD_FROM.at(),
+                    "found held from " + held + " and writing " + writing + ", expected 0 <= held from <= writing");
         }
         if (meta.hasDefault()) {
-            checkWords(Inventory.DEFAULT, file, MetaImage.Word.COMMITTED.at(), meta.get(MetaImage.Word.COMMITTED),
-                    MetaImage.Word.DROPPED.at(), meta.get(MetaImage.Word.DROPPED));
+            checkWords(
+                    Inventory.DEFAULT,
+                    file,
+                    MetaImage.Word.COMMITTED.at(),
+                    meta.get(MetaImage.Word.COMMITTED),
+                    MetaImage.Word.DROPPED.at(),
+                    meta.get(MetaImage.Word.DROPPED));
         }
-        pages.forEach((name, page) -> checkWords(name, inventory.page(name), ConsumerImage.Word.COMMITTED.at(),
-                page.get(ConsumerImage.Word.COMMITTED), ConsumerImage.Word.DROPPED.at(),
+        pages.forEach((name, page) -> checkWords(
+                name,
+                inventory.page(name),
+                ConsumerImage.Word.COMMITTED.at(),
+                page.get(ConsumerImage.Word.COMMITTED),
+                ConsumerImage.Word.DROPPED.at(),
                 page.get(ConsumerImage.Word.DROPPED)));
         if (clean && meta.hasDefault()) {
             long committed = meta.get(MetaImage.Word.COMMITTED);
             long reading = meta.get(MetaImage.Word.READING);
             if (committed > reading || reading > writing) {
-                corrupt(file, MetaImage.Word.READING.at(), "found committed " + committed + ", reading " + reading
-                        + " and writing " + writing + ", expected committed <= reading <= writing");
+                corrupt(
+                        file,
+                        MetaImage.Word.READING.at(),
+                        "found committed " + committed + ", reading " + reading + " and writing " + writing
+                                + ", expected committed <= reading <= writing");
             }
         }
     }
@@ -318,37 +363,59 @@ final class Survey implements Closeable {
 
     private void checkProbes(Path metaFile) {
         if (clean && !endIsKnown && walk.end != writing()) {
-            corrupt(metaFile, MetaImage.Word.WRITING.at(), "found writing " + writing() + ", expected " + walk.end
-                    + ", where the records lead");
+            corrupt(
+                    metaFile,
+                    MetaImage.Word.WRITING.at(),
+                    "found writing " + writing() + ", expected " + walk.end + ", where the records lead");
         }
         checkMirror(metaFile);
-        if (!rebuilt && watermark.isFound() && watermark.isMisplaced() && watermark.position >= walk.start
+        if (!rebuilt
+                && watermark.isFound()
+                && watermark.isMisplaced()
+                && watermark.position >= walk.start
                 && !isInHole(watermark.position)) {
-            corrupt(metaFile, MetaImage.Word.WATERMARK.at(), "found watermark " + watermark.position
-                    + ", expected the end of a record, such as " + watermark.place);
+            corrupt(
+                    metaFile,
+                    MetaImage.Word.WATERMARK.at(),
+                    "found watermark " + watermark.position + ", expected the end of a record, such as "
+                            + watermark.place);
         }
         if (heldFrom != null && heldFrom.isFound() && heldFrom.isMisplaced() && !isInHole(heldFrom.position)) {
-            corrupt(metaFile, MetaImage.Word.HELD_FROM.at(), "found held from " + heldFrom.position
-                    + ", expected the end of a record, such as " + heldFrom.place);
+            corrupt(
+                    metaFile,
+                    MetaImage.Word.HELD_FROM.at(),
+                    "found held from " + heldFrom.position + ", expected the end of a record, such as "
+                            + heldFrom.place);
         }
         probes.forEach((name, probe) -> {
             Path file = name.equals(Inventory.DEFAULT) ? metaFile : inventory.page(name);
             int at = name.equals(Inventory.DEFAULT) ? MetaImage.Word.COMMITTED.at() : ConsumerImage.Word.COMMITTED.at();
             if (!probe.isFound()) {
                 if (clean) {
-                    corrupt(file, at, "found committed " + probe.position + ", expected at most " + walk.end
-                            + ", the end of the log");
+                    corrupt(
+                            file,
+                            at,
+                            "found committed " + probe.position + ", expected at most " + walk.end
+                                    + ", the end of the log");
                 }
                 probe.place = walk.end;
                 probe.number = walk.endNumber;
             } else if (!rebuilt && probe.position >= 0 && probe.position < Math.min(walk.start, reclaimed())) {
                 // It never was a place of its own: the writer did not know of it.
-                findings.add(Finding.of(Finding.Kind.ORPHANED, file, at, "consumer " + name + " at position "
-                        + probe.position + ", which is reclaimed: its process ended while it made or moved it; it"
-                        + " continues with the oldest record"));
+                findings.add(Finding.of(
+                        Finding.Kind.ORPHANED,
+                        file,
+                        at,
+                        "consumer " + name + " at position "
+                                + probe.position
+                                + ", which is reclaimed: its process ended while it made or moved it; it"
+                                + " continues with the oldest record"));
             } else if (probe.isMisplaced() && !isInHole(probe.position)) {
-                corrupt(file, at, "found committed " + probe.position + ", expected the end of a record; the next is "
-                        + probe.place + ", before offset " + probe.number);
+                corrupt(
+                        file,
+                        at,
+                        "found committed " + probe.position + ", expected the end of a record; the next is "
+                                + probe.place + ", before offset " + probe.number);
             }
         });
     }
@@ -357,19 +424,26 @@ final class Survey implements Closeable {
     private void checkMirror(Path metaFile) {
         boolean writingIsRight = walk.end == writing();
         if (clean && writingIsRight && !isMirrored(MetaImage.Word.WRITING)) {
-            corrupt(metaFile, MetaImage.Word.WRITING.inTable(), "found " + meta.tableText(MetaImage.Word.WRITING)
-                    + " in the table, expected writing, " + writing());
+            corrupt(
+                    metaFile,
+                    MetaImage.Word.WRITING.inTable(),
+                    "found " + meta.tableText(MetaImage.Word.WRITING) + " in the table, expected writing, "
+                            + writing());
         }
         if (clean && !isMirrored(MetaImage.Word.WATERMARK)) {
-            corrupt(metaFile, MetaImage.Word.WATERMARK.inTable(), "found " + meta.tableText(MetaImage.Word.WATERMARK)
-                    + " in the table, and watermark " + watermark.position + ", expected the same");
+            corrupt(
+                    metaFile,
+                    MetaImage.Word.WATERMARK.inTable(),
+                    "found " + meta.tableText(MetaImage.Word.WATERMARK) + " in the table, and watermark "
+                            + watermark.position + ", expected the same");
         }
     }
 
     // Its place was right before the records there were lost.
     private boolean isInHole(long position) {
-        return walk.holes.stream().anyMatch(each -> position > geometry.position(each.fromId, each.from)
-                && position < geometry.position(each.toId, each.to));
+        return walk.holes.stream()
+                .anyMatch(each -> position > geometry.position(each.fromId, each.from)
+                        && position < geometry.position(each.toId, each.to));
     }
 
     /** Where the watermark belongs. */
@@ -379,13 +453,22 @@ final class Survey implements Closeable {
 
     VerifyReport report() {
         List<ConsumerState> consumers = new ArrayList<>();
-        probes.forEach((name, probe) -> consumers.add(
-                new ConsumerState(name, probe.position, probe.place, probe.number)));
+        probes.forEach(
+                (name, probe) -> consumers.add(new ConsumerState(name, probe.position, probe.place, probe.number)));
         consumers.sort(Comparator.comparing(each -> !each.name().equals(Inventory.DEFAULT)));
         long lastId = geometry.segmentOfEnd(walk.end);
         long segments = walk.end == 0 ? 0 : lastId - geometry.segmentOf(walk.start) + 1;
-        return new VerifyReport(directory.toString(), 2, clean, walk.records, walk.payloadBytes, walk.firstNumber,
-                walk.endNumber, Math.max(0, segments), List.copyOf(consumers), List.copyOf(findings));
+        return new VerifyReport(
+                directory.toString(),
+                2,
+                clean,
+                walk.records,
+                walk.payloadBytes,
+                walk.firstNumber,
+                walk.endNumber,
+                Math.max(0, segments),
+                List.copyOf(consumers),
+                List.copyOf(findings));
     }
 
     @Override

@@ -2,25 +2,32 @@ package org.mmapqueue.tool;
 
 /** Reports as people read them. */
 final class Text {
-    private Text() {
-    }
+    private Text() {}
 
     static String of(VerifyReport report) {
         StringBuilder text = new StringBuilder();
         line(text, report.path() + ": " + verdict(report));
         if (report.version() == 2) {
-            line(text, "  records    " + report.records() + " whole, offsets " + report.firstOffset() + " to "
-                    + (report.endOffset() - 1) + ", " + report.payloadBytes() + " bytes, in " + report.segments()
-                    + " segments");
+            line(
+                    text,
+                    "  records    " + report.records() + " whole, offsets " + report.firstOffset() + " to "
+                            + (report.endOffset() - 1) + ", " + report.payloadBytes() + " bytes, in "
+                            + report.segments()
+                            + " segments");
         } else if (report.version() == 1) {
-            line(text, "  records    " + report.records() + " by their lengths, " + report.payloadBytes()
-                    + " bytes; format version 1 has no checksums: what the bytes are worth can not be known");
+            line(
+                    text,
+                    "  records    " + report.records() + " by their lengths, " + report.payloadBytes()
+                            + " bytes; format version 1 has no checksums: what the bytes are worth can not be known");
         }
         for (ConsumerState each : report.consumers()) {
-            line(text, "  consumer   " + each.name() + " at position " + each.position()
-                    + (report.version() == 2 ? ", offset " + each.offset() : "")
-                    + (each.place() == each.position() ? "" : ": no record ends there, the next begins behind position "
-                            + each.place()));
+            line(
+                    text,
+                    "  consumer   " + each.name() + " at position " + each.position()
+                            + (report.version() == 2 ? ", offset " + each.offset() : "")
+                            + (each.place() == each.position()
+                                    ? ""
+                                    : ": no record ends there, the next begins behind position " + each.place()));
         }
         report.findings().forEach(each -> line(text, "  " + each));
         return text.toString();

@@ -1,7 +1,6 @@
 package org.mmapqueue.tool;
 
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.segment.RecordChecksum;
 
 /**
@@ -13,10 +12,10 @@ import org.mmapqueue.segment.RecordChecksum;
 final class UuidSolver {
     /** The half that is tried: of version 4, all other bits 0. */
     static final long TRIED = 0x4000;
+
     private static final int BITS = 32;
 
-    private UuidSolver() {
-    }
+    private UuidSolver() {}
 
     /**
      * Solves.

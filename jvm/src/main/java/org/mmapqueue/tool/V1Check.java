@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
@@ -37,27 +36,49 @@ final class V1Check {
     VerifyReport run(Progress progress) throws IOException {
         String file = directory.resolve(MetaPage.FILE_NAME).toString();
         long capacity = meta.tableCapacity();
-        long size = inventory.segments.values().stream().mapToLong(Inventory.SegmentFile::length).max().orElse(0);
+        long size = inventory.segments.values().stream()
+                .mapToLong(Inventory.SegmentFile::length)
+                .max()
+                .orElse(0);
         long committed = size < 1 || size > 1 << 30 ? 0 : meta.inTable(MetaImage.Word.COMMITTED, (int) size);
         long writing = size < 1 || size > 1 << 30 ? 0 : meta.inTable(MetaImage.Word.WRITING, (int) size);
         long held = size < 1 ? 0 : normal(writing, size) - normal(committed, size);
         if (meta.isUnfinishedV1()) {
-            findings.add(Finding.of(Finding.Kind.TORN, file, 0, "a queue that was being made when its process ended;"
-                    + " Satellite, or an open with format_version = 1, makes it anew"));
+            findings.add(Finding.of(
+                    Finding.Kind.TORN,
+                    file,
+                    0,
+                    "a queue that was being made when its process ended;"
+                            + " Satellite, or an open with format_version = 1, makes it anew"));
         } else if (meta.fileLength() != MetaImage.TABLE_LENGTH) {
-            corrupt(file, Math.min(meta.fileLength(), MetaImage.TABLE_LENGTH), meta.fileLength() + " bytes",
+            corrupt(
+                    file,
+                    Math.min(meta.fileLength(), MetaImage.TABLE_LENGTH),
+                    meta.fileLength() + " bytes",
                     MetaImage.TABLE_LENGTH + " for version 1");
         } else if (capacity < 1 || capacity > 1 << 30) {
             corrupt(file, 72, "capacity " + Long.toUnsignedString(capacity), "1.." + (1 << 30));
         } else if (committed < 0 || writing < 0 || held < 0 || held > capacity * size) {
-            corrupt(file, 8, "writing " + writing + " and committed " + committed,
+            corrupt(
+                    file,
+                    8,
+                    "writing " + writing + " and committed " + committed,
                     "committed <= writing, and at most " + capacity * size + " bytes between them");
         } else if (size > 0) {
             walk(new Geometry(1, (int) size, (int) capacity), committed, writing, progress);
         }
         List<ConsumerState> consumers = List.of(new ConsumerState(Inventory.DEFAULT, committed, committed, 0));
-        return new VerifyReport(directory.toString(), 1, false, records, bytes, 0, records,
-                inventory.segments.size(), consumers, List.copyOf(findings));
+        return new VerifyReport(
+                directory.toString(),
+                1,
+                false,
+                records,
+                bytes,
+                0,
+                records,
+                inventory.segments.size(),
+                consumers,
+                List.copyOf(findings));
     }
 
     private void walk(Geometry geometry, long committed, long writing, Progress progress) throws IOException {
@@ -84,7 +105,10 @@ final class V1Check {
                     return;
                 }
                 if (length < 0 || length > end - at) {
-                    corrupt(path, at % size, "a record of " + Long.toUnsignedString(length) + " bytes",
+                    corrupt(
+                            path,
+                            at % size,
+                            "a record of " + Long.toUnsignedString(length) + " bytes",
                             "at most " + (end - at - LENGTH_BYTES) + ", up to writing");
                     return;
                 }
@@ -93,7 +117,10 @@ final class V1Check {
                 bytes += length;
             }
             if (at != end) {
-                corrupt(directory.resolve(MetaPage.FILE_NAME).toString(), 8, "writing " + writing,
+                corrupt(
+                        directory.resolve(MetaPage.FILE_NAME).toString(),
+                        8,
+                        "writing " + writing,
                         at + ", where the records lead");
             }
         } finally {

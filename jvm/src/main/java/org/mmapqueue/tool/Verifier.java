@@ -6,7 +6,6 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.List;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.DiskStorage;
@@ -22,8 +21,7 @@ import org.mmapqueue.meta.MetaPage;
  * the log. Changes nothing. Has no state; any number of threads.
  */
 public final class Verifier {
-    private Verifier() {
-    }
+    private Verifier() {}
 
     /**
      * Verifies a directory that nobody writes.
@@ -59,8 +57,17 @@ public final class Verifier {
             return survey.report();
         } catch (CorruptException e) {
             // Not even enough is left to look at the rest.
-            return new VerifyReport(directory.toString(), 0, false, 0, 0, 0, 0, 0, List.of(), List.of(
-                    Finding.of(Finding.Kind.CORRUPT, e.file(), e.position(), text(e))));
+            return new VerifyReport(
+                    directory.toString(),
+                    0,
+                    false,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    List.of(),
+                    List.of(Finding.of(Finding.Kind.CORRUPT, e.file(), e.position(), text(e))));
         }
     }
 
@@ -77,15 +84,16 @@ public final class Verifier {
     /** Raises what there is to raise when there is no queue. */
     static void check(Path directory) {
         if (!Files.isDirectory(directory)) {
-            throw new MmapQueueException("there is no directory " + directory,
-                    new NoSuchFileException(directory.toString()));
+            throw new MmapQueueException(
+                    "there is no directory " + directory, new NoSuchFileException(directory.toString()));
         }
         try (var files = Files.list(directory)) {
             boolean any = files.anyMatch(each -> each.getFileName().toString().equals(MetaPage.FILE_NAME)
                     || each.getFileName().toString().endsWith("_segment.dat"));
             if (!any) {
-                throw new MmapQueueException("there is no queue in " + directory + ": neither " + MetaPage.FILE_NAME
-                        + " nor a segment", new NoSuchFileException(directory.toString()));
+                throw new MmapQueueException(
+                        "there is no queue in " + directory + ": neither " + MetaPage.FILE_NAME + " nor a segment",
+                        new NoSuchFileException(directory.toString()));
             }
         } catch (IOException e) {
             throw new MmapQueueException("the directory " + directory + " could not be read: " + e, e);
@@ -95,7 +103,6 @@ public final class Verifier {
     // Where no process has ever taken the lock there is no file, and none is made by looking.
     private static Closeable lock(Path directory) throws IOException {
         Path file = directory.resolve(Inventory.LOCK);
-        return Files.exists(file) ? ProcessLock.acquire(file, "the queue in " + directory, FileMode.PRIVATE)
-                : () -> { };
+        return Files.exists(file) ? ProcessLock.acquire(file, "the queue in " + directory, FileMode.PRIVATE) : () -> {};
     }
 }

@@ -16,8 +16,17 @@ import java.util.List;
  * @param consumers the consumers, in alphabetical order but for the default one, which is first
  * @param findings all that is not as it should be
  */
-public record VerifyReport(String path, int version, boolean clean, long records, long payloadBytes, long firstOffset,
-        long endOffset, long segments, List<ConsumerState> consumers, List<Finding> findings) {
+public record VerifyReport(
+        String path,
+        int version,
+        boolean clean,
+        long records,
+        long payloadBytes,
+        long firstOffset,
+        long endOffset,
+        long segments,
+        List<ConsumerState> consumers,
+        List<Finding> findings) {
 
     /** Whether there is no damage. An unclean end and files that belong to nothing are none. */
     public boolean isWhole() {

@@ -3,7 +3,6 @@ package org.mmapqueue.tool;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaPage;
@@ -14,6 +13,7 @@ final class WalkResult {
     final List<Finding> findings = new ArrayList<>();
     /** What has to be filled, in the order of the log. */
     final List<Hole> holes = new ArrayList<>();
+
     private final List<Finding> losses = new ArrayList<>();
     private long givenUpRecords;
     private long givenUpBytes;
@@ -23,17 +23,21 @@ final class WalkResult {
     final List<RebuiltHeader> headers = new ArrayList<>();
     /** Whole records whose offset is known, and the bytes of their payloads. */
     long records;
+
     long payloadBytes;
     /** The longest payload, and whether any record has a timestamp. */
     int largest;
+
     boolean timestamps;
     /** The highest epoch of a segment or a pad. */
     long highestEpoch;
     /** Where the first of them begins, and its offset. */
     long start;
+
     long firstNumber;
     /** Where the log ends, and the number behind the last record. */
     long end;
+
     long endNumber;
     /** Whether there is something behind the end that is no record. */
     boolean residue;
@@ -57,13 +61,21 @@ final class WalkResult {
 
     /** Records are lost from a hole's place on, {@code whole} of them though they are whole. */
     void lost(Hole at, long first, long count, boolean exact, long whole) {
-        losses.add(new Finding(Finding.Kind.CORRUPT, at.file.toString(), at.fault.at(), at.fault + givenUp(whole),
-                first, first + count - 1, exact));
+        losses.add(new Finding(
+                Finding.Kind.CORRUPT,
+                at.file.toString(),
+                at.fault.at(),
+                at.fault + givenUp(whole),
+                first,
+                first + count - 1,
+                exact));
     }
 
     private static String givenUp(long whole) {
-        return whole == 0 ? "" : "; " + whole + " whole records among those that are lost: which offsets they had can"
-                + " not be told";
+        return whole == 0
+                ? ""
+                : "; " + whole + " whole records among those that are lost: which offsets they had can"
+                        + " not be told";
     }
 
     /**
@@ -92,10 +104,17 @@ final class WalkResult {
         start = behind.toPosition(geometry);
         firstNumber = behindNumber;
         long id = start == end ? geometry.segmentOfEnd(end) : geometry.segmentOf(start);
-        List<RebuiltHeader> before = headers.stream().filter(each -> each.id <= id).toList();
+        List<RebuiltHeader> before =
+                headers.stream().filter(each -> each.id <= id).toList();
         headers.removeAll(before);
-        before.stream().filter(each -> each.id == id).map(each -> each.beginsAt(start == geometry.position(id, 0)
-                ? geometry.dataStart() : (int) (start - geometry.position(id, 0)), firstNumber)).forEach(headers::add);
+        before.stream()
+                .filter(each -> each.id == id)
+                .map(each -> each.beginsAt(
+                        start == geometry.position(id, 0)
+                                ? geometry.dataStart()
+                                : (int) (start - geometry.position(id, 0)),
+                        firstNumber))
+                .forEach(headers::add);
     }
 
     /** The stored writing position contradicts the records. */

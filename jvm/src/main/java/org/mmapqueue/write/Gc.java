@@ -1,7 +1,6 @@
 package org.mmapqueue.write;
 
 import java.io.IOException;
-
 import org.mmapqueue.flush.Flusher;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Geometry;

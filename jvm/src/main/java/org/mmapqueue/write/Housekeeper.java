@@ -4,14 +4,12 @@ import java.io.IOException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongSupplier;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import org.mmapqueue.append.Appender;
 import org.mmapqueue.io.Threads;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.swap.Swapper;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The background thread that keeps work off the writer's path: it displaces segments when the limit is reached, and
@@ -34,6 +32,7 @@ public final class Housekeeper implements AutoCloseable {
     private volatile boolean wanted;
     /** The last look has found that acks will let the writer go on. */
     private volatile boolean awaitsSpace;
+
     private volatile long preparedTo = -1;
     private boolean complained;
     private long lastActivity = -1;
@@ -45,8 +44,15 @@ public final class Housekeeper implements AutoCloseable {
      *
      * @param idleMillis ms without a change of {@code activity} after which {@code whenIdle} is run, once; 0 for never
      */
-    Housekeeper(String name, Swapper swapper, Appender.Ring ring, Geometry geometry, int maxInMemSegments,
-            long idleMillis, LongSupplier activity, Runnable whenIdle) {
+    Housekeeper(
+            String name,
+            Swapper swapper,
+            Appender.Ring ring,
+            Geometry geometry,
+            int maxInMemSegments,
+            long idleMillis,
+            LongSupplier activity,
+            Runnable whenIdle) {
         this.swapper = swapper;
         this.ring = ring;
         this.maxInMemSegments = maxInMemSegments;

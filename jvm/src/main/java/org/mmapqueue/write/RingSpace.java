@@ -1,10 +1,6 @@
 package org.mmapqueue.write;
 
 import java.io.IOException;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.MmapQueueException;
@@ -17,6 +13,8 @@ import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.swap.Swapper;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * Which slots of the ring hold nothing that anybody needs, in the process that writes. Any number of threads.
@@ -55,12 +53,14 @@ final class RingSpace {
         seenChanges = registry.refresh();
         long writing = Math.max(0, geometry.segmentOfEnd(meta.writing()));
         long stored = geometry.segmentOf(meta.reclaimed());
-        long slowest = geometry.segmentOf(registry.cursors().stream().mapToLong(ConsumerCursors::needed).min()
+        long slowest = geometry.segmentOf(registry.cursors().stream()
+                .mapToLong(ConsumerCursors::needed)
+                .min()
                 .orElseThrow());
         // What is stored may be older than the truth after a loss of power, or ahead of a consumer that was just being
         // made or moved back. What is there decides: the first bytes of a slot are the first to go.
-        long first = Math.max(0, Math.max(Math.min(stored, slowest),
-                Math.min(writing - geometry.capacity() + 1, slowest)));
+        long first =
+                Math.max(0, Math.max(Math.min(stored, slowest), Math.min(writing - geometry.capacity() + 1, slowest)));
         long last = Math.min(Math.max(stored, slowest), writing);
         while (geometry.version() == 2 && first < last && !isThere(first)) {
             first++;
@@ -157,8 +157,7 @@ final class RingSpace {
         if (geometry.version() == 1) {
             return id < geometry.segmentOf(durable);
         }
-        return id < geometry.segmentOfEnd(durable)
-                || id < geometry.segmentOf(durable) && meta.watermark() > durable;
+        return id < geometry.segmentOfEnd(durable) || id < geometry.segmentOf(durable) && meta.watermark() > durable;
     }
 
     private boolean isMadeDurable(long id, long wanted) {
@@ -227,13 +226,20 @@ final class RingSpace {
         LogReaderV2 reader = new LogReaderV2(swapper, geometry, meta.fields(), meta::writing);
         try {
             boolean goesOn = consumer.dropped() > consumer.committed();
-            long first = goesOn ? consumer.droppedFirst() : OffsetResolver.find(reader, needed, writing).offset();
+            long first = goesOn
+                    ? consumer.droppedFirst()
+                    : OffsetResolver.find(reader, needed, writing).offset();
             long next = OffsetResolver.find(reader, to, writing).offset();
             consumer.drop(to, first);
             // Once until it takes note: from then on it may lose a segment for each that is written.
             if (!goesOn) {
-                LOG.warn("consumer {} is {} bytes behind, and max_consumer_lag is {}: records from {} to {} are dropped"
-                        + " for it, and more until it reads on", name, writing - needed, maxConsumerLag, first,
+                LOG.warn(
+                        "consumer {} is {} bytes behind, and max_consumer_lag is {}: records from {} to {} are dropped"
+                                + " for it, and more until it reads on",
+                        name,
+                        writing - needed,
+                        maxConsumerLag,
+                        first,
                         next - 1);
             }
         } finally {
@@ -244,8 +250,11 @@ final class RingSpace {
     private void sayThatNobodyReads(long position) {
         if (!saidThatNobodyReads) {
             saidThatNobodyReads = true;
-            LOG.warn("there is no consumer, and max_consumer_lag is {}: records before position {} are dropped, and"
-                    + " more until there is one", maxConsumerLag, position);
+            LOG.warn(
+                    "there is no consumer, and max_consumer_lag is {}: records before position {} are dropped, and"
+                            + " more until there is one",
+                    maxConsumerLag,
+                    position);
         }
     }
 

@@ -7,7 +7,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.function.BooleanSupplier;
-
 import org.mmapqueue.BatchDigest;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.Records;
@@ -64,8 +63,19 @@ public final class Writer implements Closeable {
      * @param arrived wakes who waits for records
      * @param freed wakes who waits for room
      */
-    public Writer(Path directory, Settings settings, MetaPage meta, SegmentRing ring, Swapper swapper, Registry registry,
-            Producers producers, Log log, LogEnd tail, Signal arrived, Signal freed) throws IOException {
+    public Writer(
+            Path directory,
+            Settings settings,
+            MetaPage meta,
+            SegmentRing ring,
+            Swapper swapper,
+            Registry registry,
+            Producers producers,
+            Log log,
+            LogEnd tail,
+            Signal arrived,
+            Signal freed)
+            throws IOException {
         this.directory = directory;
         this.settings = settings;
         this.geometry = settings.geometry();
@@ -78,16 +88,30 @@ public final class Writer implements Closeable {
         this.arrived = arrived;
         this.freed = freed;
         String name = "mmapqueue-" + directory.getFileName();
-        this.flusher = new Flusher(name + "-flusher", meta, geometry, ring.blocks(), swapper, registry::cursors,
-                producers == null ? List::of : producers::pages, settings.flushPeriodMillis());
+        this.flusher = new Flusher(
+                name + "-flusher",
+                meta,
+                geometry,
+                ring.blocks(),
+                swapper,
+                registry::cursors,
+                producers == null ? List::of : producers::pages,
+                settings.flushPeriodMillis());
         this.space = new RingSpace(settings, meta, swapper, registry, flusher);
         retain(settings.retention());
         space.start();
         Slots slots = new Slots();
-        this.housekeeper = new Housekeeper(name + "-housekeeper", swapper, slots, geometry,
-                settings.maxInMemSegments(), settings.gcOnIdleMillis(), () -> meta.writing() + registry.slowest(),
+        this.housekeeper = new Housekeeper(
+                name + "-housekeeper",
+                swapper,
+                slots,
+                geometry,
+                settings.maxInMemSegments(),
+                settings.gcOnIdleMillis(),
+                () -> meta.writing() + registry.slowest(),
                 this::gc);
-        this.appender = geometry.version() == 1 ? new AppenderV1(meta, swapper, flusher, slots, settings)
+        this.appender = geometry.version() == 1
+                ? new AppenderV1(meta, swapper, flusher, slots, settings)
                 : new AppenderV2(meta, swapper, flusher, slots, settings, tail.lastTimestamp());
         appender.start(tail.position(), tail.nextOffset());
         flushAt = tail.nextOffset() + settings.flushCeilingNum() - 1;
@@ -177,22 +201,30 @@ public final class Writer implements Closeable {
         return offset;
     }
 
-    public long pushOnce(String producer, long sequence, Records batch, long timeoutNanos, boolean sync,
-            BooleanSupplier gone) throws InterruptedException {
+    public long pushOnce(
+            String producer, long sequence, Records batch, long timeoutNanos, boolean sync, BooleanSupplier gone)
+            throws InterruptedException {
         return pushOnce(producer, sequence, null, batch, timeoutNanos, sync, gone);
     }
 
     /** Returns -1 when the producer's batch of that sequence, or a later one, is in the queue already. */
-    public long pushOnce(String producer, long sequence, BatchDigest digest, Records batch, long timeoutNanos, boolean sync,
-            BooleanSupplier gone) throws InterruptedException {
+    public long pushOnce(
+            String producer,
+            long sequence,
+            BatchDigest digest,
+            Records batch,
+            long timeoutNanos,
+            boolean sync,
+            BooleanSupplier gone)
+            throws InterruptedException {
         checkProducers();
         Names.check("producer", producer);
         if (sequence < 0) {
-            throw new IllegalArgumentException("sequence " + sequence + " of producer " + producer
-                    + ", expected 0 or more");
+            throw new IllegalArgumentException(
+                    "sequence " + sequence + " of producer " + producer + ", expected 0 or more");
         }
-        long offset = push(() -> appendOnce(producer, sequence, digest, batch, sync), batch.count(),
-                timeoutNanos, gone);
+        long offset =
+                push(() -> appendOnce(producer, sequence, digest, batch, sync), batch.count(), timeoutNanos, gone);
         if (sync) {
             flusher.awaitDurable(meta.writing(), page(producer), sequence);
         }
@@ -212,15 +244,17 @@ public final class Writer implements Closeable {
         try {
             return producers.page(producer, pagesHost);
         } catch (IOException e) {
-            throw new MmapQueueException("the page of producer " + producer + " in " + directory
-                    + " could not be made, nothing was stored: " + e, e);
+            throw new MmapQueueException(
+                    "the page of producer " + producer + " in " + directory + " could not be made, nothing was stored: "
+                            + e,
+                    e);
         }
     }
 
     private void checkProducers() {
         if (producers == null) {
-            throw new ConfigException("format_version", "1", "2 for producers: version 1 has no place for what they"
-                    + " have pushed");
+            throw new ConfigException(
+                    "format_version", "1", "2 for producers: version 1 has no place for what they" + " have pushed");
         }
     }
 
@@ -245,8 +279,8 @@ public final class Writer implements Closeable {
     }
 
     private MmapQueueException pageNotRead(String producer, IOException cause) {
-        return new MmapQueueException("the page of producer " + producer + " in " + directory + " could not be read: "
-                + cause, cause);
+        return new MmapQueueException(
+                "the page of producer " + producer + " in " + directory + " could not be read: " + cause, cause);
     }
 
     /** The producers' names, in alphabetical order. */
@@ -260,8 +294,8 @@ public final class Writer implements Closeable {
         try {
             producers.forget(producer, pagesHost);
         } catch (IOException e) {
-            throw new MmapQueueException("producer " + producer + " of " + directory + " could not be forgotten: " + e,
-                    e);
+            throw new MmapQueueException(
+                    "producer " + producer + " of " + directory + " could not be forgotten: " + e, e);
         }
     }
 

@@ -5,11 +5,9 @@ import java.time.Instant;
 import java.time.OffsetDateTime;
 import java.time.temporal.ChronoUnit;
 import java.util.Locale;
-
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
-
 import org.mmapqueue.StartAt;
 import org.mmapqueue.spark.common.Options;
 
@@ -18,8 +16,7 @@ final class Place {
     private static final String ALLOWED = "'earliest', 'latest', an offset of at least 0, a TIMESTAMP, or a time with"
             + " its zone such as '2026-01-31T12:00:00Z'";
 
-    private Place() {
-    }
+    private Place() {}
 
     /**
      * The type to take an argument as.
@@ -28,8 +25,10 @@ final class Place {
      * @return bigint for numbers, timestamp for times, else string
      */
     static DataType type(DataType given) {
-        if (given.equals(DataTypes.ByteType) || given.equals(DataTypes.ShortType)
-                || given.equals(DataTypes.IntegerType) || given.equals(DataTypes.LongType)) {
+        if (given.equals(DataTypes.ByteType)
+                || given.equals(DataTypes.ShortType)
+                || given.equals(DataTypes.IntegerType)
+                || given.equals(DataTypes.LongType)) {
             return DataTypes.LongType;
         }
         return given.equals(DataTypes.TimestampType) ? given : DataTypes.StringType;
@@ -71,7 +70,8 @@ final class Place {
             if (text.matches("-?[0-9]+")) {
                 return offset(name, Long.parseLong(text));
             }
-            return StartAt.timestamp(ChronoUnit.MICROS.between(Instant.EPOCH, OffsetDateTime.parse(text).toInstant()));
+            return StartAt.timestamp(ChronoUnit.MICROS.between(
+                    Instant.EPOCH, OffsetDateTime.parse(text).toInstant()));
         } catch (NumberFormatException | DateTimeException | ArithmeticException e) {
             throw Options.bad(name, text, ALLOWED);
         }

@@ -2,7 +2,6 @@ package org.mmapqueue.spark;
 
 import java.util.Arrays;
 import java.util.Locale;
-
 import org.apache.spark.sql.connector.catalog.Identifier;
 import org.apache.spark.sql.connector.catalog.ProcedureCatalog;
 import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
@@ -15,8 +14,7 @@ public final class QueueCatalogWithProcedures extends QueueCatalog implements Pr
     private static final String NAMESPACE = "system";
 
     /** Made by Spark, which calls {@link #initialize} next. */
-    public QueueCatalogWithProcedures() {
-    }
+    public QueueCatalogWithProcedures() {}
 
     @Override
     public UnboundProcedure loadProcedure(Identifier procedure) {
@@ -29,8 +27,11 @@ public final class QueueCatalogWithProcedures extends QueueCatalog implements Pr
             }
         }
         throw new IllegalArgumentException("there is no procedure " + procedure + "; those of catalog " + name() + ": "
-                + String.join(", ", Arrays.stream(Procedures.values()).map(each -> NAMESPACE + "." + each.sqlName())
-                        .toArray(String[]::new)));
+                + String.join(
+                        ", ",
+                        Arrays.stream(Procedures.values())
+                                .map(each -> NAMESPACE + "." + each.sqlName())
+                                .toArray(String[]::new)));
     }
 
     /**
@@ -44,7 +45,8 @@ public final class QueueCatalogWithProcedures extends QueueCatalog implements Pr
         if (namespace.length > 0 && !isSystem(namespace)) {
             return new Identifier[0];
         }
-        return Arrays.stream(Procedures.values()).map(each -> Identifier.of(new String[] {NAMESPACE}, each.sqlName()))
+        return Arrays.stream(Procedures.values())
+                .map(each -> Identifier.of(new String[] {NAMESPACE}, each.sqlName()))
                 .toArray(Identifier[]::new);
     }
 

@@ -3,7 +3,6 @@ package org.mmapqueue.spark;
 import java.util.Arrays;
 import java.util.Iterator;
 import java.util.List;
-
 import org.apache.spark.sql.catalyst.CatalystTypeConverters;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
@@ -16,7 +15,6 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
-
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.OutOfRangeException;
@@ -118,8 +116,10 @@ final class QueueProcedure implements UnboundProcedure {
                 case VERIFY -> admin.verify();
                 case CONSUMERS -> admin.consumers();
                 case CREATE_CONSUMER ->
-                    admin.create(text(row, 1), row.isNullAt(2) ? StartAt.EARLIEST
-                            : Place.of("start", row, 2, types[2]), partition(row, 3));
+                    admin.create(
+                            text(row, 1),
+                            row.isNullAt(2) ? StartAt.EARLIEST : Place.of("start", row, 2, types[2]),
+                            partition(row, 3));
                 case DELETE_CONSUMER -> admin.delete(text(row, 1), partition(row, 2));
                 case DROP_ORPHANED_CONSUMERS -> admin.dropOrphans(!row.isNullAt(1) && row.getBoolean(1));
             };
@@ -134,8 +134,10 @@ final class QueueProcedure implements UnboundProcedure {
 
         private long offset(InternalRow row, int index) {
             if (row.isNullAt(index) || row.getLong(index) < 0) {
-                throw Options.bad(procedure.parameters().get(index).name(),
-                        row.isNullAt(index) ? "NULL" : Long.toString(row.getLong(index)), "an offset of at least 0");
+                throw Options.bad(
+                        procedure.parameters().get(index).name(),
+                        row.isNullAt(index) ? "NULL" : Long.toString(row.getLong(index)),
+                        "an offset of at least 0");
             }
             return row.getLong(index);
         }
@@ -156,8 +158,9 @@ final class QueueProcedure implements UnboundProcedure {
         }
 
         private static InternalRow row(Object[] values) {
-            return new GenericInternalRow(
-                    Arrays.stream(values).map(CatalystTypeConverters::convertToCatalyst).toArray());
+            return new GenericInternalRow(Arrays.stream(values)
+                    .map(CatalystTypeConverters::convertToCatalyst)
+                    .toArray());
         }
 
         @Override

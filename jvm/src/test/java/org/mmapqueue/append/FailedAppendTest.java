@@ -12,7 +12,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -21,7 +20,6 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -50,13 +48,19 @@ class FailedAppendTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private final FaultyStorage storage = new FaultyStorage();
     private final List<byte[]> expected = new ArrayList<>();
     private QueueCore core;
 
     private QueueConfig config(int version) {
-        return QueueConfig.builder(temp.resolve("queue")).formatVersion(version).segmentSize(SEGMENT)
-                .queueCapacitySegments(20).maxInMemSegments(6).maxEventSize(20_000).flushPeriodMillis(600_000)
+        return QueueConfig.builder(temp.resolve("queue"))
+                .formatVersion(version)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(20)
+                .maxInMemSegments(6)
+                .maxEventSize(20_000)
+                .flushPeriodMillis(600_000)
                 .build();
     }
 
@@ -120,8 +124,11 @@ class FailedAppendTest {
     }
 
     private void fails(Throwable failure, int calls, byte[]... payloads) {
-        assertSame(failure, assertThrows(failure.getClass(),
-                () -> core.writer().push(new FailingBatch(List.of(payloads), calls, failure))));
+        assertSame(
+                failure,
+                assertThrows(
+                        failure.getClass(),
+                        () -> core.writer().push(new FailingBatch(List.of(payloads), calls, failure))));
         assertEquals(expected.size(), core.writer().endOffset());
     }
 
@@ -133,8 +140,10 @@ class FailedAppendTest {
         }
         assertNull(consumer.poll());
         Path killed = Directories.copy(temp.resolve("queue"), temp.resolve("killed-" + expected.size()));
-        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(killed).maxEventSize(20_000)
-                .v1Recover("writing").build())) {
+        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(killed)
+                .maxEventSize(20_000)
+                .v1Recover("writing")
+                .build())) {
             Payload.assertMessages(0, expected, Payload.drain(queue));
         }
         core.close();
@@ -185,19 +194,25 @@ class FailedAppendTest {
                 return batch.length(i);
             }
         };
-        assertSame(failure, assertThrows(RuntimeException.class, () -> core.writer().push(failing)));
+        assertSame(
+                failure,
+                assertThrows(RuntimeException.class, () -> core.writer().push(failing)));
         push(length);
         assertEquals(8192, core.stats().writingPosition());
         core.close();
         Path lost = disk.lose(directory, temp.resolve("lost"), random, 0);
-        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(lost).maxEventSize(20_000).build())) {
+        try (MmapQueue queue =
+                MmapQueue.open(QueueConfig.builder(lost).maxEventSize(20_000).build())) {
             Payload.assertMessages(0, expected, Payload.drain(queue));
         }
     }
 
     static List<Throwable> failures() {
-        return List.of(new ArrayIndexOutOfBoundsException("injected"), new OutOfMemoryError("injected"),
-                new StackOverflowError("injected"), new Error("injected"));
+        return List.of(
+                new ArrayIndexOutOfBoundsException("injected"),
+                new OutOfMemoryError("injected"),
+                new StackOverflowError("injected"),
+                new Error("injected"));
     }
 
     @ParameterizedTest
@@ -237,15 +252,21 @@ class FailedAppendTest {
         open(version);
         push(100);
         Error failure = new OutOfMemoryError("injected");
-        PoisonedException poisoned = assertThrows(PoisonedException.class, () -> core.writer()
-                .push(new FailingBatch(List.of(new byte[17_000], new byte[9]), version == 1 ? 1 : 3, failure)));
+        PoisonedException poisoned = assertThrows(
+                PoisonedException.class,
+                () -> core.writer()
+                        .push(new FailingBatch(List.of(new byte[17_000], new byte[9]), version == 1 ? 1 : 3, failure)));
         assertSame(failure, poisoned.getCause());
-        assertSame(failure, assertThrows(PoisonedException.class, () -> core.writer().push(new byte[1], 0, 1))
-                .getCause());
+        assertSame(
+                failure,
+                assertThrows(PoisonedException.class, () -> core.writer().push(new byte[1], 0, 1))
+                        .getCause());
         assertEquals(0, core.consumer("default", StartAt.EARLIEST).poll().offset());
         core.close();
-        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(temp.resolve("queue")).maxEventSize(20_000)
-                .v1Recover("writing").build())) {
+        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(temp.resolve("queue"))
+                .maxEventSize(20_000)
+                .v1Recover("writing")
+                .build())) {
             Payload.assertMessages(0, expected, Payload.drain(queue));
             assertEquals(1, queue.push(new byte[8]));
         }
@@ -257,8 +278,12 @@ class FailedAppendTest {
         open(version);
         push(100);
         Error failure = new InternalError("a fault occurred in an unsafe memory access operation");
-        assertSame(failure, assertThrows(PoisonedException.class, () -> core.writer()
-                .push(new FailingBatch(List.of(new byte[9]), 0, failure))).getCause());
+        assertSame(
+                failure,
+                assertThrows(
+                                PoisonedException.class,
+                                () -> core.writer().push(new FailingBatch(List.of(new byte[9]), 0, failure)))
+                        .getCause());
         assertThrows(PoisonedException.class, () -> core.writer().push(new byte[1], 0, 1));
     }
 
@@ -278,8 +303,8 @@ class FailedAppendTest {
         open(version);
         push(100);
         storage.failWhen((call, path) -> call == FaultyStorage.Call.FORCE);
-        Runnable push = () -> core.writer().push(new FailingBatch(List.of(new byte[9]), 0,
-                new IllegalStateException("no payload")));
+        Runnable push = () ->
+                core.writer().push(new FailingBatch(List.of(new byte[9]), 0, new IllegalStateException("no payload")));
         if (version == 1) {
             assertThrows(IllegalStateException.class, push::run); // nothing is wiped
             push(7);
@@ -330,7 +355,8 @@ class FailedAppendTest {
         List<byte[]> batch = atEnd(batched);
         boolean done = false;
         try {
-            long offset = batched ? core.writer().push(Records.of(batch))
+            long offset = batched
+                    ? core.writer().push(Records.of(batch))
                     : core.writer().push(batch.get(0), 0, batch.get(0).length);
             assertEquals(number, offset);
             done = true;
@@ -366,8 +392,12 @@ class FailedAppendTest {
     @ParameterizedTest
     @CsvSource({"1, false", "1, true", "2, false", "2, true"})
     void anOverflowOfTheStackAtAnyDepthStopsNobody(int version, boolean batched) throws Exception {
-        QueueConfig config = QueueConfig.builder(temp.resolve("queue")).formatVersion(version).segmentSize("8m")
-                .queueCapacitySegments(4).flushPeriodMillis(600_000).build();
+        QueueConfig config = QueueConfig.builder(temp.resolve("queue"))
+                .formatVersion(version)
+                .segmentSize("8m")
+                .queueCapacitySegments(4)
+                .flushPeriodMillis(600_000)
+                .build();
         core = Cores.open(config, storage);
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
         for (int round = 0; round < 3 * ROUNDS; round++) {
@@ -399,8 +429,12 @@ class FailedAppendTest {
                 assertInstanceOf(PoisonedException.class, failure);
             }
             core.close();
-            core = Cores.open(QueueConfig.builder(temp.resolve("queue")).maxEventSize(20_000)
-                    .v1Recover("writing").build(), storage);
+            core = Cores.open(
+                    QueueConfig.builder(temp.resolve("queue"))
+                            .maxEventSize(20_000)
+                            .v1Recover("writing")
+                            .build(),
+                    storage);
             ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
             Payload.assertMessages(0, expected, drain(consumer));
             core.ack(consumer, expected.size() - 1);

@@ -11,7 +11,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.concurrent.atomic.AtomicInteger;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
@@ -20,7 +19,6 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.Records;
@@ -47,14 +45,20 @@ class FailedPushOnceTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private final FaultyStorage storage = new FaultyStorage();
     private final List<byte[]> expected = new ArrayList<>();
     private long known = -1;
     private QueueCore core;
 
     private QueueConfig config(Path directory) {
-        return QueueConfig.builder(directory).segmentSize(SEGMENT).queueCapacitySegments(20).maxInMemSegments(6)
-                .maxEventSize(20_000).flushPeriodMillis(600_000).build();
+        return QueueConfig.builder(directory)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(20)
+                .maxInMemSegments(6)
+                .maxEventSize(20_000)
+                .flushPeriodMillis(600_000)
+                .build();
     }
 
     @BeforeEach
@@ -96,7 +100,9 @@ class FailedPushOnceTest {
     }
 
     private void assertKnown(QueueCore queue) {
-        assertEquals(known < 0 ? OptionalLong.empty() : OptionalLong.of(known), queue.writer().lastSequence("p"));
+        assertEquals(
+                known < 0 ? OptionalLong.empty() : OptionalLong.of(known),
+                queue.writer().lastSequence("p"));
         assertEquals(expected.size(), queue.endOffset());
     }
 
@@ -163,8 +169,7 @@ class FailedPushOnceTest {
     void whatFailsBeforeItIsPublishedIsNotKnownAndCanBeTriedAgain(boolean sync) throws InterruptedException {
         pushes(100, sync);
         for (Error failure : List.of(new OutOfMemoryError("injected"), new StackOverflowError("injected"))) {
-            assertSame(failure, assertThrows(Error.class,
-                    () -> pushOnce(known + 1, failing(two(700), failure), sync)));
+            assertSame(failure, assertThrows(Error.class, () -> pushOnce(known + 1, failing(two(700), failure), sync)));
             assertKnown(core);
             assertLeftByAKill();
             pushesPlain();
@@ -179,7 +184,8 @@ class FailedPushOnceTest {
     void whatFailsInTheNextSegmentPoisonsAndIsNotKnownAfterTheNextOpen() throws InterruptedException {
         pushes(100, false);
         pushes(SPANNING, false);
-        assertThrows(PoisonedException.class,
+        assertThrows(
+                PoisonedException.class,
                 () -> pushOnce(known + 1, failing(two(19_000), new OutOfMemoryError("injected")), false));
         assertKnown(core);
         reopen();
@@ -231,12 +237,13 @@ class FailedPushOnceTest {
             return false;
         });
         // The first one fails itself, the second in taking back, the third in the next push.
-        assertSame(failure, assertThrows(StackOverflowError.class,
-                () -> pushOnce(known + 1, Records.of(two(24)), true)));
+        assertSame(
+                failure, assertThrows(StackOverflowError.class, () -> pushOnce(known + 1, Records.of(two(24)), true)));
         assertKnown(core);
         if (times == 3) {
-            assertSame(failure, assertThrows(StackOverflowError.class,
-                    () -> core.writer().push(new byte[8], 0, 8)));
+            assertSame(
+                    failure,
+                    assertThrows(StackOverflowError.class, () -> core.writer().push(new byte[8], 0, 8)));
         }
         pushesPlain();
         assertTrue(left.get() < 0 || times == 1, "the page was not forced again");
@@ -306,8 +313,8 @@ class FailedPushOnceTest {
     @Test
     void aPageThatCanNotBeMadeStoresNothing() throws InterruptedException {
         storage.failWhen((call, path) -> call == FaultyStorage.Call.RENAME && path.endsWith("producers/p.dat"));
-        MmapQueueException refused = assertThrows(MmapQueueException.class,
-                () -> pushOnce(0, Records.of(two(24)), false));
+        MmapQueueException refused =
+                assertThrows(MmapQueueException.class, () -> pushOnce(0, Records.of(two(24)), false));
         assertTrue(refused.getMessage().contains("producer p"), refused.getMessage());
         assertEquals(0, core.endOffset());
         storage.heal();
@@ -351,8 +358,11 @@ class FailedPushOnceTest {
     @Test
     void anOverflowOfTheStackAtAnyDepthDoublesAndLosesNothing() throws InterruptedException {
         core.close();
-        QueueConfig config = QueueConfig.builder(temp.resolve("deep")).segmentSize("8m").queueCapacitySegments(4)
-                .flushPeriodMillis(600_000).build();
+        QueueConfig config = QueueConfig.builder(temp.resolve("deep"))
+                .segmentSize("8m")
+                .queueCapacitySegments(4)
+                .flushPeriodMillis(600_000)
+                .build();
         core = Cores.open(config, storage);
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
         for (int round = 0; round < 2 * ROUNDS; round++) {

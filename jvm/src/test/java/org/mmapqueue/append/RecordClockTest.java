@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.Message;
@@ -50,10 +49,13 @@ class RecordClockTest {
     }
 
     private RecordClock clockFrom(long last) {
-        return new RecordClock(last, () -> {
-            asked++;
-            return millis;
-        }, ticker);
+        return new RecordClock(
+                last,
+                () -> {
+                    asked++;
+                    return millis;
+                },
+                ticker);
     }
 
     /** Pushes within this ms, as it is; how many of them have asked. */
@@ -153,7 +155,8 @@ class RecordClockTest {
         List<Message> messages = new ArrayList<>();
         long before = System.currentTimeMillis() * 1000;
         long after;
-        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(directory.resolve("queue")).build())) {
+        try (MmapQueue queue =
+                MmapQueue.open(QueueConfig.builder(directory.resolve("queue")).build())) {
             for (int i = 0; i < PUSHED; i++) {
                 queue.push(new byte[8]);
             }

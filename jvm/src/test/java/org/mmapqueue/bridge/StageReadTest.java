@@ -12,12 +12,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.IntStream;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.OutOfRangeException;
@@ -29,19 +27,25 @@ class StageReadTest {
 
     @TempDir
     private Path directory;
+
     private QueueHandle queue;
     private Stage stage;
     private int consumer;
     private int call;
 
     /** A record as the other side reads it. */
-    private record Found(long offset, int length, int attempts, boolean stamped) {
-    }
+    private record Found(long offset, int length, int attempts, boolean stamped) {}
 
     @BeforeEach
     void open() {
-        queue = Bridge.open(String.join(Bridge.SEPARATOR, "queue_dir", directory.resolve("queue").toString(),
-                "capacity", Integer.toString(8 << 20), "max_event_size", Integer.toString(MAX_EVENT_SIZE)));
+        queue = Bridge.open(String.join(
+                Bridge.SEPARATOR,
+                "queue_dir",
+                directory.resolve("queue").toString(),
+                "capacity",
+                Integer.toString(8 << 20),
+                "max_event_size",
+                Integer.toString(MAX_EVENT_SIZE)));
         stage = queue.heapStage(SIZE);
         consumer = queue.consumer("default", "earliest");
     }
@@ -72,7 +76,8 @@ class StageReadTest {
         int attempts = offsets + ((flags & 2) == 0 ? 0 : 8 * count);
         List<Found> found = new ArrayList<>();
         for (int i = 0; i < count; i++) {
-            found.add(new Found((flags & 2) == 0 ? memory.getLong(0) + i : memory.getLong(offsets + 8 * i),
+            found.add(new Found(
+                    (flags & 2) == 0 ? memory.getLong(0) + i : memory.getLong(offsets + 8 * i),
                     memory.getInt(lengths + 4 * i),
                     (flags & 4) == 0 ? memory.getInt(28) : memory.getInt(attempts + 4 * i),
                     (flags & 1) != 0 && memory.getLong(stamps + 8 * i) != 0));
@@ -131,15 +136,18 @@ class StageReadTest {
     void getFillsTheStageAndMovesNothing() {
         int[] lengths = IntStream.range(0, 2000).map(i -> i * 37 % 500).toArray();
         push(lengths);
-        for (int at = 0; at < lengths.length;) {
+        for (int at = 0; at < lengths.length; ) {
             List<Found> found = read(stage.get(at, Integer.MAX_VALUE));
             for (Found one : found) {
                 assertEquals(found(at, lengths[at], 0), one);
                 at++;
             }
             int bytes = found.stream().mapToInt(Found::length).sum();
-            assertTrue(at == lengths.length || found.size() == stage.recordLimit()
-                    || bytes + lengths[at] > stage.payloadLimit(), "stopped early, before " + at);
+            assertTrue(
+                    at == lengths.length
+                            || found.size() == stage.recordLimit()
+                            || bytes + lengths[at] > stage.payloadLimit(),
+                    "stopped early, before " + at);
         }
         assertEquals(List.of(found(7, lengths[7], 0)), read(stage.get(7, 1)));
         assertEquals(2000, queue.size(consumer));
@@ -161,7 +169,10 @@ class StageReadTest {
     void offsetsToAckGoThroughTheStageOrAsBytes() {
         push(1, 1, 1, 1, 1, 1);
         pop(6);
-        ByteBuffer packed = ByteBuffer.allocate(16).order(ByteOrder.nativeOrder()).putLong(1).putLong(3);
+        ByteBuffer packed = ByteBuffer.allocate(16)
+                .order(ByteOrder.nativeOrder())
+                .putLong(1)
+                .putLong(3);
         stage.write(StageLayout.PAYLOAD, packed.array());
         stage.ackMany(consumer, 2);
         assertEquals(4, queue.unacked(consumer));
@@ -187,7 +198,10 @@ class StageReadTest {
         queue.createConsumer("later", "time:" + Long.MAX_VALUE);
         assertEquals(0, queue.size(queue.consumer("later", "earliest")));
         for (String bad : List.of("", "middle", "offset:", "offset:x", "offset:9223372036854775808", "time:1.5")) {
-            assertEquals("start", assertThrows(ConfigException.class, () -> queue.seek(consumer, bad)).key());
+            assertEquals(
+                    "start",
+                    assertThrows(ConfigException.class, () -> queue.seek(consumer, bad))
+                            .key());
         }
     }
 
@@ -199,9 +213,13 @@ class StageReadTest {
         assertEquals("default\nother", queue.consumers());
         List<String> lines = queue.consumerStats().lines().toList();
         assertEquals(2, lines.size());
-        assertTrue(lines.get(0).matches("name=default committedOffset=0 lagRecords=3 lagBytes=\\d+ lagMicros=\\d+ "
-                + "readOffset=2 unacked=2 label="), lines.get(0));
-        assertEquals("name=other committedOffset=3 lagRecords=0 lagBytes=0 lagMicros=0 readOffset=3 unacked=0 label=",
+        assertTrue(
+                lines.get(0)
+                        .matches("name=default committedOffset=0 lagRecords=3 lagBytes=\\d+ lagMicros=\\d+ "
+                                + "readOffset=2 unacked=2 label="),
+                lines.get(0));
+        assertEquals(
+                "name=other committedOffset=3 lagRecords=0 lagBytes=0 lagMicros=0 readOffset=3 unacked=0 label=",
                 lines.get(1));
         assertTrue(queue.stats().startsWith("firstOffset=0\nendOffset=3\n"), queue.stats());
     }
@@ -225,7 +243,8 @@ class StageReadTest {
         int again = queue.consumer("default", "earliest");
         assertTrue(again != consumer);
         assertEquals(1, stage.pop(++call, again, 1, 1, 0));
-        queue.deleteConsumer(queue.queue().consumer("other", Places.of("latest")).name());
+        queue.deleteConsumer(
+                queue.queue().consumer("other", Places.of("latest")).name());
         assertEquals("default", queue.consumers());
     }
 }

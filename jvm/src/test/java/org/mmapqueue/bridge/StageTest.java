@@ -14,14 +14,12 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.TooLargeException;
@@ -35,6 +33,7 @@ class StageTest {
 
     @TempDir
     private Path directory;
+
     private QueueHandle queue;
     private Stage stage;
     private int consumer;
@@ -55,7 +54,8 @@ class StageTest {
     private void write(List<byte[]> records) {
         int bytes = records.stream().mapToInt(record -> record.length).sum();
         int column = StageLayout.aligned(StageLayout.PAYLOAD + bytes);
-        ByteBuffer memory = ByteBuffer.allocate(column + records.size() * Integer.BYTES).order(ByteOrder.nativeOrder());
+        ByteBuffer memory =
+                ByteBuffer.allocate(column + records.size() * Integer.BYTES).order(ByteOrder.nativeOrder());
         memory.position(StageLayout.PAYLOAD);
         records.forEach(memory::put);
         memory.position(column);
@@ -163,8 +163,7 @@ class StageTest {
     }
 
     private static void assertInterruptedWhileItWaits(Executable push) throws InterruptedException {
-        FutureTask<MmapQueueException> told =
-                new FutureTask<>(() -> assertThrows(MmapQueueException.class, push));
+        FutureTask<MmapQueueException> told = new FutureTask<>(() -> assertThrows(MmapQueueException.class, push));
         Thread pushing = new Thread(told);
         pushing.setDaemon(true);
         pushing.start();
@@ -211,8 +210,9 @@ class StageTest {
         assertEquals(5, stage.pushMany(1, 4101, 11, 0, 0));
         assertThrows(TooLargeException.class, () -> stage.pushMany(2, 4101, 11, 5, 0));
         assertEquals(5, stage.pushMany(3, 4101, 11, 6, 0));
-        assertRecords(List.of(new byte[] {0}, new byte[] {4}), List.of(
-                new byte[] {pop(10).get(0)[0]}, new byte[] {read(10).get(9)[0]}));
+        assertRecords(
+                List.of(new byte[] {0}, new byte[] {4}),
+                List.of(new byte[] {pop(10).get(0)[0]}, new byte[] {read(10).get(9)[0]}));
     }
 
     @Test

@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.List;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.mmapqueue.support.Waiting;
@@ -59,10 +58,11 @@ class SpinLockTest {
     void whoWaitsGetsIn() throws Exception {
         lock.acquire();
         Waiting.Running<Boolean> waiting = Waiting.start(() -> {
-            lock.acquire();
-            lock.release();
-            return true;
-        }).untilItWaits();
+                    lock.acquire();
+                    lock.release();
+                    return true;
+                })
+                .untilItWaits();
         assertFalse(waiting.isDone());
         lock.release();
         assertTrue(waiting.result());
@@ -72,13 +72,14 @@ class SpinLockTest {
     void anInterruptNeitherLetsInNorIsLost() throws Exception {
         lock.acquire();
         Waiting.Running<Boolean> waiting = Waiting.start(() -> {
-            lock.acquire();
-            try {
-                return Thread.interrupted();
-            } finally {
-                lock.release();
-            }
-        }).untilItWaits();
+                    lock.acquire();
+                    try {
+                        return Thread.interrupted();
+                    } finally {
+                        lock.release();
+                    }
+                })
+                .untilItWaits();
         waiting.thread().interrupt();
         Thread.sleep(5);
         assertFalse(waiting.isDone());

@@ -7,7 +7,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -30,6 +29,7 @@ import org.mmapqueue.support.QuickDirectory;
 class AttemptsSurviveCloseTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private Path directory;
     private MmapQueue queue;
 
@@ -43,8 +43,12 @@ class AttemptsSurviveCloseTest {
     }
 
     private void open() {
-        queue = MmapQueue.open(QueueConfig.builder(directory).segmentSize(4096).queueCapacitySegments(16)
-                .maxInMemSegments(6).flushPeriodMillis(600_000).build());
+        queue = MmapQueue.open(QueueConfig.builder(directory)
+                .segmentSize(4096)
+                .queueCapacitySegments(16)
+                .maxInMemSegments(6)
+                .flushPeriodMillis(600_000)
+                .build());
     }
 
     @AfterEach
@@ -195,8 +199,19 @@ class AttemptsSurviveCloseTest {
         consumer.close();
         queue.deleteConsumer("one");
         assertFalse(Files.exists(inFlight("one")));
-        assertPops(queue.consumer("one", StartAt.EARLIEST), new long[] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9},
-                1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
+        assertPops(
+                queue.consumer("one", StartAt.EARLIEST),
+                new long[] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9},
+                1,
+                1,
+                1,
+                1,
+                1,
+                1,
+                1,
+                1,
+                1,
+                1);
     }
 
     @Test

@@ -7,14 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
 import java.util.List;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.Message;
 import org.mmapqueue.QueueConfig;
@@ -37,14 +35,22 @@ class ConsumerLagTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private Path directory;
     /** Without its threads: only a push drops records. */
     private QueueCore core;
 
     private void open(long lag) {
         directory = directory == null ? temp.resolve("queue") : directory;
-        core = Cores.open(QueueConfig.builder(directory).segmentSize(4096).queueCapacitySegments(8)
-                .maxInMemSegments(8).maxEventSize(6000).flushPeriodMillis(600_000).maxConsumerLag(lag).build(),
+        core = Cores.open(
+                QueueConfig.builder(directory)
+                        .segmentSize(4096)
+                        .queueCapacitySegments(8)
+                        .maxInMemSegments(8)
+                        .maxEventSize(6000)
+                        .flushPeriodMillis(600_000)
+                        .maxConsumerLag(lag)
+                        .build(),
                 DiskStorage.INSTANCE);
     }
 
@@ -84,8 +90,9 @@ class ConsumerLagTest {
         DroppedException told = assertThrows(DroppedException.class, () -> core.poll(consumer));
         assertEquals(first, told.first());
         assertTrue(told.last() >= first, told.getMessage());
-        assertTrue(told.getMessage().contains(consumer.name())
-                && told.getMessage().contains(first + ".." + told.last()), told.getMessage());
+        assertTrue(
+                told.getMessage().contains(consumer.name()) && told.getMessage().contains(first + ".." + told.last()),
+                told.getMessage());
         assertEquals(told.last() + 1, consumer.readOffset());
         assertEquals(told.last() + 1, consumer.committedOffset());
         assertEquals(0, consumer.unacked());
@@ -206,7 +213,8 @@ class ConsumerLagTest {
         core.createConsumer("away", StartAt.EARLIEST);
         push(5);
         FaultyStorage storage = new FaultyStorage();
-        QueueCore other = Cores.open(QueueConfig.builder(directory).readOnly(true).build(), storage);
+        QueueCore other =
+                Cores.open(QueueConfig.builder(directory).readOnly(true).build(), storage);
         try {
             ConsumerCore away = other.consumer("away", StartAt.EARLIEST);
             assertEquals(0, other.poll(away).offset());

@@ -13,7 +13,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -21,7 +20,6 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.Message;
@@ -43,6 +41,7 @@ import org.mmapqueue.support.Waiting;
 class ConsumerLifeTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private Path directory;
     private MmapQueue queue;
 
@@ -54,8 +53,14 @@ class ConsumerLifeTest {
     }
 
     private void open(int version) {
-        queue = MmapQueue.open(QueueConfig.builder(directory).formatVersion(version).segmentSize(4096)
-                .queueCapacitySegments(8).maxInMemSegments(8).maxEventSize(3000).flushPeriodMillis(600_000).build());
+        queue = MmapQueue.open(QueueConfig.builder(directory)
+                .formatVersion(version)
+                .segmentSize(4096)
+                .queueCapacitySegments(8)
+                .maxInMemSegments(8)
+                .maxEventSize(3000)
+                .flushPeriodMillis(600_000)
+                .build());
     }
 
     private void reopen() {
@@ -88,7 +93,9 @@ class ConsumerLifeTest {
     void theDefaultOneIsOneLikeAnyOther() {
         assertEquals(List.of("default"), queue.consumers());
         assertEquals("default", queue.consumer().name());
-        assertEquals(queue.consumer().name(), queue.consumer("default", StartAt.LATEST).name());
+        assertEquals(
+                queue.consumer().name(),
+                queue.consumer("default", StartAt.LATEST).name());
     }
 
     @Test
@@ -98,7 +105,9 @@ class ConsumerLifeTest {
         queue.consumer("Beta", StartAt.LATEST);
         List<String> expected = List.of("default", "Beta", "alpha", "zebra");
         assertEquals(expected, queue.consumers());
-        assertEquals(expected, queue.consumerStats().stream().map(ConsumerStats::name).toList());
+        assertEquals(
+                expected,
+                queue.consumerStats().stream().map(ConsumerStats::name).toList());
         queue.deleteConsumer("alpha");
         assertEquals(List.of("default", "Beta", "zebra"), queue.consumers());
         reopen();
@@ -151,18 +160,23 @@ class ConsumerLifeTest {
         assertEquals("short", one.label());
         one.label(text);
         queue.createConsumer("two", StartAt.EARLIEST);
-        assertEquals(List.of("", text, ""), queue.consumerStats().stream().map(ConsumerStats::label).toList());
+        assertEquals(
+                List.of("", text, ""),
+                queue.consumerStats().stream().map(ConsumerStats::label).toList());
         try (MmapQueue reader = MmapQueue.openToRead(directory)) {
             assertEquals(text, reader.consumerStats().get(1).label());
         }
         reopen();
         assertEquals(text, queue.consumerStats().get(1).label());
         for (String bad : List.of("a\nb", "x".repeat(3001))) {
-            ConfigException refused = assertThrows(ConfigException.class,
+            ConfigException refused = assertThrows(
+                    ConfigException.class,
                     () -> queue.consumer("one", StartAt.EARLIEST).label(bad));
             assertEquals("label", refused.key());
         }
-        assertThrows(ConfigException.class, () -> queue.consumer("default", StartAt.EARLIEST).label("x"));
+        assertThrows(
+                ConfigException.class,
+                () -> queue.consumer("default", StartAt.EARLIEST).label("x"));
         queue.consumer("one", StartAt.EARLIEST).label("");
         assertEquals("", queue.consumerStats().get(1).label());
         queue.deleteConsumer("one");
@@ -204,17 +218,22 @@ class ConsumerLifeTest {
         assertEquals(25, queue.consumer("offset", StartAt.offset(25)).readOffset());
         queue.createConsumer("end", StartAt.offset(40));
         long time = queue.get(30).timestampMicros();
-        long expected = queue.getMany(10, 30).stream().filter(message -> message.timestampMicros() >= time)
-                .findFirst().orElseThrow().offset();
+        long expected = queue.getMany(10, 30).stream()
+                .filter(message -> message.timestampMicros() >= time)
+                .findFirst()
+                .orElseThrow()
+                .offset();
         queue.createConsumer("time", StartAt.timestamp(time));
-        assertEquals(List.of(10L, 10L, 40L, 40L, 25L, expected),
-                queue.consumerStats().stream().map(ConsumerStats::committedOffset).toList());
+        assertEquals(
+                List.of(10L, 10L, 40L, 40L, 25L, expected),
+                queue.consumerStats().stream()
+                        .map(ConsumerStats::committedOffset)
+                        .toList());
         for (long bad : new long[] {9, -1, 41}) {
             assertThrows(OutOfRangeException.class, () -> queue.consumer("bad", StartAt.offset(bad)));
             assertThrows(OutOfRangeException.class, () -> queue.createConsumer("bad", StartAt.offset(bad)));
         }
-        ConfigException refused = assertThrows(ConfigException.class,
-                () -> queue.consumer("bad", StartAt.COMMITTED));
+        ConfigException refused = assertThrows(ConfigException.class, () -> queue.consumer("bad", StartAt.COMMITTED));
         assertEquals("start", refused.key());
         assertFalse(queue.consumers().contains("bad"));
         // To one that is there it says nothing.
@@ -265,7 +284,8 @@ class ConsumerLifeTest {
     @Test
     void aWaitingPopEndsWhenItsConsumerIsClosed() throws Exception {
         Consumer consumer = queue.consumer("one", StartAt.EARLIEST);
-        Waiting.Running<Message> fetcher = Waiting.start(() -> consumer.pop(Waiting.LONG)).untilItWaits();
+        Waiting.Running<Message> fetcher =
+                Waiting.start(() -> consumer.pop(Waiting.LONG)).untilItWaits();
         consumer.close();
         assertThrows(ClosedException.class, fetcher::result);
     }
@@ -304,7 +324,8 @@ class ConsumerLifeTest {
         int count = fill();
         Payload.drain(queue);
         queue.ack(count - 1);
-        Waiting.Running<Long> pushing = Waiting.start(() -> queue.push(new byte[300], Waiting.LONG)).untilItWaits();
+        Waiting.Running<Long> pushing =
+                Waiting.start(() -> queue.push(new byte[300], Waiting.LONG)).untilItWaits();
         queue.deleteConsumer("slow");
         assertEquals(count, pushing.result());
     }
@@ -370,13 +391,24 @@ class ConsumerLifeTest {
         one.ack(2);
         one.ackSingle(5);
         List<ConsumerStats> stats = queue.consumerStats();
-        assertEquals(List.of("default", "one", "two", "zero"), stats.stream().map(ConsumerStats::name).toList());
-        assertEquals(List.of(0L, 3L, 15L, 20L), stats.stream().map(ConsumerStats::committedOffset).toList());
-        assertEquals(List.of(20L, 17L, 5L, 0L), stats.stream().map(ConsumerStats::lagRecords).toList());
-        assertEquals(List.of(0L, 8L, 15L, 20L), stats.stream().map(ConsumerStats::readOffset).toList());
-        assertEquals(List.of(0L, 4L, 0L, 0L), stats.stream().map(ConsumerStats::unacked).toList());
+        assertEquals(
+                List.of("default", "one", "two", "zero"),
+                stats.stream().map(ConsumerStats::name).toList());
+        assertEquals(
+                List.of(0L, 3L, 15L, 20L),
+                stats.stream().map(ConsumerStats::committedOffset).toList());
+        assertEquals(
+                List.of(20L, 17L, 5L, 0L),
+                stats.stream().map(ConsumerStats::lagRecords).toList());
+        assertEquals(
+                List.of(0L, 8L, 15L, 20L),
+                stats.stream().map(ConsumerStats::readOffset).toList());
+        assertEquals(
+                List.of(0L, 4L, 0L, 0L),
+                stats.stream().map(ConsumerStats::unacked).toList());
         assertEquals(queue.stats().writingPosition(), stats.get(0).lagBytes());
-        assertTrue(stats.get(1).lagBytes() < stats.get(0).lagBytes() && stats.get(1).lagBytes() > 17 * 300);
+        assertTrue(stats.get(1).lagBytes() < stats.get(0).lagBytes()
+                && stats.get(1).lagBytes() > 17 * 300);
         assertEquals(0, stats.get(3).lagBytes());
         assertEquals(0, stats.get(3).lagMicros());
         one.close();

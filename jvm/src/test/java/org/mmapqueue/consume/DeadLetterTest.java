@@ -13,7 +13,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -21,7 +20,6 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -41,6 +39,7 @@ import org.mmapqueue.support.Waiting;
 class DeadLetterTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private Path dead;
     private MmapQueue queue;
 
@@ -50,8 +49,13 @@ class DeadLetterTest {
     }
 
     private QueueConfig.Builder config(int maxAttempts) {
-        return QueueConfig.builder(temp.resolve("queue")).segmentSize(4096).queueCapacitySegments(16)
-                .maxInMemSegments(6).maxEventSize(9000).flushPeriodMillis(600_000).maxAttempts(maxAttempts)
+        return QueueConfig.builder(temp.resolve("queue"))
+                .segmentSize(4096)
+                .queueCapacitySegments(16)
+                .maxInMemSegments(6)
+                .maxEventSize(9000)
+                .flushPeriodMillis(600_000)
+                .maxAttempts(maxAttempts)
                 .deadLetterDir(dead);
     }
 
@@ -145,7 +149,11 @@ class DeadLetterTest {
 
     @Test
     void oneThatIsThereKeepsItsSizes() {
-        MmapQueue.open(QueueConfig.builder(dead).segmentSize(8192).queueCapacitySegments(9).build()).close();
+        MmapQueue.open(QueueConfig.builder(dead)
+                        .segmentSize(8192)
+                        .queueCapacitySegments(9)
+                        .build())
+                .close();
         Consumer consumer = open(config(1));
         push(1);
         consumer.pop();
@@ -244,7 +252,9 @@ class DeadLetterTest {
         push(3);
         consumer.pop();
         MmapQueueException refused = assertThrows(MmapQueueException.class, () -> consumer.nack(0));
-        assertTrue(refused.getMessage().contains("record 0") && refused.getMessage().contains(dead.toString()),
+        assertTrue(
+                refused.getMessage().contains("record 0")
+                        && refused.getMessage().contains(dead.toString()),
                 refused.getMessage());
         assertTrue(refused.getCause() instanceof FullException, "caused by " + refused.getCause());
         assertEquals(0, consumer.committedOffset());
@@ -262,8 +272,11 @@ class DeadLetterTest {
 
     private int fillDeadLetters() {
         List<Long> pushed = new ArrayList<>();
-        try (MmapQueue letters = MmapQueue.open(QueueConfig.builder(dead).segmentSize(4096).queueCapacitySegments(4)
-                .maxEventSize(9000).build())) {
+        try (MmapQueue letters = MmapQueue.open(QueueConfig.builder(dead)
+                .segmentSize(4096)
+                .queueCapacitySegments(4)
+                .maxEventSize(9000)
+                .build())) {
             while (true) {
                 pushed.add(letters.push(new byte[40]));
             }
@@ -273,12 +286,19 @@ class DeadLetterTest {
     }
 
     private static QueueConfig.Builder to(Path directory, Path deadLetters) {
-        return QueueConfig.builder(directory).segmentSize(4096).queueCapacitySegments(16).maxInMemSegments(6)
-                .maxEventSize(1000).flushPeriodMillis(600_000).maxAttempts(1).deadLetterDir(deadLetters);
+        return QueueConfig.builder(directory)
+                .segmentSize(4096)
+                .queueCapacitySegments(16)
+                .maxInMemSegments(6)
+                .maxEventSize(1000)
+                .flushPeriodMillis(600_000)
+                .maxAttempts(1)
+                .deadLetterDir(deadLetters);
     }
 
     private static void assertRefused(Path directory, Path deadLetters, Path... named) {
-        ConfigException refused = assertThrows(ConfigException.class,
+        ConfigException refused = assertThrows(
+                ConfigException.class,
                 () -> MmapQueue.open(to(directory, deadLetters).build()));
         assertEquals("dead_letter_dir", refused.key());
         for (Path each : named) {
@@ -294,8 +314,12 @@ class DeadLetterTest {
         Path parent = Files.createSymbolicLink(temp.resolve("parent"), temp);
         Path toLink = Files.createSymbolicLink(temp.resolve("toLink"), parent.resolve("link"));
         for (int round = 0; round < 2; round++) {
-            for (Path each : new Path[] {link, parent.resolve("queue"), toLink,
-                    parent.resolve("missing").resolve("..").resolve("queue")}) {
+            for (Path each : new Path[] {
+                link,
+                parent.resolve("queue"),
+                toLink,
+                parent.resolve("missing").resolve("..").resolve("queue")
+            }) {
                 assertRefused(directory, each);
             }
             MmapQueue.open(QueueConfig.builder(directory).build()).close(); // in the first round it is not there yet
@@ -315,7 +339,8 @@ class DeadLetterTest {
         }
         List<MmapQueue> open = new ArrayList<>();
         for (int i = 0; i + 1 < count; i++) {
-            open.add(MmapQueue.open(to(directories[i], parent.resolve("queue" + (i + 1))).build()));
+            open.add(MmapQueue.open(
+                    to(directories[i], parent.resolve("queue" + (i + 1))).build()));
         }
         assertRefused(directories[count - 1], directories[0], directories);
         open.add(MmapQueue.open(to(directories[count - 1], temp.resolve("end")).build()));

@@ -6,14 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.util.Comparator;
 import java.util.PriorityQueue;
 import java.util.SplittableRandom;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class DelayQueueTest {
-    private record Entry(long time, long offset) {
-    }
+    private record Entry(long time, long offset) {}
 
     @Test
     void theEarliestComesFirstThenTheLowestOffset() {
@@ -51,8 +49,8 @@ class DelayQueueTest {
     void aPriorityQueueSaysTheSame(int seed) {
         SplittableRandom random = new SplittableRandom(seed);
         DelayQueue schedule = new DelayQueue();
-        PriorityQueue<Entry> expected = new PriorityQueue<>(
-                Comparator.comparingLong(Entry::time).thenComparingLong(Entry::offset));
+        PriorityQueue<Entry> expected =
+                new PriorityQueue<>(Comparator.comparingLong(Entry::time).thenComparingLong(Entry::offset));
         for (int step = 0; step < 50_000; step++) {
             // Now and then it is emptied, now and then it grows.
             boolean adds = random.nextInt(100) < (step / 5000 % 2 == 0 ? 60 : 40);

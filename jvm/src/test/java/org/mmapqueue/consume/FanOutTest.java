@@ -11,7 +11,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -19,7 +18,6 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -40,6 +38,7 @@ import org.mmapqueue.support.Waiting;
 class FanOutTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private Path directory;
     private MmapQueue queue;
 
@@ -53,8 +52,13 @@ class FanOutTest {
         if (queue != null) {
             queue.close();
         }
-        queue = MmapQueue.open(QueueConfig.builder(directory).segmentSize(4096).queueCapacitySegments(8)
-                .maxInMemSegments(8).maxEventSize(5000).flushPeriodMillis(600_000).build());
+        queue = MmapQueue.open(QueueConfig.builder(directory)
+                .segmentSize(4096)
+                .queueCapacitySegments(8)
+                .maxInMemSegments(8)
+                .maxEventSize(5000)
+                .flushPeriodMillis(600_000)
+                .build());
     }
 
     @AfterEach
@@ -92,7 +96,9 @@ class FanOutTest {
             Payload.assertMessages(0, payloads, Payload.drain(each));
             assertNull(each.poll());
         }
-        assertEquals(List.of("one", "two", "default"), List.of(one.name(), two.name(), queue.consumer().name()));
+        assertEquals(
+                List.of("one", "two", "default"),
+                List.of(one.name(), two.name(), queue.consumer().name()));
     }
 
     @Test
@@ -112,8 +118,7 @@ class FanOutTest {
         assertEquals(39, queue.consumer().lag());
         reopen();
         // Where it starts says nothing to a consumer that is there.
-        Payload.assertMessages(20, payloads.subList(20, 40),
-                Payload.drain(queue.consumer("one", StartAt.LATEST)));
+        Payload.assertMessages(20, payloads.subList(20, 40), Payload.drain(queue.consumer("one", StartAt.LATEST)));
         Payload.assertMessages(1, payloads.subList(1, 40), Payload.drain(queue));
     }
 
@@ -188,7 +193,8 @@ class FanOutTest {
         Payload.drain(queue);
         queue.ack(pushed - 1);
         assertEquals(0, pushUntilFull());
-        assertEquals(pushed, Payload.drain(queue.consumer("later", StartAt.LATEST)).size());
+        assertEquals(
+                pushed, Payload.drain(queue.consumer("later", StartAt.LATEST)).size());
     }
 
     @Test
@@ -198,7 +204,8 @@ class FanOutTest {
         Payload.drain(queue);
         Payload.drain(slow);
         queue.ack(pushed - 1);
-        Waiting.Running<Long> pushing = Waiting.start(() -> queue.push(new byte[300], Waiting.LONG)).untilItWaits();
+        Waiting.Running<Long> pushing =
+                Waiting.start(() -> queue.push(new byte[300], Waiting.LONG)).untilItWaits();
         assertFalse(pushing.isDone());
         slow.ack(pushed - 1);
         assertEquals(pushed, pushing.result());
@@ -220,8 +227,7 @@ class FanOutTest {
     @Test
     void namesThatAreNoFileNamesAreRefused() {
         for (String name : List.of("", "..", ".", ".hidden", "-x", "a/b", "a b", "ä", "x".repeat(101), "a\0b")) {
-            ConfigException refused = assertThrows(ConfigException.class,
-                    () -> queue.consumer(name, StartAt.EARLIEST));
+            ConfigException refused = assertThrows(ConfigException.class, () -> queue.consumer(name, StartAt.EARLIEST));
             assertEquals("consumer", refused.key());
             assertEquals(name, refused.value());
         }
@@ -332,14 +338,15 @@ class FanOutTest {
                     break;
                 }
             }
-            Waiting.start(() -> { // it goes on reading, or it would hold the ring
-                while (fresh.committedOffset() < total) {
-                    for (Message message : fresh.popBatch(50, Long.MAX_VALUE, Duration.ofMillis(2))) {
-                        fresh.ack(message.offset());
-                    }
-                }
-                return true;
-            });
+            Waiting.start(
+                    () -> { // it goes on reading, or it would hold the ring
+                        while (fresh.committedOffset() < total) {
+                            for (Message message : fresh.popBatch(50, Long.MAX_VALUE, Duration.ofMillis(2))) {
+                                fresh.ack(message.offset());
+                            }
+                        }
+                        return true;
+                    });
         }
         assertTrue(working.result());
     }

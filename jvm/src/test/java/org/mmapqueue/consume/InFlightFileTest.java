@@ -8,13 +8,11 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.SplittableRandom;
-
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.support.Directories;
@@ -27,6 +25,7 @@ class InFlightFileTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private Path path;
     private InFlightFile file;
 

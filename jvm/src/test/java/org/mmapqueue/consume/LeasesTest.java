@@ -9,14 +9,12 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.SplittableRandom;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class LeasesTest {
-    private record Lease(long offset, int attempts, long popped) {
-    }
+    private record Lease(long offset, int attempts, long popped) {}
 
     @Test
     void withoutATimeoutNoneIsKept() {

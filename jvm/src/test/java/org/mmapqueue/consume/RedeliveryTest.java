@@ -15,8 +15,8 @@ class RedeliveryTest {
     private long now = 5000;
 
     private Redelivery redelivery(long visibilityMillis) {
-        return new Redelivery(window, new SparseIndex(), null, new Settings.Delivery(1000, visibilityMillis, 0, null),
-                () -> now);
+        return new Redelivery(
+                window, new SparseIndex(), null, new Settings.Delivery(1000, visibilityMillis, 0, null), () -> now);
     }
 
     /** The visibility timeout begins anew with each delivery, whatever has become of the one before. */

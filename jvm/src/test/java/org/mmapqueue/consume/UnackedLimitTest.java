@@ -8,13 +8,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
 import java.time.Duration;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -32,13 +30,19 @@ class UnackedLimitTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private MmapQueue queue;
     private Consumer consumer;
 
     @BeforeEach
     void open() {
-        queue = MmapQueue.open(QueueConfig.builder(temp.resolve("queue")).segmentSize(4096).queueCapacitySegments(16)
-                .maxInMemSegments(6).flushPeriodMillis(600_000).maxUnacked(LIMIT).build());
+        queue = MmapQueue.open(QueueConfig.builder(temp.resolve("queue"))
+                .segmentSize(4096)
+                .queueCapacitySegments(16)
+                .maxInMemSegments(6)
+                .flushPeriodMillis(600_000)
+                .maxUnacked(LIMIT)
+                .build());
         consumer = queue.consumer();
     }
 
@@ -64,13 +68,15 @@ class UnackedLimitTest {
         push(LIMIT + 1);
         popToTheLimit();
         UnackedLimitException refused = assertThrows(UnackedLimitException.class, () -> consumer.poll());
-        assertTrue(refused.getMessage().contains("default") && refused.getMessage().contains("max_unacked"),
+        assertTrue(
+                refused.getMessage().contains("default") && refused.getMessage().contains("max_unacked"),
                 refused.getMessage());
         assertThrows(UnackedLimitException.class, () -> consumer.pop());
         assertThrows(UnackedLimitException.class, () -> consumer.pop(Duration.ofMillis(10)));
         assertThrows(UnackedLimitException.class, () -> consumer.popBatch(9, Long.MAX_VALUE, Duration.ZERO));
-        assertThrows(UnackedLimitException.class,
-                () -> consumer.poll((offset, timestamp, buffer, start, length, attempts) -> { }));
+        assertThrows(
+                UnackedLimitException.class,
+                () -> consumer.poll((offset, timestamp, buffer, start, length, attempts) -> {}));
         assertEquals(LIMIT, consumer.unacked());
         assertEquals(LIMIT, consumer.readOffset());
         assertEquals(LIMIT, consumer.peek().offset());
@@ -120,7 +126,8 @@ class UnackedLimitTest {
     void aWaitingPopIsWokenByTheAck() throws Exception {
         push(20);
         popToTheLimit();
-        Waiting.Running<Message> fetcher = Waiting.start(() -> consumer.pop(Waiting.LONG)).untilItWaits();
+        Waiting.Running<Message> fetcher =
+                Waiting.start(() -> consumer.pop(Waiting.LONG)).untilItWaits();
         assertFalse(fetcher.isDone());
         consumer.ackSingle(0);
         assertEquals(LIMIT, fetcher.result().offset());
@@ -130,7 +137,8 @@ class UnackedLimitTest {
     void aWaitingPopIsWokenByANack() throws Exception {
         push(20);
         popToTheLimit();
-        Waiting.Running<Message> fetcher = Waiting.start(() -> consumer.pop(Waiting.LONG)).untilItWaits();
+        Waiting.Running<Message> fetcher =
+                Waiting.start(() -> consumer.pop(Waiting.LONG)).untilItWaits();
         consumer.nack(2);
         assertEquals(2, fetcher.result().offset());
     }

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 
 import java.nio.file.Path;
 import java.time.Duration;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -25,12 +24,18 @@ import org.mmapqueue.support.Waiting;
 class VisibilityTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private MmapQueue queue;
 
     private Consumer open(long timeoutMillis) {
-        queue = MmapQueue.open(QueueConfig.builder(temp.resolve("queue")).segmentSize(4096).queueCapacitySegments(16)
-                .maxInMemSegments(6).maxEventSize(3000).flushPeriodMillis(600_000)
-                .visibilityTimeoutMillis(timeoutMillis).build());
+        queue = MmapQueue.open(QueueConfig.builder(temp.resolve("queue"))
+                .segmentSize(4096)
+                .queueCapacitySegments(16)
+                .maxInMemSegments(6)
+                .maxEventSize(3000)
+                .flushPeriodMillis(600_000)
+                .visibilityTimeoutMillis(timeoutMillis)
+                .build());
         return queue.consumer();
     }
 

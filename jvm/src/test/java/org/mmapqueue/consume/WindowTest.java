@@ -6,14 +6,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.SplittableRandom;
 import java.util.TreeMap;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 class WindowTest {
-    private record Popped(int state, int attempts) {
-    }
+    private record Popped(int state, int attempts) {}
 
     @Test
     void whatWasPoppedIsInItUntilItIsAckedWithoutAGap() {
@@ -174,8 +172,13 @@ class WindowTest {
         assertEquals(next, window.next());
         // Acked ones at the beginning stay until the next advance.
         assertEquals(map.isEmpty() ? next : map.firstKey(), window.first());
-        assertEquals(map.values().stream().filter(each -> each.state != Window.ACKED).count(), window.unacked());
-        assertEquals(map.values().stream().filter(each -> each.state == Window.RETURNED).count(), window.returned());
+        assertEquals(
+                map.values().stream().filter(each -> each.state != Window.ACKED).count(), window.unacked());
+        assertEquals(
+                map.values().stream()
+                        .filter(each -> each.state == Window.RETURNED)
+                        .count(),
+                window.returned());
         if (next % 16 == 0) {
             map.forEach((offset, popped) -> {
                 assertEquals(popped.state, window.state(offset));

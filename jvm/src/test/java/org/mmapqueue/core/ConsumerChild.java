@@ -5,7 +5,6 @@ import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.time.Duration;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -40,7 +39,8 @@ final class ConsumerChild {
     /** Arguments: directory. Ends with its input. */
     public static void main(String[] args) throws Exception {
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.US_ASCII));
-        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(Path.of(args[0])).readOnly(true).build())) {
+        try (MmapQueue queue = MmapQueue.open(
+                QueueConfig.builder(Path.of(args[0])).readOnly(true).build())) {
             ConsumerChild child = new ConsumerChild(queue);
             for (String line = input.readLine(); line != null; line = input.readLine()) {
                 System.out.println(child.answer(line.split(" ")));

@@ -10,14 +10,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.Records;
@@ -37,13 +35,20 @@ import org.mmapqueue.support.QuickDirectory;
 class DiskFaultTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private final FaultyStorage storage = new FaultyStorage();
     private QueueCore core;
 
     private QueueConfig config(int version) {
-        return QueueConfig.builder(temp.resolve("queue")).formatVersion(version).segmentSize(4096)
-                .queueCapacitySegments(20).maxInMemSegments(5).maxEventSize(9000).flushPeriodMillis(600_000)
-                .v1Recover("writing").build();
+        return QueueConfig.builder(temp.resolve("queue"))
+                .formatVersion(version)
+                .segmentSize(4096)
+                .queueCapacitySegments(20)
+                .maxInMemSegments(5)
+                .maxEventSize(9000)
+                .flushPeriodMillis(600_000)
+                .v1Recover("writing")
+                .build();
     }
 
     private void open(int version) {
@@ -91,8 +96,10 @@ class DiskFaultTest {
             }
         }
         assertTrue(errors.size() >= 4, "errors " + errors);
-        assertEquals(List.of(MmapQueueException.class), errors.stream().distinct().toList());
-        assertThrows(MmapQueueException.class,
+        assertEquals(
+                List.of(MmapQueueException.class), errors.stream().distinct().toList());
+        assertThrows(
+                MmapQueueException.class,
                 () -> core.writer().push(Records.of(List.of(new byte[3000], new byte[6000]))));
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
         for (int i = 0; i < expected.size(); i++) {
@@ -122,7 +129,13 @@ class DiskFaultTest {
         storage.failWhen((call, path) -> call == FaultyStorage.Call.ZERO_FILL);
         assertThrows(MmapQueueException.class, () -> push(9, 9000));
         Path left = Directories.copy(temp.resolve("queue"), temp.resolve("left"));
-        assertRecords(version, QueueConfig.builder(left).maxEventSize(9000).v1Recover("writing").build(), expected);
+        assertRecords(
+                version,
+                QueueConfig.builder(left)
+                        .maxEventSize(9000)
+                        .v1Recover("writing")
+                        .build(),
+                expected);
     }
 
     @ParameterizedTest
@@ -157,19 +170,23 @@ class DiskFaultTest {
             expected.add(Payload.of(i, 1000));
         }
         storage.failWhen((call, path) -> call == failing);
-        PoisonedException first = assertThrows(PoisonedException.class, () -> core.writer().flush());
+        PoisonedException first =
+                assertThrows(PoisonedException.class, () -> core.writer().flush());
         assertTrue(first.getMessage().contains("injected"), first.getMessage());
         storage.heal();
         // The disk may be well again: the pages may have been dropped all the same.
         for (int i = 0; i < 2; i++) {
-            PoisonedException later = assertThrows(PoisonedException.class, () -> core.writer().flush());
+            PoisonedException later =
+                    assertThrows(PoisonedException.class, () -> core.writer().flush());
             assertSame(first.getCause(), later.getCause());
             assertThrows(PoisonedException.class, () -> push(5, 10));
             assertThrows(PoisonedException.class, () -> core.writer().push(Records.of(List.of(new byte[1]))));
             assertThrows(PoisonedException.class, () -> core.writer().push(new byte[1], 0, 1, 1_000_000, () -> false));
         }
-        assertFalse(core.stats().watermarkPosition() == core.stats().writingPosition() && failing
-                == FaultyStorage.Call.FORCE_DIRECTORY, "the watermark has not passed what was not forced");
+        assertFalse(
+                core.stats().watermarkPosition() == core.stats().writingPosition()
+                        && failing == FaultyStorage.Call.FORCE_DIRECTORY,
+                "the watermark has not passed what was not forced");
         // What is there can still be read.
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
         assertEquals(0, consumer.poll().offset());

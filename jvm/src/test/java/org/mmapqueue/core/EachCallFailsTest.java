@@ -11,14 +11,12 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
-
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
@@ -47,12 +45,14 @@ class EachCallFailsTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private FaultyStorage storage;
     private StorageQueue queue;
     private Path directory;
     private boolean threads;
     /** What pushes have returned for; the keeper acks nothing, so all of it must stay. */
     private final List<byte[]> pushed = new ArrayList<>();
+
     private final List<String> errors = new ArrayList<>();
     private boolean isPoisoned;
 
@@ -61,8 +61,13 @@ class EachCallFailsTest {
     }
 
     private QueueConfig config() {
-        return QueueConfig.builder(directory).segmentSize(4096).queueCapacitySegments(30).maxInMemSegments(8)
-                .maxEventSize(9000).flushPeriodMillis(600_000).build();
+        return QueueConfig.builder(directory)
+                .segmentSize(4096)
+                .queueCapacitySegments(30)
+                .maxInMemSegments(8)
+                .maxEventSize(9000)
+                .flushPeriodMillis(600_000)
+                .build();
     }
 
     private void attempt(String what, Step step) throws IOException {
@@ -200,16 +205,29 @@ class EachCallFailsTest {
     private void assertNothingIsOpen() throws IOException {
         String here = temp.toString();
         try (Stream<Path> descriptors = Files.list(Path.of("/proc/self/fd"))) {
-            assertEquals(List.of(), descriptors.map(EachCallFailsTest::target)
-                    .filter(each -> each.startsWith(here)).toList(), "descriptors");
+            assertEquals(
+                    List.of(),
+                    descriptors
+                            .map(EachCallFailsTest::target)
+                            .filter(each -> each.startsWith(here))
+                            .toList(),
+                    "descriptors");
         }
         try (Stream<String> mappings = Files.lines(Path.of("/proc/self/maps"))) {
             // The pages of cursors are left to the garbage collector.
-            assertEquals(List.of(), mappings.filter(each -> each.contains(here) && each.contains("_segment.dat"))
-                    .toList(), "mappings");
+            assertEquals(
+                    List.of(),
+                    mappings.filter(each -> each.contains(here) && each.contains("_segment.dat"))
+                            .toList(),
+                    "mappings");
         }
-        assertEquals(List.of(), Thread.getAllStackTraces().keySet().stream().map(Thread::getName)
-                .filter(name -> name.startsWith("mmapqueue-" + directory.getFileName())).toList(), "threads");
+        assertEquals(
+                List.of(),
+                Thread.getAllStackTraces().keySet().stream()
+                        .map(Thread::getName)
+                        .filter(name -> name.startsWith("mmapqueue-" + directory.getFileName()))
+                        .toList(),
+                "threads");
     }
 
     private static String target(Path descriptor) {

@@ -6,11 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Path;
 import java.util.EnumMap;
 import java.util.Map;
-
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.FaultyStorage.Call;
@@ -49,8 +47,12 @@ class FileCallsTest {
             calls.merge(call, 1, Integer::sum);
             return false;
         });
-        QueueConfig config = QueueConfig.builder(directory.resolve("queue")).segmentSize(SEGMENT)
-                .queueCapacitySegments(capacity).maxInMemSegments(mapped).flushCeilingNum(1_000_000).build();
+        QueueConfig config = QueueConfig.builder(directory.resolve("queue"))
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(capacity)
+                .maxInMemSegments(mapped)
+                .flushCeilingNum(1_000_000)
+                .build();
         try (StorageQueue queue = StorageQueue.open(config, storage)) {
             for (int id = 0; id < 2 * capacity; id++) {
                 pushPopAndAck(queue);
@@ -76,8 +78,8 @@ class FileCallsTest {
             int mappings = kept ? Math.min(segments, forces) : segments + 2;
             assertTrue(count(Call.MAP) <= mappings, calls::toString);
             assertTrue(count(Call.OPEN) <= (kept ? 0 : 2 * segments), calls::toString);
-            assertEquals(0, count(Call.READ) + count(Call.WRITE) + count(Call.RENAME) + count(Call.DELETE),
-                    calls::toString);
+            assertEquals(
+                    0, count(Call.READ) + count(Call.WRITE) + count(Call.RENAME) + count(Call.DELETE), calls::toString);
         }
     }
 }

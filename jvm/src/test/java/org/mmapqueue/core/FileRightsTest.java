@@ -13,14 +13,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Stream;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -41,8 +39,12 @@ class FileRightsTest {
     }
 
     private QueueConfig.Builder config() {
-        return QueueConfig.builder(directory()).segmentSize(4096).queueCapacitySegments(8).maxInMemSegments(7)
-                .maxEventSize(2000).flushPeriodMillis(600_000);
+        return QueueConfig.builder(directory())
+                .segmentSize(4096)
+                .queueCapacitySegments(8)
+                .maxInMemSegments(7)
+                .maxEventSize(2000)
+                .flushPeriodMillis(600_000);
     }
 
     private static void use(MmapQueue queue) {
@@ -60,7 +62,8 @@ class FileRightsTest {
         Map<String, String> rights = new TreeMap<>();
         try (Stream<Path> all = Files.walk(temp.resolve("new"))) {
             for (Path path : (Iterable<Path>) all::iterator) {
-                rights.put(temp.relativize(path).toString(),
+                rights.put(
+                        temp.relativize(path).toString(),
                         PosixFilePermissions.toString(Files.getPosixFilePermissions(path)));
             }
         }
@@ -68,17 +71,31 @@ class FileRightsTest {
     }
 
     @ParameterizedTest
-    @CsvSource({", rw-------, rwx------", "600, rw-------, rwx------", "640, rw-r-----, rwxr-x---",
-        "660, rw-rw----, rwxrwx---", "664, rw-rw-r--, rwxrwxr-x", "666, rw-rw-rw-, rwxrwxrwx"})
+    @CsvSource({
+        ", rw-------, rwx------",
+        "600, rw-------, rwx------",
+        "640, rw-r-----, rwxr-x---",
+        "660, rw-rw----, rwxrwx---",
+        "664, rw-rw-r--, rwxrwxr-x",
+        "666, rw-rw-rw-, rwxrwxrwx"
+    })
     void everythingThatIsMadeHasTheMode(String mode, String files, String directories) throws IOException {
-        try (MmapQueue queue = MmapQueue.open(mode == null ? config().build() : config().fileMode(mode).build())) {
+        try (MmapQueue queue = MmapQueue.open(
+                mode == null ? config().build() : config().fileMode(mode).build())) {
             assertEquals(mode == null ? "600" : mode, queue.config().asMap().get("file_mode"));
             use(queue);
         }
         Map<String, String> rights = rights();
-        assertTrue(rights.keySet().containsAll(List.of("new/queue/lock", "new/queue/meta.dat",
-                "new/queue/0_segment.dat", "new/queue/consumers/one.dat",
-                "new/queue/consumers/one.lock", "new/queue/consumers/one.inflight")), rights.toString());
+        assertTrue(
+                rights.keySet()
+                        .containsAll(List.of(
+                                "new/queue/lock",
+                                "new/queue/meta.dat",
+                                "new/queue/0_segment.dat",
+                                "new/queue/consumers/one.dat",
+                                "new/queue/consumers/one.lock",
+                                "new/queue/consumers/one.inflight")),
+                rights.toString());
         rights.forEach((path, found) ->
                 assertEquals(Files.isDirectory(temp.resolve(path)) ? directories : files, found, path));
     }
@@ -98,8 +115,15 @@ class FileRightsTest {
 
     /** The planted link leads to a file that would be overwritten, or made, if it were followed. */
     @ParameterizedTest
-    @ValueSource(strings = {"lock", "meta.dat.new", "0_segment.dat", "consumers/one.lock", "consumers/one.dat.new",
-        "consumers/default.lock"})
+    @ValueSource(
+            strings = {
+                "lock",
+                "meta.dat.new",
+                "0_segment.dat",
+                "consumers/one.lock",
+                "consumers/one.dat.new",
+                "consumers/default.lock"
+            })
     void aPlantedLinkIsNotFollowed(String name) throws IOException {
         Path target = Files.write(temp.resolve("target"), SECRET);
         if (name.startsWith("consumers/")) {

@@ -8,14 +8,13 @@ import org.mmapqueue.StartAt;
 
 /** Another process that has a queue, and perhaps a consumer of it, until it is told to end. */
 final class HolderChild {
-    private HolderChild() {
-    }
+    private HolderChild() {}
 
     /** Arguments: directory, then the name of a consumer to own, which opens the directory only to read. */
     public static void main(String[] args) throws Exception {
         QueueConfig.Builder config = QueueConfig.builder(Path.of(args[0]));
-        MmapQueue queue = MmapQueue.open(args.length > 1 ? config.readOnly(true).build()
-                : LockTest.config(Path.of(args[0])));
+        MmapQueue queue =
+                MmapQueue.open(args.length > 1 ? config.readOnly(true).build() : LockTest.config(Path.of(args[0])));
         if (args.length > 1) {
             queue.consumer(args[1], StartAt.EARLIEST);
         } else {

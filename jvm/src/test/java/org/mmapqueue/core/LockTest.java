@@ -20,11 +20,9 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -43,8 +41,13 @@ class LockTest {
     Path temp;
 
     static QueueConfig config(Path directory) {
-        return QueueConfig.builder(directory).segmentSize(4096).queueCapacitySegments(8).maxInMemSegments(6)
-                .maxEventSize(2000).flushPeriodMillis(600_000).build();
+        return QueueConfig.builder(directory)
+                .segmentSize(4096)
+                .queueCapacitySegments(8)
+                .maxInMemSegments(6)
+                .maxEventSize(2000)
+                .flushPeriodMillis(600_000)
+                .build();
     }
 
     private Path directory() {
@@ -87,8 +90,7 @@ class LockTest {
         }
         assertTrue(Files.exists(directory().resolve("lock")));
         try (MmapQueue queue = MmapQueue.open(config(directory()))) {
-            assertEquals("from another process", new String(queue.pop().data(),
-                    StandardCharsets.UTF_8));
+            assertEquals("from another process", new String(queue.pop().data(), StandardCharsets.UTF_8));
         }
     }
 
@@ -139,7 +141,8 @@ class LockTest {
         assertFalse(config == QueueConfig.class);
         Method of = config.getMethod("of", Map.class);
         Method open = classes.loadClass(MmapQueue.class.getName()).getMethod("open", config);
-        return (AutoCloseable) open.invoke(null, of.invoke(null, config(directory()).asMap()));
+        return (AutoCloseable)
+                open.invoke(null, of.invoke(null, config(directory()).asMap()));
     }
 
     @Test
@@ -150,7 +153,9 @@ class LockTest {
             held.close();
             MmapQueue queue = MmapQueue.open(config(directory()));
             InvocationTargetException refused = assertThrows(InvocationTargetException.class, () -> openIn(other));
-            assertEquals(LockedException.class.getName(), refused.getCause().getClass().getName());
+            assertEquals(
+                    LockedException.class.getName(),
+                    refused.getCause().getClass().getName());
             assertEquals(self(), refused.getCause().getClass().getMethod("pid").invoke(refused.getCause()));
             queue.close();
             openIn(other).close();
@@ -194,8 +199,8 @@ class LockTest {
             queue.push(new byte[5]);
             try (ChildJvm child = new ChildJvm(HolderChild.class, directory(), "theirs")) {
                 child.expect("holding");
-                LockedException locked = assertThrows(LockedException.class,
-                        () -> queue.consumer("theirs", StartAt.EARLIEST));
+                LockedException locked =
+                        assertThrows(LockedException.class, () -> queue.consumer("theirs", StartAt.EARLIEST));
                 assertEquals(child.pid(), locked.pid());
                 assertTrue(locked.getMessage().contains("theirs"), locked.getMessage());
                 child.kill();
@@ -276,8 +281,8 @@ class LockTest {
     void aBindMountIsTheSameDirectory() throws Exception {
         Path other = Files.createDirectory(temp.resolve("bound"));
         try (MmapQueue queue = MmapQueue.open(config(directory()))) {
-            assumeTrue(exitCode("mount", "--bind", directory().toString(), other.toString()) == 0,
-                    "only root may mount");
+            assumeTrue(
+                    exitCode("mount", "--bind", directory().toString(), other.toString()) == 0, "only root may mount");
             try {
                 assertHeldAlsoBy(other);
                 try (ChildJvm child = new ChildJvm(HolderChild.class, other)) {
@@ -316,6 +321,10 @@ class LockTest {
     }
 
     private static int exitCode(String... command) throws Exception {
-        return new ProcessBuilder(command).redirectErrorStream(true).redirectOutput(Redirect.DISCARD).start().waitFor();
+        return new ProcessBuilder(command)
+                .redirectErrorStream(true)
+                .redirectOutput(Redirect.DISCARD)
+                .start()
+                .waitFor();
     }
 }

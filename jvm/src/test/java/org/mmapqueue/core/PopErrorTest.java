@@ -9,13 +9,11 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.LongStream;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.consume.ConsumerCore;
@@ -34,6 +32,7 @@ class PopErrorTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private final FaultyStorage storage = new FaultyStorage();
     private QueueCore core;
     private ConsumerCore consumer;
@@ -41,8 +40,13 @@ class PopErrorTest {
 
     @BeforeEach
     void open() {
-        core = Cores.open(QueueConfig.builder(temp.resolve("queue")).segmentSize(SEGMENT)
-                .queueCapacitySegments(64).maxInMemSegments(4).build(), storage);
+        core = Cores.open(
+                QueueConfig.builder(temp.resolve("queue"))
+                        .segmentSize(SEGMENT)
+                        .queueCapacitySegments(64)
+                        .maxInMemSegments(4)
+                        .build(),
+                storage);
         for (int i = 0; i < RECORDS; i++) {
             byte[] payload = Payload.of(i, 500);
             core.writer().push(payload, 0, payload.length);
@@ -57,8 +61,8 @@ class PopErrorTest {
     }
 
     private int popAll() {
-        return core.poll(consumer, RECORDS, Long.MAX_VALUE, false,
-                (offset, timestamp, buffer, start, length, attempts) -> {
+        return core.poll(
+                consumer, RECORDS, Long.MAX_VALUE, false, (offset, timestamp, buffer, start, length, attempts) -> {
                     assertEquals(1, attempts);
                     seen.add(offset);
                 });
@@ -104,19 +108,23 @@ class PopErrorTest {
     @Test
     void aReadGivesWhatComesBeforeTheError() {
         failMapping(null);
-        int read = core.log().randomAccess().get(0, RECORDS, Long.MAX_VALUE,
-                (offset, timestamp, buffer, start, length, attempts) -> seen.add(offset));
+        int read = core.log()
+                .randomAccess()
+                .get(
+                        0,
+                        RECORDS,
+                        Long.MAX_VALUE,
+                        (offset, timestamp, buffer, start, length, attempts) -> seen.add(offset));
         assertTrue(read > 0 && read < RECORDS);
         assertThrows(MmapQueueException.class, () -> core.log().randomAccess().get(read, 1, Long.MAX_VALUE));
         RangeReader reader = core.log().reader(0, RECORDS, () -> false);
         assertEquals(read, read(reader));
-        assertThrows(MmapQueueException.class,
-                () -> read(reader));
+        assertThrows(MmapQueueException.class, () -> read(reader));
         storage.heal();
         assertEquals(RECORDS - read, read(reader));
     }
 
     private static int read(RangeReader reader) {
-        return reader.read(RECORDS, Long.MAX_VALUE, true, (offset, timestamp, data, start, length, attempts) -> { });
+        return reader.read(RECORDS, Long.MAX_VALUE, true, (offset, timestamp, data, start, length, attempts) -> {});
     }
 }

@@ -11,12 +11,12 @@ import org.mmapqueue.support.Payload;
 
 /** Another process that reads beside the writer: pops and acks with one consumer, checks every record, says how far. */
 final class ReaderChild {
-    private ReaderChild() {
-    }
+    private ReaderChild() {}
 
     /** Arguments: directory, consumer, number of the record after which it ends. */
     public static void main(String[] args) throws Exception {
-        QueueConfig config = QueueConfig.builder(Path.of(args[0])).readOnly(true).build();
+        QueueConfig config =
+                QueueConfig.builder(Path.of(args[0])).readOnly(true).build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             Consumer consumer = queue.consumer(args[1], StartAt.EARLIEST);
             long end = Long.parseLong(args[2]);

@@ -11,11 +11,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Map;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -43,8 +41,12 @@ class ReaderProcessTest {
     }
 
     private QueueConfig.Builder config() {
-        return QueueConfig.builder(directory()).segmentSize(4096).queueCapacitySegments(8).maxInMemSegments(6)
-                .maxEventSize(6000).flushPeriodMillis(50);
+        return QueueConfig.builder(directory())
+                .segmentSize(4096)
+                .queueCapacitySegments(8)
+                .maxInMemSegments(6)
+                .maxEventSize(6000)
+                .flushPeriodMillis(50);
     }
 
     private static byte[] record(long number) {
@@ -133,7 +135,8 @@ class ReaderProcessTest {
             writer.close();
             assertNull(consumer.poll());
             // Started anew, with larger records allowed.
-            writer = MmapQueue.open(QueueConfig.builder(directory()).maxEventSize(9000).build());
+            writer = MmapQueue.open(
+                    QueueConfig.builder(directory()).maxEventSize(9000).build());
             for (int i = 1; i < 15; i++) {
                 writer.push(Payload.numbered(i, i * 600));
                 for (Message own = writer.poll(); own != null; own = writer.poll()) {
@@ -186,11 +189,11 @@ class ReaderProcessTest {
 
     /** Pushes twenty records and waits to be killed. */
     static final class WriterChild {
-        private WriterChild() {
-        }
+        private WriterChild() {}
 
         public static void main(String[] args) throws Exception {
-            MmapQueue queue = MmapQueue.open(QueueConfig.builder(Path.of(args[0])).build());
+            MmapQueue queue =
+                    MmapQueue.open(QueueConfig.builder(Path.of(args[0])).build());
             int first = Integer.parseInt(args[1]);
             for (int i = first; i < first + 20; i++) {
                 if (queue.push(record(i)) != i) {

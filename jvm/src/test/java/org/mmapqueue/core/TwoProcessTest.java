@@ -9,11 +9,9 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -47,8 +45,11 @@ class TwoProcessTest {
     }
 
     private QueueConfig.Builder config() {
-        return QueueConfig.builder(directory()).segmentSize(SEGMENT).queueCapacitySegments(CAPACITY)
-                .maxInMemSegments(8).flushPeriodMillis(50);
+        return QueueConfig.builder(directory())
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(CAPACITY)
+                .maxInMemSegments(8)
+                .flushPeriodMillis(50);
     }
 
     private static void push(MmapQueue queue, int count) throws InterruptedException {
@@ -89,9 +90,14 @@ class TwoProcessTest {
             assertEquals("0", ask(first, "own one"));
             assertEquals("LockedException " + first.pid(), ask(second, "own one"));
             assertEquals("LockedException " + first.pid(), ask(second, "delete one"));
-            assertEquals(first.pid(), assertThrows(LockedException.class,
-                    () -> queue.consumer("one", StartAt.EARLIEST)).pid());
-            assertEquals(first.pid(), assertThrows(LockedException.class, () -> queue.deleteConsumer("one")).pid());
+            assertEquals(
+                    first.pid(),
+                    assertThrows(LockedException.class, () -> queue.consumer("one", StartAt.EARLIEST))
+                            .pid());
+            assertEquals(
+                    first.pid(),
+                    assertThrows(LockedException.class, () -> queue.deleteConsumer("one"))
+                            .pid());
             assertEquals("0", ask(first, "pop 6"));
             assertEquals("ok", ask(first, "ack 3"));
             assertEquals("ok", ask(first, "release"));
@@ -110,9 +116,10 @@ class TwoProcessTest {
                 ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
             assertEquals("0", ask(child, "own slow"));
             Waiting.Running<Boolean> pushing = Waiting.start(() -> {
-                pushAndAck(queue, LAP);
-                return true;
-            }).untilItWaits();
+                        pushAndAck(queue, LAP);
+                        return true;
+                    })
+                    .untilItWaits();
             assertFalse(pushing.isDone());
             assertEquals("ok", ask(child, "delete slow"));
             assertTrue(pushing.result());
@@ -164,7 +171,8 @@ class TwoProcessTest {
 
     @Test
     void aDroppedConsumerIsToldSoAndGoesOn() throws Exception {
-        try (MmapQueue queue = MmapQueue.open(config().maxConsumerLag(3 * SEGMENT).build());
+        try (MmapQueue queue =
+                        MmapQueue.open(config().maxConsumerLag(3 * SEGMENT).build());
                 ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
             assertEquals("0", ask(child, "own slow"));
             pushAndAck(queue, 5);
@@ -215,7 +223,11 @@ class TwoProcessTest {
             queue.deleteConsumer("first");
             pushAndAck(queue, 2 * LAP);
             try (MetaPage meta = MetaPageV2.open(DiskStorage.INSTANCE, directory())) {
-                ConsumerPage.create(DiskStorage.INSTANCE, directory().resolve("consumers/orphan.dat"), meta.fields(), 1,
+                ConsumerPage.create(
+                        DiskStorage.INSTANCE,
+                        directory().resolve("consumers/orphan.dat"),
+                        meta.fields(),
+                        1,
                         meta.writing());
             }
             long first = queue.endOffset();
@@ -224,9 +236,10 @@ class TwoProcessTest {
             assertWhole(queue.consumer(), first, first + 10);
             queue.ack(first + 9);
             Waiting.Running<Boolean> pushing = Waiting.start(() -> {
-                pushAndAck(queue, LAP);
-                return true;
-            }).untilItWaits();
+                        pushAndAck(queue, LAP);
+                        return true;
+                    })
+                    .untilItWaits();
             assertFalse(pushing.isDone());
             for (long next = first; next < first + LAP + 10; next++) {
                 assertEquals(Long.toString(next), ask(child, "pop 1"));
@@ -245,8 +258,8 @@ class TwoProcessTest {
             queue.deleteConsumer("first");
             pushAndAck(queue, 2 * LAP);
             try (MetaPage meta = MetaPageV2.open(DiskStorage.INSTANCE, directory())) {
-                ConsumerPage.create(DiskStorage.INSTANCE, directory().resolve("consumers/orphan.dat"), meta.fields(), 1,
-                        0);
+                ConsumerPage.create(
+                        DiskStorage.INSTANCE, directory().resolve("consumers/orphan.dat"), meta.fields(), 1, 0);
             }
             pushAndAck(queue, 2 * LAP);
             long acked = queue.endOffset();

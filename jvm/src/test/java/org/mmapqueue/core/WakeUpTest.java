@@ -12,7 +12,6 @@ import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.LockSupport;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -20,7 +19,6 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -43,12 +41,19 @@ class WakeUpTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private MmapQueue queue;
 
     @BeforeEach
     void open() throws ReflectiveOperationException {
-        queue = MmapQueue.open(QueueConfig.builder(temp.resolve("queue")).segmentSize(4096).queueCapacitySegments(4)
-                .maxInMemSegments(6).maxEventSize(2000).flushPeriodMillis(600_000).maxUnacked(3).build());
+        queue = MmapQueue.open(QueueConfig.builder(temp.resolve("queue"))
+                .segmentSize(4096)
+                .queueCapacitySegments(4)
+                .maxInMemSegments(6)
+                .maxEventSize(2000)
+                .flushPeriodMillis(600_000)
+                .maxUnacked(3)
+                .build());
         QueueCore core = (QueueCore) fieldOf(MmapQueue.class, QueueCore.class).get(queue);
         int signals = 0;
         for (Field each : QueueCore.class.getDeclaredFields()) {
@@ -90,8 +95,9 @@ class WakeUpTest {
 
     private static <T> Waiting.Running<T> startAndSleep(Callable<T> call) {
         Waiting.Running<T> running = Waiting.start(call);
-        Waiting.until("the call sleeps", () -> running.isDone()
-                || LockSupport.getBlocker(running.thread()) instanceof Condition);
+        Waiting.until(
+                "the call sleeps",
+                () -> running.isDone() || LockSupport.getBlocker(running.thread()) instanceof Condition);
         assertTrue(!running.isDone(), "the call found what it was to wait for");
         return running;
     }
@@ -138,7 +144,8 @@ class WakeUpTest {
     void aPushWakesAllThatPop() throws Exception {
         queue.createConsumer("other", StartAt.EARLIEST);
         Waiting.Running<Message> pop = startPop();
-        Waiting.Running<Message> other = startAndSleep(() -> queue.consumer("other", StartAt.EARLIEST).pop(HOUR));
+        Waiting.Running<Message> other =
+                startAndSleep(() -> queue.consumer("other", StartAt.EARLIEST).pop(HOUR));
         queue.push(new byte[8]);
         assertEquals(0, pop.result().offset());
         assertEquals(0, other.result().offset());

@@ -7,7 +7,6 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -34,7 +33,10 @@ class CostTest {
     @SuppressWarnings("unchecked")
     @BeforeEach
     void open() throws ReflectiveOperationException {
-        Object work = new CountingLoader().loadClass(Work.class.getName()).getDeclaredConstructor().newInstance();
+        Object work = new CountingLoader()
+                .loadClass(Work.class.getName())
+                .getDeclaredConstructor()
+                .newInstance();
         works = ((Function<Path, Map<String, Runnable>>) work).apply(directory.resolve("queue"));
         // Whatever is done once has been done then.
         for (String name : List.of("push", "poll", "pushBatch", "popBatch", "push", "poll", "pushBatch", "popBatch")) {

@@ -16,8 +16,7 @@ public final class Counter {
     private static long instructions;
     private static long[] calls = {};
 
-    private Counter() {
-    }
+    private Counter() {}
 
     /** The number of a method; called while classes are loaded. */
     static synchronized int idOf(String method) {
@@ -50,8 +49,10 @@ public final class Counter {
     record Counts(long instructions, Map<String, Long> calls) {
         /** How often methods were called whose owner and name match. */
         long of(String regex) {
-            return calls.entrySet().stream().filter(entry -> entry.getKey().matches(regex))
-                    .mapToLong(Map.Entry::getValue).sum();
+            return calls.entrySet().stream()
+                    .filter(entry -> entry.getKey().matches(regex))
+                    .mapToLong(Map.Entry::getValue)
+                    .sum();
         }
     }
 

@@ -2,7 +2,6 @@ package org.mmapqueue.cost;
 
 import java.io.IOException;
 import java.io.InputStream;
-
 import org.objectweb.asm.ClassReader;
 import org.objectweb.asm.ClassVisitor;
 import org.objectweb.asm.ClassWriter;
@@ -47,13 +46,15 @@ final class CountingLoader extends ClassLoader {
     private static byte[] counting(byte[] bytes) {
         ClassReader reader = new ClassReader(bytes);
         ClassWriter writer = new ClassWriter(reader, ClassWriter.COMPUTE_MAXS);
-        reader.accept(new ClassVisitor(Opcodes.ASM9, writer) {
-            @Override
-            public MethodVisitor visitMethod(int access, String name, String descriptor, String signature,
-                    String[] exceptions) {
-                return new Counting(super.visitMethod(access, name, descriptor, signature, exceptions));
-            }
-        }, 0);
+        reader.accept(
+                new ClassVisitor(Opcodes.ASM9, writer) {
+                    @Override
+                    public MethodVisitor visitMethod(
+                            int access, String name, String descriptor, String signature, String[] exceptions) {
+                        return new Counting(super.visitMethod(access, name, descriptor, signature, exceptions));
+                    }
+                },
+                0);
         return writer.toByteArray();
     }
 

@@ -5,7 +5,6 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.Map;
 import java.util.function.Function;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -17,6 +16,7 @@ import org.mmapqueue.QueueConfig;
 public final class Work implements Function<Path, Map<String, Runnable>> {
     /** Operations in each work. */
     static final int COUNT = 1000;
+
     static final int BATCH = 100;
 
     private final byte[] record = new byte[100];
@@ -26,18 +26,31 @@ public final class Work implements Function<Path, Map<String, Runnable>> {
 
     @Override
     public Map<String, Runnable> apply(Path directory) {
-        queue = MmapQueue.open(QueueConfig.builder(directory).segmentSize("16m").queueCapacitySegments(4)
-                .maxInMemSegments(4).flushPeriodMillis(600_000).flushCeilingNum(1_000_000_000).build());
+        queue = MmapQueue.open(QueueConfig.builder(directory)
+                .segmentSize("16m")
+                .queueCapacitySegments(4)
+                .maxInMemSegments(4)
+                .flushPeriodMillis(600_000)
+                .flushCeilingNum(1_000_000_000)
+                .build());
         consumer = queue.consumer();
         byte[][] batch = new byte[BATCH][];
         Arrays.fill(batch, record);
-        return Map.of("push", () -> repeat(COUNT, () -> queue.push(record)),
-                "pushBatch", () -> repeat(COUNT / BATCH, () -> queue.pushBatch(Arrays.asList(batch))),
-                "poll", () -> repeat(COUNT, this::poll),
-                "popBatch", () -> repeat(COUNT / BATCH, this::popBatch),
-                "ack", () -> consumer.ack(last),
-                "get", () -> repeat(COUNT, () -> queue.get(last)),
-                "close", queue::close);
+        return Map.of(
+                "push",
+                () -> repeat(COUNT, () -> queue.push(record)),
+                "pushBatch",
+                () -> repeat(COUNT / BATCH, () -> queue.pushBatch(Arrays.asList(batch))),
+                "poll",
+                () -> repeat(COUNT, this::poll),
+                "popBatch",
+                () -> repeat(COUNT / BATCH, this::popBatch),
+                "ack",
+                () -> consumer.ack(last),
+                "get",
+                () -> repeat(COUNT, () -> queue.get(last)),
+                "close",
+                queue::close);
     }
 
     private static void repeat(int count, Runnable work) {
@@ -54,7 +67,10 @@ public final class Work implements Function<Path, Map<String, Runnable>> {
 
     private void popBatch() {
         try {
-            int count = consumer.popBatch(BATCH, Long.MAX_VALUE, Duration.ZERO,
+            int count = consumer.popBatch(
+                    BATCH,
+                    Long.MAX_VALUE,
+                    Duration.ZERO,
                     (offset, timestamp, buffer, start, length, attempts) -> last = offset);
             if (count != BATCH) {
                 throw new AssertionError("a batch of " + count);

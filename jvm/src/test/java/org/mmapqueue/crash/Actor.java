@@ -2,13 +2,13 @@ package org.mmapqueue.crash;
 
 import java.util.SplittableRandom;
 import java.util.concurrent.locks.LockSupport;
-
 import org.mmapqueue.MmapQueue;
 
 /** One thread of a process that will be killed: it does one thing after another until it is told to stop. */
 abstract class Actor {
     /** The thread's number in the journal. */
     final int number;
+
     final Journal journal;
     final SplittableRandom random;
 

@@ -18,6 +18,7 @@ final class Child implements AutoCloseable {
 
     /** Tells the children of one run from one another. */
     final int serial = COUNT.incrementAndGet();
+
     private final Process process;
     private final Path errors;
     private final Thread reading;
@@ -25,11 +26,20 @@ final class Child implements AutoCloseable {
 
     Child(Class<?> main) throws IOException {
         errors = Files.createTempFile("mmapqueue-crash-", ".err");
-        process = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xshare:auto",
-                "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xmx192m", "-XX:-UsePerfData",
-                "-XX:+ErrorFileToStderr", "-XX:-CreateCoredumpOnCrash",
-                "-cp", System.getProperty("java.class.path"), main.getName())
-                .redirectError(errors.toFile()).start();
+        process = new ProcessBuilder(
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-Xshare:auto",
+                        "-XX:TieredStopAtLevel=1",
+                        "-XX:+UseSerialGC",
+                        "-Xmx192m",
+                        "-XX:-UsePerfData",
+                        "-XX:+ErrorFileToStderr",
+                        "-XX:-CreateCoredumpOnCrash",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        main.getName())
+                .redirectError(errors.toFile())
+                .start();
         // All the time, or the pipe fills up, and nothing is killed in the middle of work.
         reading = new Thread(this::read, "journal-" + process.pid());
         reading.setDaemon(true);

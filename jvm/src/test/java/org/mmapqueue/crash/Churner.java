@@ -1,7 +1,6 @@
 package org.mmapqueue.crash;
 
 import java.util.SplittableRandom;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.StartAt;

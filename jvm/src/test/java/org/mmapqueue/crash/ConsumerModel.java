@@ -26,6 +26,7 @@ final class ConsumerModel {
     private final TreeSet<Long> acked = new TreeSet<>();
     /** Acked beyond that, then came a crash, or the call had not returned: may come again. */
     private final TreeSet<Long> maybe = new TreeSet<>();
+
     private final Set<Long> givenBack = new TreeSet<>();
     /** The record that is popped next for the first time. */
     private long next;
@@ -96,7 +97,7 @@ final class ConsumerModel {
             }
             case CREATE -> making = !known;
             case DELETE -> deleting = true;
-            default -> { }
+            default -> {}
         }
     }
 
@@ -182,8 +183,9 @@ final class ConsumerModel {
     /** What lies between two pops may only be what was acked. */
     private void checkSkips(long from, long to) {
         for (long each = from; each < to; each++) {
-            check(acked.contains(each) || maybe.contains(each) || begun().contains(each), "went from " + from + " to "
-                    + to + ", past offset " + each + ", which it had not acked");
+            check(
+                    acked.contains(each) || maybe.contains(each) || begun().contains(each),
+                    "went from " + from + " to " + to + ", past offset " + each + ", which it had not acked");
         }
     }
 
@@ -317,8 +319,8 @@ final class ConsumerModel {
 
     private void check(boolean condition, String what) {
         if (!condition) {
-            throw new CrashError("consumer " + name + " " + what + "; said and not done: "
-                    + new ArrayList<>(under.values()));
+            throw new CrashError(
+                    "consumer " + name + " " + what + "; said and not done: " + new ArrayList<>(under.values()));
         }
     }
 }

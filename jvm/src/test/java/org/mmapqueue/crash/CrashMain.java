@@ -4,7 +4,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
-
 import org.mmapqueue.support.Directories;
 
 /**
@@ -14,10 +13,10 @@ import org.mmapqueue.support.Directories;
 public final class CrashMain {
     /** After which cuts the recovery is cut off, too. */
     private static final int COPIED_AGAIN = 10;
+
     private static final int HALTED_AGAIN = 40;
 
-    private CrashMain() {
-    }
+    private CrashMain() {}
 
     /**
      * Runs it.
@@ -29,8 +28,8 @@ public final class CrashMain {
         long seed = args[1].isEmpty() ? System.nanoTime() & 0xFFFFFF : Long.parseLong(args[1]);
         int first = Integer.parseInt(args[2]);
         Path temp = Files.createTempDirectory(Path.of(args[3]), "mmapqueue-crash-");
-        System.out.println("kill loop: " + rounds + " rounds, seed " + seed + ", from directory " + first + " on, in "
-                + temp);
+        System.out.println(
+                "kill loop: " + rounds + " rounds, seed " + seed + ", from directory " + first + " on, in " + temp);
         long start = System.nanoTime();
         Tally tally = new Tally();
         try (Children children = new Children(Worker.class, 2)) {
@@ -39,8 +38,12 @@ public final class CrashMain {
             for (int done = 0; done < rounds; number++) {
                 done += loop.directory(number, rounds - done);
                 if (number % 10 == 0) {
-                    System.out.printf(Locale.ROOT, "%6d rounds, %d s, %d failures%n", done,
-                            TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start), tally.failures().size());
+                    System.out.printf(
+                            Locale.ROOT,
+                            "%6d rounds, %d s, %d failures%n",
+                            done,
+                            TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start),
+                            tally.failures().size());
                 }
             }
         }

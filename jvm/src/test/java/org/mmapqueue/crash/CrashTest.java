@@ -5,12 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
 import java.util.List;
-
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.support.QuickDirectory;
 
 /** The short form of the kill loop. System properties: crash.seed chooses another one, crash.rounds a longer one. */
@@ -21,6 +19,7 @@ class CrashTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private final Tally tally = new Tally();
 
     private void assertNoFailure() {

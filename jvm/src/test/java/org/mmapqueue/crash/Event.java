@@ -61,7 +61,11 @@ record Event(Kind kind, Phase phase, int actor, long... values) {
     }
 
     /** Where the call is. */
-    enum Phase { BEGIN, DONE, REFUSED }
+    enum Phase {
+        BEGIN,
+        DONE,
+        REFUSED
+    }
 
     /** The most values: what a pipe takes in one piece, which a kill can not tear. */
     static final int MOST_VALUES = 500;
@@ -94,7 +98,10 @@ record Event(Kind kind, Phase phase, int actor, long... values) {
 
     byte[] bytes() {
         ByteBuffer buffer = ByteBuffer.allocate(HEAD + Long.BYTES * values.length);
-        buffer.put((byte) kind.ordinal()).put((byte) phase.ordinal()).put((byte) actor).putShort((short) values.length);
+        buffer.put((byte) kind.ordinal())
+                .put((byte) phase.ordinal())
+                .put((byte) actor)
+                .putShort((short) values.length);
         for (long value : values) {
             buffer.putLong(value);
         }

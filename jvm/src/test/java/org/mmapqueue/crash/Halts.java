@@ -3,7 +3,6 @@ package org.mmapqueue.crash;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.support.Directories;
 
@@ -46,8 +45,7 @@ final class Halts {
     }
 
     /** What a process said, and whether it ended before the scenario did. */
-    private record Halted(int serial, boolean before, List<Event> events) {
-    }
+    private record Halted(int serial, boolean before, List<Event> events) {}
 
     private Halted halt(Path directory, int part, int operation) throws Exception {
         try (Child child = children.take()) {
@@ -96,7 +94,8 @@ final class Halts {
     private void check(Path directory, Model model) throws InterruptedException {
         Path copy = temp.resolve("halted-copy");
         try {
-            Verifier.of(Scenario.plan(), Directories.copy(directory, copy), model).checkCopy();
+            Verifier.of(Scenario.plan(), Directories.copy(directory, copy), model)
+                    .checkCopy();
         } finally {
             if (Files.exists(copy)) {
                 Directories.delete(copy);

@@ -1,7 +1,6 @@
 package org.mmapqueue.crash;
 
 import java.util.SplittableRandom;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.errors.OutOfRangeException;
@@ -39,7 +38,11 @@ final class Keeper extends Actor {
         journal.begin(Event.Kind.GET, number);
         try {
             Message message = queue.get(offset);
-            journal.done(Event.Kind.GET, number, offset, Numbered.of(offset, message.data()).key());
+            journal.done(
+                    Event.Kind.GET,
+                    number,
+                    offset,
+                    Numbered.of(offset, message.data()).key());
         } catch (OutOfRangeException e) {
             journal.refused(Event.Kind.GET, number); // the writer has used its slot again, or there is none yet
         }

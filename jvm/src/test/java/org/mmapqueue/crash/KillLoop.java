@@ -8,7 +8,6 @@ import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
-
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.support.Directories;
 
@@ -54,9 +53,11 @@ final class KillLoop {
             try {
                 one.round(round);
             } catch (CrashError | MmapQueueException | IllegalStateException e) {
-                tally.failed(one.group, "seed " + seed + ", directory " + number + ", round " + round + ", " + one.plan
-                        + (keep ? ", left in " + one.directory : "") + ": " + e
-                        + (e.getCause() == null ? "" : "\n" + e.getCause()));
+                tally.failed(
+                        one.group,
+                        "seed " + seed + ", directory " + number + ", round " + round + ", " + one.plan
+                                + (keep ? ", left in " + one.directory : "") + ": " + e
+                                + (e.getCause() == null ? "" : "\n" + e.getCause()));
                 if (keep) {
                     Files.write(Path.of(one.directory + ".journal"), one.journal);
                 } else {
@@ -85,8 +86,12 @@ final class KillLoop {
             this.plan = Plan.of(planSeed, version);
             this.directory = directory;
             this.model = new Model(plan);
-            this.group = "version " + version + (version == 1 ? "" : plan.segmentSize() < 1 << 17
-                    ? ", segments of 4 to 16 KiB" : ", segments of 128 KiB to 8 MiB");
+            this.group = "version " + version
+                    + (version == 1
+                            ? ""
+                            : plan.segmentSize() < 1 << 17
+                                    ? ", segments of 4 to 16 KiB"
+                                    : ", segments of 128 KiB to 8 MiB");
         }
 
         private Worker.Orders orders(int round, boolean writes, boolean hasReader, long workSeed) {
@@ -204,6 +209,5 @@ final class KillLoop {
     }
 
     /** What a process had said when it was killed. */
-    private record Killed(int serial, List<Event> events) {
-    }
+    private record Killed(int serial, List<Event> events) {}
 }

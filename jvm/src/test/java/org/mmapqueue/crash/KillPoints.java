@@ -10,7 +10,6 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.support.Directories;
 
@@ -29,8 +28,7 @@ final class KillPoints {
     private final Tally tally;
 
     /** A moment at which a process could have died. */
-    private record Moment(Path left, List<Event> events) {
-    }
+    private record Moment(Path left, List<Event> events) {}
 
     KillPoints(Path temp, Tally tally) {
         this.temp = temp;
@@ -115,8 +113,10 @@ final class KillPoints {
                 checkCopy(second.left, model);
             }
         } catch (CrashError | MmapQueueException | IllegalStateException e) {
-            tally.failed(group, "operation " + where + ", after " + (last.events.isEmpty() ? "nothing"
-                    : last.events.get(last.events.size() - 1)) + ": " + e);
+            tally.failed(
+                    group,
+                    "operation " + where + ", after "
+                            + (last.events.isEmpty() ? "nothing" : last.events.get(last.events.size() - 1)) + ": " + e);
         }
     }
 

@@ -22,21 +22,24 @@ final class Model {
     private long end;
     /** Of each process and thread the push that has not returned. */
     private final Map<Long, Event> pushing = new HashMap<>();
+
     private final OnceModel once = new OnceModel();
     /** In version 1 the record that is number 0 since the last open. */
     private long base;
+
     private final int version;
     private long returned;
     /** Whether the last process that wrote has closed the queue; and before the open that has begun last. */
     private boolean closed = true;
+
     private boolean wasClosed = true;
 
     Model(Plan plan) {
         this.version = plan.version();
         Arrays.fill(keys, UNKNOWN);
         for (int i = 0; i < Plan.NAMES.size(); i++) {
-            consumers.add(new ConsumerModel(Plan.NAMES.get(i), plan.isSolo(i), i == 0 && version == 1,
-                    remembers(plan, i)));
+            consumers.add(
+                    new ConsumerModel(Plan.NAMES.get(i), plan.isSolo(i), i == 0 && version == 1, remembers(plan, i)));
         }
     }
 
@@ -82,7 +85,7 @@ final class Model {
                 }
             }
             case FAULT -> throw new CrashError("process " + process + " has met what must not happen");
-            case READY, FLUSH, GC -> { }
+            case READY, FLUSH, GC -> {}
             default -> {
                 Event absolute = event.from(base);
                 if (event.kind() == Event.Kind.POP && event.phase() == Event.Phase.DONE) {
@@ -237,8 +240,8 @@ final class Model {
             learn(from + i, key);
             Long before = last.put(Numbered.line(key), key);
             if (before != null && before + 1 != key) {
-                throw new CrashError("offset " + (from + i) + " holds " + Numbered.name(key) + ", after "
-                        + Numbered.name(before));
+                throw new CrashError(
+                        "offset " + (from + i) + " holds " + Numbered.name(key) + ", after " + Numbered.name(before));
             }
             checkBatch(from, i, records);
         }
@@ -247,20 +250,20 @@ final class Model {
     }
 
     private boolean isBeingPushed(long key) {
-        return pushing.values().stream().anyMatch(each -> key >= each.value(0)
-                && key < each.value(0) + each.value(1));
+        return pushing.values().stream().anyMatch(each -> key >= each.value(0) && key < each.value(0) + each.value(1));
     }
 
     // All of a batch, in one piece; the stretch may begin in the middle of one.
     private static void checkBatch(long from, int index, List<Numbered> records) {
         Numbered record = records.get(index);
         boolean begins = index == 0 || record.place() == 0;
-        boolean follows = index > 0 && record.place() > 0 && records.get(index - 1).key() == record.key() - 1;
+        boolean follows =
+                index > 0 && record.place() > 0 && records.get(index - 1).key() == record.key() - 1;
         boolean ends = record.place() + 1 == record.batch();
         boolean goesOn = index + 1 < records.size() && records.get(index + 1).key() == record.key() + 1;
         if (!begins && !follows || !ends && !goesOn) {
-            throw new CrashError("a batch is there in part: offset " + (from + index) + " holds " + Numbered.name(
-                    record.key()) + ", " + (record.place() + 1) + " of " + record.batch());
+            throw new CrashError("a batch is there in part: offset " + (from + index) + " holds "
+                    + Numbered.name(record.key()) + ", " + (record.place() + 1) + " of " + record.batch());
         }
     }
 }

@@ -26,8 +26,10 @@ record Numbered(long key, int batch, int place) {
     }
 
     static String name(long key) {
-        return key < 0 ? "none" : "record " + (key & (1L << NUMBER_BITS) - 1) + " of producer "
-                + (line(key) & (1 << PRODUCER_BITS) - 1) + " in round " + (line(key) >> PRODUCER_BITS);
+        return key < 0
+                ? "none"
+                : "record " + (key & (1L << NUMBER_BITS) - 1) + " of producer " + (line(key) & (1 << PRODUCER_BITS) - 1)
+                        + " in round " + (line(key) >> PRODUCER_BITS);
     }
 
     /** The bytes of this record; all of them follow from its key, its place and the length. */

@@ -8,7 +8,11 @@ import java.util.function.LongFunction;
 /** What must be known of the producers that push their batches once. Not thread-safe. */
 final class OnceModel {
     /** Whether a record is in the log. */
-    enum Found { THERE, NOT_THERE, UNKNOWN }
+    enum Found {
+        THERE,
+        NOT_THERE,
+        UNKNOWN
+    }
 
     /** The highest sequence of each producer that is surely known. */
     private final Map<Long, Long> sequences = new TreeMap<>();
@@ -36,8 +40,10 @@ final class OnceModel {
         boolean known = sequences.getOrDefault(producer, -1L) >= sequence;
         if (event.phase() == Event.Phase.DONE) {
             if (known == event.value(0) >= 0) {
-                throw new CrashError("sequence " + sequence + " of producer " + name(producer) + (known
-                        ? " was in the queue, and was pushed again" : " was not in the queue, and was not pushed"));
+                throw new CrashError("sequence " + sequence + " of producer " + name(producer)
+                        + (known
+                                ? " was in the queue, and was pushed again"
+                                : " was not in the queue, and was not pushed"));
             }
             sequences.merge(producer, sequence, Math::max);
         }

@@ -4,7 +4,6 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
-
 import org.mmapqueue.QueueConfig;
 
 /**
@@ -18,14 +17,31 @@ import org.mmapqueue.QueueConfig;
  * @param sessionMillis how long a process works until it closes and opens again; 0 = until it is killed
  * @param pauseMicros the longest pause of a producer between two pushes
  */
-record Plan(int version, int segmentSize, int capacity, int maxInMem, int maxEvent, boolean timestamps,
-        int flushMillis, int flushCeiling, long retainBytes, int gcOnIdleMillis, String waitStrategy, int producers,
-        List<Integer> threads, List<Integer> churns, boolean reads, int maxPayload, int maxBatch, int sessionMillis,
+record Plan(
+        int version,
+        int segmentSize,
+        int capacity,
+        int maxInMem,
+        int maxEvent,
+        boolean timestamps,
+        int flushMillis,
+        int flushCeiling,
+        long retainBytes,
+        int gcOnIdleMillis,
+        String waitStrategy,
+        int producers,
+        List<Integer> threads,
+        List<Integer> churns,
+        boolean reads,
+        int maxPayload,
+        int maxBatch,
+        int sessionMillis,
         int pauseMicros) {
     /** The consumers that there can be. */
     static final List<String> NAMES = List.of("default", "a", "b", "reader", "churn-0", "churn-1");
     /** The place of the consumer that belongs to processes that only read, while there are such. */
     static final int READER = 3;
+
     private static final int LEAST_PAYLOAD = 16;
 
     /** The plan that follows from a seed; of version 2, or 1. */
@@ -38,8 +54,8 @@ record Plan(int version, int segmentSize, int capacity, int maxInMem, int maxEve
         }
         // In version 1 a push needs room for the largest record, whatever its own size.
         long room = (long) (capacity - (version == 1 ? 4 : 2)) * (segment - 64) - 64;
-        int maxEvent = (int) Math.min(room, random.nextInt(3) == 0 ? 2L * segment + random.nextInt(segment)
-                : 600 + random.nextInt(3000));
+        int maxEvent = (int) Math.min(
+                room, random.nextInt(3) == 0 ? 2L * segment + random.nextInt(segment) : 600 + random.nextInt(3000));
         maxEvent = Math.min(maxEvent, 3 << 20);
         Integer[] threads = new Integer[NAMES.size()];
         Arrays.fill(threads, 0);
@@ -48,20 +64,36 @@ record Plan(int version, int segmentSize, int capacity, int maxInMem, int maxEve
         threads[0] = churnsDefault ? 0 : 1 + random.nextInt(many ? 3 : 1);
         threads[1] = version == 1 || !churnsDefault && random.nextBoolean() ? 0 : 1;
         threads[2] = version == 1 || random.nextInt(3) > 0 ? 0 : 1 + random.nextInt(2);
-        List<Integer> churns = version == 1 ? List.of() : churnsDefault ? List.of(0, 4)
-                : random.nextBoolean() ? List.of(4, 5) : List.of();
+        List<Integer> churns = version == 1
+                ? List.of()
+                : churnsDefault ? List.of(0, 4) : random.nextBoolean() ? List.of(4, 5) : List.of();
         boolean reads = version == 2 && random.nextInt(3) > 0;
         int open = 3 + churns.size() + (reads ? 1 : 0);
-        return new Plan(version, segment, capacity, 3 + open + random.nextInt(random.nextBoolean() ? 3 : 12), maxEvent,
-                version == 2 && random.nextBoolean(), choice(random, 3, 30, 1000), choice(random, 10, 300, 10_000),
+        return new Plan(
+                version,
+                segment,
+                capacity,
+                3 + open + random.nextInt(random.nextBoolean() ? 3 : 12),
+                maxEvent,
+                version == 2 && random.nextBoolean(),
+                choice(random, 3, 30, 1000),
+                choice(random, 10, 300, 10_000),
                 version == 2 && random.nextInt(3) == 0 ? (long) segment * (1 + random.nextInt(4)) : 0,
-                random.nextInt(4) == 0 ? 5 : 0, random.nextBoolean() ? "park" : "backoff", 1 + random.nextInt(4),
-                List.of(threads), churns, reads, Math.min(maxEvent, choice(random, 60, 700, 5000, maxEvent)),
-                choice(random, 1, 8, 60), choice(random, 0, 0, 4, 30, 120), choice(random, 0, 100, 1000));
+                random.nextInt(4) == 0 ? 5 : 0,
+                random.nextBoolean() ? "park" : "backoff",
+                1 + random.nextInt(4),
+                List.of(threads),
+                churns,
+                reads,
+                Math.min(maxEvent, choice(random, 60, 700, 5000, maxEvent)),
+                choice(random, 1, 8, 60),
+                choice(random, 0, 0, 4, 30, 120),
+                choice(random, 0, 100, 1000));
     }
 
     private static int segmentSize(SplittableRandom random) {
-        return random.nextInt(8) == 0 ? choice(random, 1 << 20, 8 << 20)
+        return random.nextInt(8) == 0
+                ? choice(random, 1 << 20, 8 << 20)
                 : choice(random, 4096, 4096, 4096, 8192, 16_384, 131_072);
     }
 
@@ -86,16 +118,26 @@ record Plan(int version, int segmentSize, int capacity, int maxInMem, int maxEve
     }
 
     QueueConfig config(Path directory) {
-        QueueConfig.Builder builder = QueueConfig.builder(directory).formatVersion(version).segmentSize(segmentSize)
-                .queueCapacitySegments(capacity).maxInMemSegments(maxInMem).maxEventSize(maxEvent)
-                .flushPeriodMillis(flushMillis).flushCeilingNum(flushCeiling).gcOnIdleMillis(gcOnIdleMillis)
+        QueueConfig.Builder builder = QueueConfig.builder(directory)
+                .formatVersion(version)
+                .segmentSize(segmentSize)
+                .queueCapacitySegments(capacity)
+                .maxInMemSegments(maxInMem)
+                .maxEventSize(maxEvent)
+                .flushPeriodMillis(flushMillis)
+                .flushCeilingNum(flushCeiling)
+                .gcOnIdleMillis(gcOnIdleMillis)
                 .waitStrategy(waitStrategy);
-        return version == 1 ? builder.v1Recover("writing").build()
+        return version == 1
+                ? builder.v1Recover("writing").build()
                 : builder.timestamps(timestamps).retainBytes(retainBytes).build();
     }
 
     QueueConfig readerConfig(Path directory) {
-        return QueueConfig.builder(directory).readOnly(true).maxInMemSegments(maxInMem).waitStrategy(waitStrategy)
+        return QueueConfig.builder(directory)
+                .readOnly(true)
+                .maxInMemSegments(maxInMem)
+                .waitStrategy(waitStrategy)
                 .build();
     }
 }

@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.TreeSet;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -38,7 +37,7 @@ final class Popper extends Actor {
                 case 0, 1 -> ack(oneIn(2) ? out.last() : any());
                 case 2 -> ackSingle();
                 case 3 -> giveBack();
-                default -> { }
+                default -> {}
             }
         }
         if (plan.version() == 2 && plan.isSolo(index) && oneIn(40)) {
@@ -124,7 +123,8 @@ final class Popper extends Actor {
             case 2 -> StartAt.COMMITTED;
             default -> StartAt.offset(offset);
         };
-        long said = place.kind() == StartAt.Kind.OFFSET ? offset
+        long said = place.kind() == StartAt.Kind.OFFSET
+                ? offset
                 : place.kind() == StartAt.Kind.COMMITTED ? Event.COMMITTED : Event.ANYWHERE;
         journal.begin(Event.Kind.SEEK, number, index, said);
         try {

@@ -4,7 +4,6 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.Records;
 import org.mmapqueue.errors.FullException;
@@ -39,7 +38,8 @@ final class Producer extends Actor {
         long key = Numbered.key(round, number, next);
         journal.begin(Event.Kind.PUSH, number, key, batch.size());
         try {
-            long offset = batch.size() > 1 ? queue.pushBatch(batch, PATIENCE)
+            long offset = batch.size() > 1
+                    ? queue.pushBatch(batch, PATIENCE)
                     : oneIn(20) ? queue.pushSync(batch.get(0), PATIENCE) : queue.push(batch.get(0), PATIENCE);
             journal.done(Event.Kind.PUSH, number, offset);
             next += batch.size();

@@ -3,7 +3,6 @@ package org.mmapqueue.crash;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
@@ -16,6 +15,7 @@ import org.mmapqueue.support.SteppedQueue;
 final class Scenario {
     /** Consumers, by their place in {@link Plan#NAMES}. */
     static final int DEFAULT = 0;
+
     static final int NAMED = 1;
     static final int SHORT_LIVED = 4;
 
@@ -43,8 +43,26 @@ final class Scenario {
     }
 
     static Plan plan() {
-        return new Plan(2, 4096, CAPACITY, 8, MAX_EVENT, true, 600_000, 1_000_000, 0, 0, "park", 1,
-                List.of(1, 1, 0, 0, 0, 0), List.of(SHORT_LIVED), false, MAX_EVENT, 1, 0, 0);
+        return new Plan(
+                2,
+                4096,
+                CAPACITY,
+                8,
+                MAX_EVENT,
+                true,
+                600_000,
+                1_000_000,
+                0,
+                0,
+                "park",
+                1,
+                List.of(1, 1, 0, 0, 0, 0),
+                List.of(SHORT_LIVED),
+                false,
+                MAX_EVENT,
+                1,
+                0,
+                0);
     }
 
     void run() {
@@ -252,7 +270,8 @@ final class Scenario {
         values[0] = consumer;
         for (int i = 0; i < popped.size(); i++) {
             values[1 + 2 * i] = popped.get(i).offset();
-            values[2 + 2 * i] = Numbered.of(popped.get(i).offset(), popped.get(i).data()).key();
+            values[2 + 2 * i] =
+                    Numbered.of(popped.get(i).offset(), popped.get(i).data()).key();
         }
         journal.done(Event.Kind.POP, 0, values);
         return popped.stream().map(Message::offset).toList();

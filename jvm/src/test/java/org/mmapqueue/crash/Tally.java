@@ -11,7 +11,15 @@ import java.util.Map;
 final class Tally {
     /** What is counted. */
     enum Count {
-        DIRECTORIES, ROUNDS, KILLS, OPENING, CLOSING, READERS, CALLS, RECORDS, FAILURES
+        DIRECTORIES,
+        ROUNDS,
+        KILLS,
+        OPENING,
+        CLOSING,
+        READERS,
+        CALLS,
+        RECORDS,
+        FAILURES
     }
 
     private final Map<String, EnumMap<Count, Long>> groups = new LinkedHashMap<>();
@@ -22,7 +30,9 @@ final class Tally {
     }
 
     synchronized long sum(Count count) {
-        return groups.values().stream().mapToLong(each -> each.getOrDefault(count, 0L)).sum();
+        return groups.values().stream()
+                .mapToLong(each -> each.getOrDefault(count, 0L))
+                .sum();
     }
 
     synchronized void failed(String group, String what) {

@@ -7,7 +7,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -42,8 +41,10 @@ final class Verifier {
                 for (int i = 0; i < committed.size(); i++) {
                     String name = queue.consumers().get(i);
                     try (Consumer consumer = queue.consumer(name, StartAt.EARLIEST)) {
-                        expect(committed.get(i), consumer.committedOffset(), "what " + name + " has committed, after a"
-                                + " clean close,");
+                        expect(
+                                committed.get(i),
+                                consumer.committedOffset(),
+                                "what " + name + " has committed, after a" + " clean close,");
                     }
                 }
             }
@@ -56,7 +57,9 @@ final class Verifier {
     private void checkAgain(MmapQueue queue) throws InterruptedException {
         for (Map.Entry<Long, Long> each : model.sequences().entrySet()) {
             byte[] data = new Numbered(0, 1, 0).bytes(16);
-            expect(-1, queue.pushOnce(OnceModel.name(each.getKey()), each.getValue(), List.of(data), Duration.ZERO),
+            expect(
+                    -1,
+                    queue.pushOnce(OnceModel.name(each.getKey()), each.getValue(), List.of(data), Duration.ZERO),
                     "the offset of sequence " + each.getValue() + " of " + OnceModel.name(each.getKey()));
         }
     }
@@ -143,12 +146,12 @@ final class Verifier {
         List<Long> offsets = new ArrayList<>();
         int count = 1;
         while (count > 0) {
-            count = consumer.popBatch(PIECE, 1 << 20, Duration.ZERO, (offset, timestamp, buffer, start, length,
-                    attempts) -> {
-                byte[] data = Arrays.copyOfRange(buffer, start, start + length);
-                model.learn(offset, Numbered.of(offset, data).key());
-                offsets.add(offset);
-            });
+            count = consumer.popBatch(
+                    PIECE, 1 << 20, Duration.ZERO, (offset, timestamp, buffer, start, length, attempts) -> {
+                        byte[] data = Arrays.copyOfRange(buffer, start, start + length);
+                        model.learn(offset, Numbered.of(offset, data).key());
+                        offsets.add(offset);
+                    });
         }
         return offsets;
     }

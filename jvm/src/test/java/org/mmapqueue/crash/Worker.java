@@ -10,7 +10,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.locks.LockSupport;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -40,8 +39,7 @@ final class Worker {
     private volatile boolean stop;
 
     /** What a worker is told in one line. */
-    record Orders(Path directory, long planSeed, int version, int round, boolean writes, boolean hasReader,
-            long seed) {
+    record Orders(Path directory, long planSeed, int version, int round, boolean writes, boolean hasReader, long seed) {
         String line() {
             return planSeed + " " + version + " " + round + " " + writes + " " + hasReader + " " + seed + " "
                     + directory;
@@ -49,8 +47,13 @@ final class Worker {
 
         static Orders of(String line) {
             String[] words = line.split(" ", 7);
-            return new Orders(Path.of(words[6]), Long.parseLong(words[0]), Integer.parseInt(words[1]),
-                    Integer.parseInt(words[2]), Boolean.parseBoolean(words[3]), Boolean.parseBoolean(words[4]),
+            return new Orders(
+                    Path.of(words[6]),
+                    Long.parseLong(words[0]),
+                    Integer.parseInt(words[1]),
+                    Integer.parseInt(words[2]),
+                    Boolean.parseBoolean(words[3]),
+                    Boolean.parseBoolean(words[4]),
                     Long.parseLong(words[5]));
         }
     }
@@ -104,9 +107,9 @@ final class Worker {
             threads.add(thread);
             thread.start();
         }
-        long nanos = plan.sessionMillis() == 0 ? Long.MAX_VALUE
-                : 1_000_000L * (1 + random.nextInt(plan.sessionMillis()));
-        for (long end = System.nanoTime() + nanos / 2; end - System.nanoTime() > 0;) {
+        long nanos =
+                plan.sessionMillis() == 0 ? Long.MAX_VALUE : 1_000_000L * (1 + random.nextInt(plan.sessionMillis()));
+        for (long end = System.nanoTime() + nanos / 2; end - System.nanoTime() > 0; ) {
             LockSupport.parkNanos(end - System.nanoTime());
         }
         stop = true;
@@ -124,8 +127,13 @@ final class Worker {
             try {
                 MmapQueue queue = MmapQueue.open(config);
                 Message first = plan.version() == 1 ? queue.peek() : null;
-                journal.done(Event.Kind.OPEN, MAIN, queue.endOffset(),
-                        first == null ? -1 : Numbered.of(first.offset(), first.data()).key());
+                journal.done(
+                        Event.Kind.OPEN,
+                        MAIN,
+                        queue.endOffset(),
+                        first == null
+                                ? -1
+                                : Numbered.of(first.offset(), first.data()).key());
                 return queue;
             } catch (LockedException e) {
                 // A reader that waits for the writer takes its lock for a moment, to see whether it lives.
@@ -152,7 +160,8 @@ final class Worker {
         List<Actor> actors = new ArrayList<>(producers);
         int number = FIRST_POPPER;
         for (int index = 0; index < Plan.NAMES.size(); index++) {
-            int threads = index == Plan.READER ? plan.reads() && writes != hasReader ? 1 : 0
+            int threads = index == Plan.READER
+                    ? plan.reads() && writes != hasReader ? 1 : 0
                     : writes ? plan.threads().get(index) : 0;
             if (threads > 0) {
                 journal.begin(Event.Kind.TAKE, MAIN, index);

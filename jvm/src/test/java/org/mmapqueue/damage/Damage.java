@@ -66,7 +66,12 @@ record Damage(String kind, String name, Consumer<Path> change) {
         String name = file.getFileName().toString();
         if (!name.endsWith("_segment.dat")) {
             int used = name.equals("meta.dat") ? META_USED : name.endsWith(".dat") ? PAGE_USED : length;
-            flips(all, name.equals("meta.dat") ? "bit of meta.dat" : "bit of a consumer's file", file, 0, used,
+            flips(
+                    all,
+                    name.equals("meta.dat") ? "bit of meta.dat" : "bit of a consumer's file",
+                    file,
+                    0,
+                    used,
                     course.bitsOfHeaders);
             return;
         }
@@ -85,7 +90,9 @@ record Damage(String kind, String name, Consumer<Path> change) {
             for (int bit = 0; bit < bits; bit++) {
                 int place = at;
                 int mask = 1 << (bits == 8 ? bit : (at + bit) % 8);
-                all.add(new Damage(kind, file + ", byte " + at + ", mask " + mask,
+                all.add(new Damage(
+                        kind,
+                        file + ", byte " + at + ", mask " + mask,
                         path -> Directories.flip(path.resolve(file), place, mask)));
             }
         }
@@ -98,11 +105,11 @@ record Damage(String kind, String name, Consumer<Path> change) {
         int step = Math.max(1, length / course.lengths);
         for (int to = 0; to < length; to += step) {
             int cut = to;
-            all.add(new Damage("file cut", file + " cut to " + to,
-                    path -> Directories.resize(path.resolve(file), cut)));
+            all.add(new Damage(
+                    "file cut", file + " cut to " + to, path -> Directories.resize(path.resolve(file), cut)));
         }
-        all.add(new Damage("file cut", file + " 8 bytes longer",
-                path -> Directories.resize(path.resolve(file), length + 8)));
+        all.add(new Damage(
+                "file cut", file + " 8 bytes longer", path -> Directories.resize(path.resolve(file), length + 8)));
         all.add(new Damage("file missing", file + " missing", path -> remove(path.resolve(file))));
     }
 
@@ -124,7 +131,9 @@ record Damage(String kind, String name, Consumer<Path> change) {
     }
 
     private static void put(List<Damage> all, Path file, String what, int at, byte[] bytes) {
-        all.add(new Damage("zeros or noise", file + ", byte " + at + ": " + what,
+        all.add(new Damage(
+                "zeros or noise",
+                file + ", byte " + at + ": " + what,
                 path -> Directories.overwrite(path.resolve(file), at, bytes)));
     }
 

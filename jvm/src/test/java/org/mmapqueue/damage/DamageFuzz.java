@@ -11,7 +11,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -41,14 +40,14 @@ public final class DamageFuzz {
     private static final List<Map<String, byte[]>> QUEUES = new ArrayList<>();
     private static Path temp;
 
-    private DamageFuzz() {
-    }
+    private DamageFuzz() {}
 
     /** Makes the queues, once in a process. */
     public static void fuzzerInitialize() throws IOException {
         Path making = QuickDirectory.create();
         for (Shape shape : Shape.values()) {
-            Path at = shape.make(making.resolve(shape.name()), making.resolve(shape + "-aside")).path();
+            Path at = shape.make(making.resolve(shape.name()), making.resolve(shape + "-aside"))
+                    .path();
             Map<String, byte[]> files = new TreeMap<>();
             Directories.fingerprint(at).keySet().forEach(each -> files.put(each, Directories.read(at.resolve(each))));
             QUEUES.add(files);
@@ -121,7 +120,8 @@ public final class DamageFuzz {
     }
 
     private static void use(Path at) {
-        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(at).flushPeriodMillis(600_000).build())) {
+        try (MmapQueue queue = MmapQueue.open(
+                QueueConfig.builder(at).flushPeriodMillis(600_000).build())) {
             for (String name : queue.consumers()) {
                 Consumer consumer = queue.consumer(name, StartAt.EARLIEST);
                 try {

@@ -8,7 +8,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -51,6 +50,7 @@ final class DamageSweep {
     private final Map<String, int[]> table = new TreeMap<>();
     /** What must not be. */
     final List<String> faults = new ArrayList<>();
+
     int tried;
 
     DamageSweep(Path temp, Damage.Course course, long seed, String kind) {
@@ -62,8 +62,8 @@ final class DamageSweep {
 
     /** Runs it and prints the table; the status says whether anything was wrong. */
     public static void main(String[] arguments) throws Exception {
-        Damage.Course course = arguments.length > 0 && arguments[0].equals("short") ? Damage.Course.SHORT
-                : Damage.Course.FULL;
+        Damage.Course course =
+                arguments.length > 0 && arguments[0].equals("short") ? Damage.Course.SHORT : Damage.Course.FULL;
         long seed = arguments.length > 1 ? Long.parseLong(arguments[1]) : 1;
         Path temp = QuickDirectory.create();
         DamageSweep sweep = new DamageSweep(temp, course, seed, arguments.length > 2 ? arguments[2] : "");
@@ -89,7 +89,8 @@ final class DamageSweep {
         // One of each kind is enough to look into.
         Map<String, List<String>> kinds = new TreeMap<>();
         for (String fault : faults) {
-            kinds.computeIfAbsent(fault.replaceAll("[^:]*: |/[^ ]*|[0-9]+", ""), key -> new ArrayList<>()).add(fault);
+            kinds.computeIfAbsent(fault.replaceAll("[^:]*: |/[^ ]*|[0-9]+", ""), key -> new ArrayList<>())
+                    .add(fault);
         }
         kinds.values().forEach(each -> System.out.println(each.size() + " x such as " + each.get(0)));
         System.out.println(tried + " damaged directories, " + faults.size() + " faults");
@@ -118,7 +119,8 @@ final class DamageSweep {
                 Outcome outcome = check(made, at);
                 table.computeIfAbsent(damage.kind(), key -> new int[Outcome.values().length])[outcome.ordinal()]++;
             } catch (AssertionError | RuntimeException | OutOfMemoryError e) {
-                faults.add(name + ": " + e + " at " + Arrays.stream(e.getStackTrace()).limit(4).toList());
+                faults.add(name + ": " + e + " at "
+                        + Arrays.stream(e.getStackTrace()).limit(4).toList());
             }
             tried++;
             Directories.delete(at);
@@ -129,7 +131,8 @@ final class DamageSweep {
         VerifyReport report = Verifier.verify(at, Progress.NONE);
         Outcome outcome;
         String said = "nothing";
-        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(at).flushPeriodMillis(600_000).build())) {
+        try (MmapQueue queue = MmapQueue.open(
+                QueueConfig.builder(at).flushPeriodMillis(600_000).build())) {
             outcome = read(made, queue, at);
             require(outcome != Outcome.CUT || !report.clean(), "a closed queue has lost its end without a word");
         } catch (CorruptException e) {
@@ -143,8 +146,9 @@ final class DamageSweep {
             require(e.getMessage() != null && e.getMessage().contains(at.toString()), "an error without a place: " + e);
         }
         if (report.isWhole()) {
-            require(outcome == Outcome.TRUTH || outcome == Outcome.CUT, "verify says whole, and it is " + outcome + ": "
-                    + said + "; " + report.findings());
+            require(
+                    outcome == Outcome.TRUTH || outcome == Outcome.CUT,
+                    "verify says whole, and it is " + outcome + ": " + said + "; " + report.findings());
         }
         return outcome;
     }
@@ -165,7 +169,9 @@ final class DamageSweep {
         for (long offset = 0; offset < end; offset++) {
             try {
                 Message message = queue.get(offset);
-                require(message.offset() == offset && Arrays.equals(message.data(), made.payloads().get((int) offset)),
+                require(
+                        message.offset() == offset
+                                && Arrays.equals(message.data(), made.payloads().get((int) offset)),
                         "get(" + offset + ") is wrong");
             } catch (OutOfRangeException e) {
                 require(e.first() > offset || e.last() < offset, "get(" + offset + "): " + e.getMessage());
@@ -192,12 +198,14 @@ final class DamageSweep {
                     continue;
                 }
                 if (message == null) {
-                    require(consumer.readOffset() == end, consumer.name() + " ends at " + consumer.readOffset()
-                            + " of " + end);
+                    require(
+                            consumer.readOffset() == end,
+                            consumer.name() + " ends at " + consumer.readOffset() + " of " + end);
                     return false;
                 }
                 require(message.offset() >= expected, "offset " + message.offset() + ", expected " + expected);
-                require(Arrays.equals(message.data(), made.payloads().get((int) message.offset())),
+                require(
+                        Arrays.equals(message.data(), made.payloads().get((int) message.offset())),
                         "offset " + message.offset() + " is wrong");
                 expected = message.offset() + 1;
             }
@@ -210,7 +218,8 @@ final class DamageSweep {
 
     // What is pushed comes out behind all else, and nothing behind it.
     private static boolean push(Shape.Made made, MmapQueue queue, long end, Path at) {
-        byte[] pushed = Payload.of(-1, made.payloads().isEmpty() ? 100 : made.payloads().get(1).length);
+        byte[] pushed =
+                Payload.of(-1, made.payloads().isEmpty() ? 100 : made.payloads().get(1).length);
         try {
             require(queue.push(pushed) == end, "a push gets another offset than " + end);
             Message message = queue.get(end);
@@ -220,7 +229,8 @@ final class DamageSweep {
                 Consumer consumer = queue.consumer(name, StartAt.EARLIEST);
                 if (consumer.readOffset() == end) {
                     Message popped = pollPastDrop(consumer);
-                    require(popped != null && Arrays.equals(popped.data(), pushed),
+                    require(
+                            popped != null && Arrays.equals(popped.data(), pushed),
                             name + " does not pop what was pushed");
                     require(consumer.poll() == null, name + " pops more than was pushed");
                 }

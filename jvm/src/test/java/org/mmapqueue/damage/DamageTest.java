@@ -10,14 +10,12 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
-
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -44,11 +42,17 @@ class DamageTest {
     private Path clean;
     /** The same, killed; the last records have not been flushed. */
     private Path killed;
+
     private int copies;
 
     private static QueueConfig config(Path at) {
-        return QueueConfig.builder(at).segmentSize(SEGMENT).queueCapacitySegments(10).maxInMemSegments(6)
-                .maxEventSize(6000).flushPeriodMillis(600_000).build();
+        return QueueConfig.builder(at)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(10)
+                .maxInMemSegments(6)
+                .maxEventSize(6000)
+                .flushPeriodMillis(600_000)
+                .build();
     }
 
     private static byte[] record(int number) {
@@ -211,8 +215,7 @@ class DamageTest {
         Directories.flip(damaged.resolve("1_segment.dat"), 2000, 1); // inside of record 12, which goes through 1
         try (MmapQueue queue = MmapQueue.open(config(damaged))) {
             Payload.assertMessages(3, records(3, 12), queue.popBatch(100, Long.MAX_VALUE, Duration.ZERO));
-            assertThrows(CorruptException.class,
-                    () -> queue.popBatch(100, Long.MAX_VALUE, Duration.ZERO));
+            assertThrows(CorruptException.class, () -> queue.popBatch(100, Long.MAX_VALUE, Duration.ZERO));
             assertEquals(12, queue.consumer().readOffset());
         }
     }
@@ -241,7 +244,8 @@ class DamageTest {
         Path meta = copy(clean);
         Directories.resize(meta.resolve("meta.dat"), length);
         CorruptException refused = assertRefused(meta, "meta.dat");
-        assertTrue(refused.getMessage().contains(Math.min(length, 80) < 80 ? "has " + length : "expected 4096"),
+        assertTrue(
+                refused.getMessage().contains(Math.min(length, 80) < 80 ? "has " + length : "expected 4096"),
                 refused.getMessage());
 
         Path consumer = copy(clean);
@@ -285,8 +289,8 @@ class DamageTest {
         long last = Directories.word(clean.resolve("meta.dat"), 512) / SEGMENT;
         for (long slot = 0; slot <= last; slot++) {
             Path damaged = copy(clean);
-            Directories.overwrite(damaged.resolve(slot + "_segment.dat"), 0,
-                    Directories.read(other.resolve(slot + "_segment.dat")));
+            Directories.overwrite(
+                    damaged.resolve(slot + "_segment.dat"), 0, Directories.read(other.resolve(slot + "_segment.dat")));
             CorruptException found = assertThrows(CorruptException.class, () -> {
                 try (MmapQueue queue = MmapQueue.open(config(damaged))) {
                     Payload.drain(queue);
@@ -295,7 +299,9 @@ class DamageTest {
             assertTrue(found.getMessage().contains("another queue"), found.getMessage());
         }
         Path damaged = copy(clean);
-        Directories.overwrite(damaged.resolve("consumers").resolve("named.dat"), 0,
+        Directories.overwrite(
+                damaged.resolve("consumers").resolve("named.dat"),
+                0,
                 Directories.read(other.resolve("consumers").resolve("named.dat")));
         CorruptException refused = assertRefused(damaged, "named.dat");
         assertTrue(refused.getMessage().contains("another queue"), refused.getMessage());
@@ -324,8 +330,18 @@ class DamageTest {
     @Test
     void cursorsOutOfOrderAreRefused() {
         long writing = Directories.word(clean.resolve("meta.dat"), 512);
-        long[][] wrong = {{576, writing + 8}, {640, writing + 8}, {704, writing + 8}, {704, 0}, {512, -8}, {640, -8},
-            {576, -8}, {640, Long.MIN_VALUE}, {512, Long.MAX_VALUE}, {512, writing + 11L * SEGMENT}};
+        long[][] wrong = {
+            {576, writing + 8},
+            {640, writing + 8},
+            {704, writing + 8},
+            {704, 0},
+            {512, -8},
+            {640, -8},
+            {576, -8},
+            {640, Long.MIN_VALUE},
+            {512, Long.MAX_VALUE},
+            {512, writing + 11L * SEGMENT}
+        };
         for (long[] each : wrong) {
             Path damaged = copy(clean);
             Directories.putWord(damaged.resolve("meta.dat"), (int) each[0], each[1]);
@@ -443,8 +459,8 @@ class DamageTest {
             assertEquals(6000, Integer.parseInt(queue.config().asMap().get("max_event_size")));
         }
         Directories.putWord(first.resolve("meta.dat"), 640, 64);
-        Directories.putWord(first.resolve("0_segment.dat"), 64, Directories.word(first.resolve("0_segment.dat"), 64)
-                | 0x7FF_FFFFL);
+        Directories.putWord(
+                first.resolve("0_segment.dat"), 64, Directories.word(first.resolve("0_segment.dat"), 64) | 0x7FF_FFFFL);
         MmapQueueException found = assertThrows(MmapQueueException.class, () -> {
             try (MmapQueue queue = MmapQueue.open(config(first))) {
                 queue.pop();

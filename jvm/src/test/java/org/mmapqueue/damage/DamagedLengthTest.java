@@ -15,14 +15,12 @@ import java.util.Map;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.Callable;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -38,6 +36,7 @@ class DamagedLengthTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private final List<byte[]> payloads = new ArrayList<>();
     private final List<Long> begins = new ArrayList<>();
     private Path clean;
@@ -45,8 +44,13 @@ class DamagedLengthTest {
     private int copies;
 
     private static QueueConfig config(Path directory) {
-        return QueueConfig.builder(directory).segmentSize(SEGMENT).queueCapacitySegments(20).maxInMemSegments(6)
-                .maxEventSize(9000).flushPeriodMillis(600_000).build();
+        return QueueConfig.builder(directory)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(20)
+                .maxInMemSegments(6)
+                .maxEventSize(9000)
+                .flushPeriodMillis(600_000)
+                .build();
     }
 
     /** Records of these lengths, again and again, in two whole segments and a part of a third one. */
@@ -57,7 +61,7 @@ class DamagedLengthTest {
                 begins.add(queue.stats().writingPosition());
                 byte[] payload = Payload.of(i, lengths[i % lengths.length]);
                 // Timestamps are whole milliseconds: four records for each.
-                for (long now = System.currentTimeMillis(); i % 4 == 0 && now == System.currentTimeMillis();) {
+                for (long now = System.currentTimeMillis(); i % 4 == 0 && now == System.currentTimeMillis(); ) {
                     Thread.onSpinWait();
                 }
                 assertEquals(i, queue.push(payload));
@@ -169,8 +173,12 @@ class DamagedLengthTest {
         Set<String> places = assertTruth(directory);
         assertTrue(places.contains("0_segment.dat " + headerOf(number)), places.toString());
         try (MmapQueue queue = MmapQueue.open(config(directory))) {
-            assertEquals(headerOf(number), assertThrows(CorruptException.class, () -> queue.get(251)).position());
-            assertEquals(headerOf(number), assertThrows(CorruptException.class, () -> queue.find(time)).position());
+            assertEquals(
+                    headerOf(number),
+                    assertThrows(CorruptException.class, () -> queue.get(251)).position());
+            assertEquals(
+                    headerOf(number),
+                    assertThrows(CorruptException.class, () -> queue.find(time)).position());
         }
     }
 
@@ -221,7 +229,9 @@ class DamagedLengthTest {
             for (int number = 20; number < victim; number++) {
                 assertEquals(number, queue.pop().offset());
             }
-            assertEquals(headerOf(victim), assertThrows(CorruptException.class, queue::pop).position());
+            assertEquals(
+                    headerOf(victim),
+                    assertThrows(CorruptException.class, queue::pop).position());
             assertFalse(queue.consumer().readOffset() > victim);
         }
     }
@@ -242,7 +252,8 @@ class DamagedLengthTest {
                         long first = found.getAsLong();
                         assertEquals(time, queue.get(first).timestampMicros());
                         assertTrue(first <= number);
-                        assertTrue(first == 0 || first - 1 == victim
+                        assertTrue(first == 0
+                                || first - 1 == victim
                                 || queue.get(first - 1).timestampMicros() < time);
                     } else {
                         assertEquals(Set.of("0_segment.dat " + headerOf(victim)), places);
@@ -263,7 +274,9 @@ class DamagedLengthTest {
         int victim = recordIn(2, 4);
         Path damaged = damaged(clean, victim, 0, 16);
         Directories.flip(damaged.resolve(meta), 272, 1);
-        assertEquals(headerOf(victim),
-                assertThrows(CorruptException.class, () -> MmapQueue.open(config(damaged))).position());
+        assertEquals(
+                headerOf(victim),
+                assertThrows(CorruptException.class, () -> MmapQueue.open(config(damaged)))
+                        .position());
     }
 }

@@ -14,8 +14,7 @@ public final class RecordPlaces {
     private static final int TIMESTAMPED = 1 << 29;
     private static final int PAD = 1 << 30;
 
-    private RecordPlaces() {
-    }
+    private RecordPlaces() {}
 
     public static List<Integer> of(Path segment) {
         ByteBuffer bytes = ByteBuffer.wrap(Directories.read(segment)).order(ByteOrder.LITTLE_ENDIAN);

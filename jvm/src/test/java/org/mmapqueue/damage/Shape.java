@@ -47,8 +47,14 @@ public enum Shape {
      */
     public record Made(Path path, List<byte[]> payloads, long first, Map<String, Long> committed) {
         public static QueueConfig config(Path at, boolean timestamps) {
-            return QueueConfig.builder(at).segmentSize(SEGMENT).queueCapacitySegments(CAPACITY).maxInMemSegments(7)
-                    .maxEventSize(MAX_EVENT).timestamps(timestamps).flushPeriodMillis(600_000).build();
+            return QueueConfig.builder(at)
+                    .segmentSize(SEGMENT)
+                    .queueCapacitySegments(CAPACITY)
+                    .maxInMemSegments(7)
+                    .maxEventSize(MAX_EVENT)
+                    .timestamps(timestamps)
+                    .flushPeriodMillis(600_000)
+                    .build();
         }
     }
 

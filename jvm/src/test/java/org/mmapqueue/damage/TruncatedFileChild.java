@@ -10,9 +10,7 @@ import java.time.Duration;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-
 import org.junit.jupiter.api.function.Executable;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -51,8 +49,14 @@ final class TruncatedFileChild {
     }
 
     private MmapQueue open() {
-        return MmapQueue.open(QueueConfig.builder(directory).segmentSize(SEGMENT).queueCapacitySegments(64)
-                .maxInMemSegments(32).maxEventSize(1000).flushPeriodMillis(600_000).retainBytes(1 << 20).build());
+        return MmapQueue.open(QueueConfig.builder(directory)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(64)
+                .maxInMemSegments(32)
+                .maxEventSize(1000)
+                .flushPeriodMillis(600_000)
+                .retainBytes(1 << 20)
+                .build());
     }
 
     private static void push(MmapQueue queue, int count) {
@@ -111,7 +115,8 @@ final class TruncatedFileChild {
             directory = directory.resolveSibling("queue" + first);
             MmapQueue queue = open();
             push(queue, 80);
-            List<Map.Entry<String, Executable>> calls = List.copyOf(operations(queue).entrySet());
+            List<Map.Entry<String, Executable>> calls =
+                    List.copyOf(operations(queue).entrySet());
             assertEquals(0, queue.consumer("one", StartAt.EARLIEST).pop().offset());
             Directories.resize(directory.resolve(name), 0);
             for (int i = 0; i < count; i++) {
@@ -124,7 +129,8 @@ final class TruncatedFileChild {
             }
             assertTyped("close", queue::close);
             if (!name.endsWith("_segment.dat")) {
-                continue; // where cursors can not be read, the close itself may be cut off: the lock ends with the process
+                continue; // where cursors can not be read, the close itself may be cut off: the lock ends with the
+                // process
             }
             // Not locked, and refused for what is wrong with it, or recovered.
             try {
@@ -136,7 +142,8 @@ final class TruncatedFileChild {
     }
 
     private static void assertNames(MmapQueueException told, Path file) {
-        assertTrue(told.getMessage().contains(file.toString()) && told.getMessage().contains("expected 4096"),
+        assertTrue(
+                told.getMessage().contains(file.toString()) && told.getMessage().contains("expected 4096"),
                 told.getMessage());
     }
 

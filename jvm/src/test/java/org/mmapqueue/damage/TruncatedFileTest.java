@@ -3,7 +3,6 @@ package org.mmapqueue.damage;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.nio.file.Path;
-
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -21,7 +20,8 @@ class TruncatedFileTest {
     Path temp;
 
     @ParameterizedTest
-    @ValueSource(strings = {"0_segment.dat", "3_segment.dat", "6_segment.dat", "meta.dat", "consumers/one.dat", "names"})
+    @ValueSource(
+            strings = {"0_segment.dat", "3_segment.dat", "6_segment.dat", "meta.dat", "consumers/one.dat", "names"})
     void isATypedError(String name) throws Exception {
         try (ChildJvm child = ChildJvm.interpreting(TruncatedFileChild.class, temp.resolve("queue"), name)) {
             assertEquals("done", child.line());

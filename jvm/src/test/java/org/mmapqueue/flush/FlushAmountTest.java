@@ -3,9 +3,7 @@ package org.mmapqueue.flush;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.io.IOException;
-
 import org.junit.jupiter.api.Test;
-
 import org.mmapqueue.segment.Geometry;
 
 /** What the blocks that files are filled in go by: how much is forced at a time, for those who wait or by the ceiling. */

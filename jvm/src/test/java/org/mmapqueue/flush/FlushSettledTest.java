@@ -5,10 +5,8 @@ import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-
 import org.mmapqueue.segment.Geometry;
 
 /** What a flush by the ceiling leaves: the block that the log ends in. With everything that is forced made of memory. */
@@ -56,12 +54,26 @@ class FlushSettledTest {
         Forcer small = memory.forcer(new Geometry(2, SMALL, 100));
         end(5 * SMALL + 100);
         assertFalse(small.forceSettled());
-        memory.assertCalls("segment 0 0-4096", "segment 1 0-4096", "segment 2 0-4096", "segment 3 0-4096",
-                "segment 4 0-4096", "named", "watermark 0", "meta");
+        memory.assertCalls(
+                "segment 0 0-4096",
+                "segment 1 0-4096",
+                "segment 2 0-4096",
+                "segment 3 0-4096",
+                "segment 4 0-4096",
+                "named",
+                "watermark 0",
+                "meta");
         end(10 * SMALL);
         assertFalse(small.forceSettled());
-        memory.assertCalls("segment 5 0-4096", "segment 6 0-4096", "segment 7 0-4096", "segment 8 0-4096",
-                "segment 9 0-4096", "named", "watermark 20580", "meta");
+        memory.assertCalls(
+                "segment 5 0-4096",
+                "segment 6 0-4096",
+                "segment 7 0-4096",
+                "segment 8 0-4096",
+                "segment 9 0-4096",
+                "named",
+                "watermark 20580",
+                "meta");
     }
 
     @Test
@@ -96,8 +108,7 @@ class FlushSettledTest {
         end((LARGE / BLOCK + 10) * BLOCK + 700);
         consumed((LARGE / BLOCK + 10) * BLOCK + 700);
         assertFalse(large.forceSettled());
-        memory.assertCalls("segment 0 40960-65536", "segment 1 0-40960", "named", "watermark 41660",
-                "meta");
+        memory.assertCalls("segment 0 40960-65536", "segment 1 0-40960", "named", "watermark 41660", "meta");
         assertEquals(0, meta.intact());
     }
 
@@ -110,8 +121,7 @@ class FlushSettledTest {
         end((LARGE / BLOCK + 10) * BLOCK + 700);
         memory.named.committed(10 * BLOCK + 300);
         assertFalse(large.forceSettled());
-        memory.assertCalls("segment 0 40960-65536", "segment 1 0-40960", "named", "watermark 41660",
-                "meta");
+        memory.assertCalls("segment 0 40960-65536", "segment 1 0-40960", "named", "watermark 41660", "meta");
     }
 
     @Test
@@ -130,8 +140,8 @@ class FlushSettledTest {
         end(9 * SMALL + 100);
         consumed(6 * SMALL + 50);
         assertFalse(small.forceSettled());
-        memory.assertCalls("segment 6 0-4096", "segment 7 0-4096", "segment 8 0-4096", "named", "watermark 24626",
-                "meta");
+        memory.assertCalls(
+                "segment 6 0-4096", "segment 7 0-4096", "segment 8 0-4096", "named", "watermark 24626", "meta");
         assertEquals(6 * SMALL, meta.intact());
     }
 
@@ -147,8 +157,13 @@ class FlushSettledTest {
         };
         end(9 * SMALL + 100);
         assertFalse(small.forceSettled());
-        memory.assertCalls("segment 0 0-4096", "segment 7 0-4096", "segment 8 0-4096", "named",
-                "watermark " + (7 * SMALL + 9), "meta");
+        memory.assertCalls(
+                "segment 0 0-4096",
+                "segment 7 0-4096",
+                "segment 8 0-4096",
+                "named",
+                "watermark " + (7 * SMALL + 9),
+                "meta");
     }
 
     @Test

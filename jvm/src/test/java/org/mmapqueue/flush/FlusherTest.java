@@ -8,20 +8,13 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.io.IOException;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.function.BooleanSupplier;
-import java.util.function.Consumer;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.PoisonedException;
-import org.mmapqueue.meta.ConsumerCursors;
-import org.mmapqueue.meta.MetaFields;
-import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Geometry;
 
 /** What is forced when, in which order; with everything that is forced made of memory. */
@@ -72,7 +65,9 @@ class FlusherTest {
         assertCalls();
         named.committed(10);
         flusher.flush();
-        assertEquals(List.of("named", "meta"), calls.stream().filter(call -> !call.startsWith("watermark")).toList());
+        assertEquals(
+                List.of("named", "meta"),
+                calls.stream().filter(call -> !call.startsWith("watermark")).toList());
         calls.clear();
         flusher.flush();
         assertCalls();
@@ -142,7 +137,7 @@ class FlusherTest {
             flusher.flush();
             assertEquals(SIZE, flusher.durableCommitted(), call);
         }
-        memory.during = what -> { };
+        memory.during = what -> {};
         flusher.flush();
         assertEquals(2 * SIZE + 10, flusher.durableCommitted());
     }
@@ -238,8 +233,15 @@ class FlusherTest {
             }
         };
         flusher.flush();
-        assertCalls("segment 0 0-4096", "segment 1 0-4096", "segment 4 0-4096", "segment 5 0-4096",
-                "segment 6 0-100", "named", "watermark 24676", "meta");
+        assertCalls(
+                "segment 0 0-4096",
+                "segment 1 0-4096",
+                "segment 4 0-4096",
+                "segment 5 0-4096",
+                "segment 6 0-100",
+                "named",
+                "watermark 24676",
+                "meta");
         assertEquals(4 * SIZE + 16, flusher.durableCommitted());
         assertEquals(4 * SIZE, meta.intact());
     }
@@ -260,8 +262,19 @@ class FlusherTest {
         };
         flusher.flush();
         acks.join();
-        assertCalls("segment 1 0-4096", "segment 2 0-4096", "segment 1 0-16", "named", "watermark 4112", "meta",
-                "segment 3 0-4096", "segment 4 0-4096", "segment 5 0-4096", "named", "watermark 24576", "meta");
+        assertCalls(
+                "segment 1 0-4096",
+                "segment 2 0-4096",
+                "segment 1 0-16",
+                "named",
+                "watermark 4112",
+                "meta",
+                "segment 3 0-4096",
+                "segment 4 0-4096",
+                "segment 5 0-4096",
+                "named",
+                "watermark 24576",
+                "meta");
     }
 
     @Test
@@ -308,7 +321,8 @@ class FlusherTest {
             assertThrows(PoisonedException.class, () -> flusher.throwIfPoisoned());
             assertThrows(PoisonedException.class, () -> flusher.end());
             assertEquals(0, meta.watermark());
-            assertTrue(calls.stream().noneMatch(call -> call.startsWith("segment") || call.equals("meta")),
+            assertTrue(
+                    calls.stream().noneMatch(call -> call.startsWith("segment") || call.equals("meta")),
                     calls.toString());
         }
     }
@@ -378,6 +392,7 @@ class FlusherTest {
         for (Thread thread : threads) {
             thread.join();
         }
-        assertEquals(1, calls.stream().filter(call -> call.startsWith("segment")).count());
+        assertEquals(
+                1, calls.stream().filter(call -> call.startsWith("segment")).count());
     }
 }

@@ -7,7 +7,6 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.List;
 import java.util.function.Consumer;
-
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
@@ -28,19 +27,33 @@ final class ForcedMemory {
     final Page meta = new Page();
     /** Raised by every force from now on whose name begins with {@link #failsAt}. */
     volatile IOException fails;
+
     volatile String failsAt = "";
     /** Run within each force. */
-    volatile Consumer<String> during = what -> { };
+    volatile Consumer<String> during = what -> {};
 
     Flusher flusher(Geometry geometry, long periodMillis) {
-        return new Flusher("test-flusher", meta, geometry, blocks,
-                (id, from, to) -> call("segment " + id + " " + from + "-" + to), () -> List.of(meta, named), List::of,
+        return new Flusher(
+                "test-flusher",
+                meta,
+                geometry,
+                blocks,
+                (id, from, to) -> call("segment " + id + " " + from + "-" + to),
+                () -> List.of(meta, named),
+                List::of,
                 periodMillis);
     }
 
     Forcer forcer(Geometry geometry) {
-        return new Forcer(meta, geometry, blocks, (id, from, to) -> call("segment " + id + " " + from + "-" + to),
-                () -> List.of(meta, named), List::of, new FlusherState(), () -> { });
+        return new Forcer(
+                meta,
+                geometry,
+                blocks,
+                (id, from, to) -> call("segment " + id + " " + from + "-" + to),
+                () -> List.of(meta, named),
+                List::of,
+                new FlusherState(),
+                () -> {});
     }
 
     void assertCalls(String... expected) {

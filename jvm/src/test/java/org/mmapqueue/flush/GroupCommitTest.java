@@ -13,7 +13,6 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -119,9 +118,11 @@ class GroupCommitTest {
             return null;
         });
         assertTrue(failed.get() > 0);
-        assertThrows(IllegalStateException.class, () -> group.run(() -> {
-            throw new IllegalStateException("injected");
-        }));
+        assertThrows(
+                IllegalStateException.class,
+                () -> group.run(() -> {
+                    throw new IllegalStateException("injected");
+                }));
         group.run(this::force);
     }
 

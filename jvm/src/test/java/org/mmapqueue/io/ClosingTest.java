@@ -8,7 +8,6 @@ import java.io.Closeable;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.junit.jupiter.api.Test;
 
 class ClosingTest {
@@ -33,8 +32,8 @@ class ClosingTest {
     void allAreClosedWhateverFails() {
         IOException first = new IOException("first");
         RuntimeException second = new IllegalStateException("second");
-        IOException raised = assertThrows(IOException.class,
-                () -> Closing.all(each(1, first), null, each(2, second), each(3, null)));
+        IOException raised = assertThrows(
+                IOException.class, () -> Closing.all(each(1, first), null, each(2, second), each(3, null)));
         assertSame(first, raised);
         assertSame(second, raised.getSuppressed()[0]);
         assertEquals(List.of(1, 2, 3), closed);
@@ -43,8 +42,11 @@ class ClosingTest {
     @Test
     void aFailureOfAnyKindIsRaised() {
         RuntimeException first = new IllegalStateException("first");
-        assertSame(first, assertThrows(IllegalStateException.class,
-                () -> Closing.all(each(1, first), each(2, new IOException("second")))));
+        assertSame(
+                first,
+                assertThrows(
+                        IllegalStateException.class,
+                        () -> Closing.all(each(1, first), each(2, new IOException("second")))));
         assertEquals(List.of(1, 2), closed);
     }
 
@@ -52,8 +54,10 @@ class ClosingTest {
     void anErrorSkipsNothing() {
         Error first = new OutOfMemoryError("first");
         IOException second = new IOException("second");
-        assertSame(first, assertThrows(OutOfMemoryError.class,
-                () -> Closing.all(each(1, first), each(2, second), each(3, null))));
+        assertSame(
+                first,
+                assertThrows(
+                        OutOfMemoryError.class, () -> Closing.all(each(1, first), each(2, second), each(3, null))));
         assertSame(second, first.getSuppressed()[0]);
         assertEquals(List.of(1, 2, 3), closed);
     }

@@ -17,7 +17,6 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -45,8 +44,7 @@ class DiskFileTest {
             assertEquals(0, file.size());
         }
         Files.createSymbolicLink(temp.resolve("link"), path());
-        assertThrows(IOException.class,
-                () -> DiskStorage.INSTANCE.open(temp.resolve("link"), Storage.Mode.CREATE));
+        assertThrows(IOException.class, () -> DiskStorage.INSTANCE.open(temp.resolve("link"), Storage.Mode.CREATE));
     }
 
     @Test

@@ -14,11 +14,9 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.errors.LockedException;
 
 /** What one process sees of its locks; the others' view is in the tests of the queue. */
@@ -35,8 +33,8 @@ class ProcessLockTest {
     void itIsHeldUntilItIsClosed() throws IOException {
         for (int i = 0; i < 3; i++) {
             try (ProcessLock lock = ProcessLock.acquire(file(), "the thing", FileMode.PRIVATE)) {
-                LockedException refused = assertThrows(LockedException.class,
-                        () -> ProcessLock.acquire(file(), "the thing", FileMode.PRIVATE));
+                LockedException refused = assertThrows(
+                        LockedException.class, () -> ProcessLock.acquire(file(), "the thing", FileMode.PRIVATE));
                 assertEquals(ProcessHandle.current().pid(), refused.pid());
                 assertTrue(refused.getMessage().startsWith("the thing is held by this process"), refused.getMessage());
                 assertTrue(lock != null);
@@ -60,7 +58,8 @@ class ProcessLockTest {
         Path other = Files.createSymbolicLink(temp.resolveSibling(temp.getFileName() + "-link"), temp);
         try (ProcessLock lock = ProcessLock.acquire(file(), "the thing", FileMode.PRIVATE)) {
             assertTrue(lock != null);
-            assertThrows(LockedException.class,
+            assertThrows(
+                    LockedException.class,
                     () -> ProcessLock.acquire(other.resolve("lock"), "the thing", FileMode.PRIVATE));
         } finally {
             Files.delete(other);
@@ -80,15 +79,25 @@ class ProcessLockTest {
     /** In another process, which may not make any file longer than 0 bytes: to the JDK as good as a full disk. */
     @Test
     void itIsHeldAlsoWhereThereIsNoRoomForThePid() throws IOException, InterruptedException {
-        Process holder = new ProcessBuilder("sh", "-c", "ulimit -f 0 && exec \"$0\" \"$@\"",
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-XX:-UsePerfData",
-                "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-cp", System.getProperty("java.class.path"),
-                Holder.class.getName(), file().toString()).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+        Process holder = new ProcessBuilder(
+                        "sh",
+                        "-c",
+                        "ulimit -f 0 && exec \"$0\" \"$@\"",
+                        Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                        "-XX:-UsePerfData",
+                        "-XX:TieredStopAtLevel=1",
+                        "-XX:+UseSerialGC",
+                        "-cp",
+                        System.getProperty("java.class.path"),
+                        Holder.class.getName(),
+                        file().toString())
+                .redirectError(ProcessBuilder.Redirect.DISCARD)
+                .start();
         try (BufferedReader output = holder.inputReader(StandardCharsets.US_ASCII)) {
             assertEquals("held", output.readLine());
             assertEquals(0, Files.size(file()));
-            LockedException refused = assertThrows(LockedException.class,
-                    () -> ProcessLock.acquire(file(), "the thing", FileMode.PRIVATE));
+            LockedException refused = assertThrows(
+                    LockedException.class, () -> ProcessLock.acquire(file(), "the thing", FileMode.PRIVATE));
             assertEquals(-1, refused.pid());
             assertTrue(refused.getMessage().contains("unknown pid"), refused.getMessage());
         } finally {
@@ -99,8 +108,7 @@ class ProcessLockTest {
 
     /** Holds a lock until it is killed. */
     static final class Holder {
-        private Holder() {
-        }
+        private Holder() {}
 
         /** Argument: the lock file. */
         public static void main(String[] arguments) throws IOException {
@@ -150,7 +158,9 @@ class ProcessLockTest {
             Thread taking = new Thread(() -> {
                 try (ProcessLock lock = ProcessLock.acquire(file(), "the thing", FileMode.PRIVATE)) {
                     assertTrue(lock != null);
-                    assertEquals(Long.toString(ProcessHandle.current().pid()), Files.readString(file()).trim());
+                    assertEquals(
+                            Long.toString(ProcessHandle.current().pid()),
+                            Files.readString(file()).trim());
                 } catch (IOException | RuntimeException | AssertionError e) {
                     failure.set(e);
                 }
@@ -173,7 +183,9 @@ class ProcessLockTest {
         try (ProcessLock lock = ProcessLock.acquire(file(), "the thing", FileMode.PRIVATE)) {
             assertTrue(lock != null);
             assertNull(ProcessLock.tryForAMoment(file(), FileMode.PRIVATE));
-            assertEquals(Long.toString(ProcessHandle.current().pid()), Files.readString(file()).trim());
+            assertEquals(
+                    Long.toString(ProcessHandle.current().pid()),
+                    Files.readString(file()).trim());
         }
         try (ProcessLock lock = ProcessLock.tryForAMoment(file(), FileMode.PRIVATE)) {
             assertTrue(lock != null);

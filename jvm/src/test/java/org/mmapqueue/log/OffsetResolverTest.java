@@ -9,13 +9,11 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.consume.ConsumerCore;
@@ -32,15 +30,23 @@ class OffsetResolverTest {
     Path temp;
 
     private QueueCore open(boolean timestamps) {
-        return Cores.open(QueueConfig.builder(temp.resolve("queue")).segmentSize(4096).queueCapacitySegments(40)
-                .maxInMemSegments(6).maxEventSize(20_000).timestamps(timestamps).flushPeriodMillis(600_000).build(),
+        return Cores.open(
+                QueueConfig.builder(temp.resolve("queue"))
+                        .segmentSize(4096)
+                        .queueCapacitySegments(40)
+                        .maxInMemSegments(6)
+                        .maxEventSize(20_000)
+                        .timestamps(timestamps)
+                        .flushPeriodMillis(600_000)
+                        .build(),
                 DiskStorage.INSTANCE);
     }
 
     private static long find(QueueCore core, long position) throws IOException {
         LogReaderV2 reader = (LogReaderV2) core.log().reader();
         try {
-            return OffsetResolver.find(reader, position, core.stats().writingPosition()).offset();
+            return OffsetResolver.find(reader, position, core.stats().writingPosition())
+                    .offset();
         } finally {
             reader.leave();
         }
@@ -56,7 +62,8 @@ class OffsetResolverTest {
         for (int i = 0; i < 150; i++) {
             long left = 4096 - core.stats().writingPosition() % 4096;
             int exact = (int) left - 8 - (timestamps ? 8 : 0);
-            int length = i % 10 == 9 && exact >= 0 && left < 4096 ? exact
+            int length = i % 10 == 9 && exact >= 0 && left < 4096
+                    ? exact
                     : i % 17 == 0 ? 4000 + random.nextInt(9000) : random.nextInt(400);
             core.writer().push(new byte[length], 0, length);
             ends.add(core.stats().writingPosition());
@@ -90,8 +97,8 @@ class OffsetResolverTest {
             core.writer().push(new byte[300], 0, 300);
             long timestamp = consumer.poll().timestampMicros();
             LogReaderV2 reader = (LogReaderV2) core.log().reader();
-            OffsetResolver.Place place = OffsetResolver.find(reader, core.stats().writingPosition(),
-                    core.stats().writingPosition());
+            OffsetResolver.Place place = OffsetResolver.find(
+                    reader, core.stats().writingPosition(), core.stats().writingPosition());
             assertEquals(timestamp, place.lastTimestamp());
             reader.leave();
         }

@@ -6,11 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.time.Instant;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.consume.ConsumerCore;
@@ -37,13 +35,17 @@ class LogStartTest {
     Path temp;
 
     private Geometry fill() {
-        QueueConfig config = QueueConfig.builder(temp).segmentSize(SEGMENT).queueCapacitySegments(20)
-                .flushPeriodMillis(600_000).retainMillis(RETAIN_MILLIS).build();
+        QueueConfig config = QueueConfig.builder(temp)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(20)
+                .flushPeriodMillis(600_000)
+                .retainMillis(RETAIN_MILLIS)
+                .build();
         QueueCore core = Cores.open(config, DiskStorage.INSTANCE);
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
         byte[] payload = new byte[300];
         while (core.stats().writingPosition() < SEGMENTS * SEGMENT - 1000) {
-            for (long now = System.currentTimeMillis(); now == System.currentTimeMillis();) {
+            for (long now = System.currentTimeMillis(); now == System.currentTimeMillis(); ) {
                 Thread.onSpinWait(); // timestamps are whole milliseconds, and each record gets its own
             }
             core.writer().push(payload, 0, payload.length);
@@ -60,8 +62,8 @@ class LogStartTest {
         long[] now = {0};
         try (MetaPageV2 meta = MetaPageV2.open(DiskStorage.INSTANCE, temp);
                 Registry registry = new Registry(DiskStorage.INSTANCE, temp, meta);
-                Swapper swapper = new Swapper(new SegmentRing(DiskStorage.INSTANCE, temp, geometry), 6, false,
-                        new Nowhere())) {
+                Swapper swapper =
+                        new Swapper(new SegmentRing(DiskStorage.INSTANCE, temp, geometry), 6, false, new Nowhere())) {
             LogStart retained = new LogStart(geometry, meta, swapper, registry, () -> Instant.ofEpochMilli(now[0]));
             assertEquals(0, meta.reclaimed());
             for (int id = 0; id + 1 < SEGMENTS; id++) {

@@ -6,11 +6,9 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 
 import java.nio.file.Files;
 import java.nio.file.Path;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.support.Directories;
@@ -33,8 +31,8 @@ class RandomAccessDamageTest {
             Path file = queue.directory().resolve("0_segment.dat");
             int at = 64 + 5 * 216;
             Directories.flip(file, at + 100, 4);
-            CorruptException damage = assertThrows(CorruptException.class,
-                    () -> queue.randomAccess().get(5, 1, Long.MAX_VALUE));
+            CorruptException damage = assertThrows(
+                    CorruptException.class, () -> queue.randomAccess().get(5, 1, Long.MAX_VALUE));
             assertEquals(file.toString(), damage.file());
             assertEquals(at, damage.position());
             queue.assertRecord(4);
@@ -56,8 +54,8 @@ class RandomAccessDamageTest {
             int at = 64 + 5 * 216;
             long header = Directories.word(file, at);
             Directories.putWord(file, at, 0);
-            CorruptException damage = assertThrows(CorruptException.class,
-                    () -> queue.randomAccess().get(7, 1, Long.MAX_VALUE));
+            CorruptException damage = assertThrows(
+                    CorruptException.class, () -> queue.randomAccess().get(7, 1, Long.MAX_VALUE));
             assertEquals(at, damage.position());
             assertThrows(CorruptException.class, () -> queue.randomAccess().get(5, 1, Long.MAX_VALUE));
             queue.assertRecord(4);
@@ -80,19 +78,28 @@ class RandomAccessDamageTest {
             bytes = Directories.read(file);
             Directories.flip(file, 40, 1);
             RandomAccessReader fresh = queue.fresh();
-            assertEquals(file.toString(),
-                    assertThrows(CorruptException.class, () -> fresh.get(60, 1, Long.MAX_VALUE)).file());
+            assertEquals(
+                    file.toString(),
+                    assertThrows(CorruptException.class, () -> fresh.get(60, 1, Long.MAX_VALUE))
+                            .file());
             Directories.flip(file, 40, 1);
             queue.assertMessage(60, fresh.get(60, 1, Long.MAX_VALUE).get(0));
         }
         Files.delete(file);
         RandomReadQueue again = new RandomReadQueue(queue.directory(), QueueConfig::builder);
         try (again) {
-            assertEquals(file.toString(), assertThrows(CorruptException.class,
-                    () -> again.randomAccess().get(60, 1, Long.MAX_VALUE)).file());
-            assertEquals(0, again.randomAccess().get(0, 1, Long.MAX_VALUE).get(0).offset());
+            assertEquals(
+                    file.toString(),
+                    assertThrows(
+                                    CorruptException.class,
+                                    () -> again.randomAccess().get(60, 1, Long.MAX_VALUE))
+                            .file());
+            assertEquals(
+                    0, again.randomAccess().get(0, 1, Long.MAX_VALUE).get(0).offset());
             Files.write(file, bytes);
-            assertArrayEquals(Payload.of(60, 200), again.randomAccess().get(60, 1, Long.MAX_VALUE).get(0).data());
+            assertArrayEquals(
+                    Payload.of(60, 200),
+                    again.randomAccess().get(60, 1, Long.MAX_VALUE).get(0).data());
         }
     }
 }

@@ -3,7 +3,6 @@ package org.mmapqueue.lookup;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
-
 import net.jqwik.api.Arbitraries;
 import net.jqwik.api.Arbitrary;
 import net.jqwik.api.ForAll;
@@ -12,7 +11,6 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.ShrinkingMode;
 import net.jqwik.api.Tag;
 import net.jqwik.api.Tuple;
-
 import org.mmapqueue.Setup;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.support.Directories;
@@ -88,7 +86,9 @@ class RandomAccessProperties {
 
     private static void find(RandomReadQueue queue, int choice) {
         if (queue.timestamps()) {
-            long time = queue.log.isEmpty() ? choice : queue.log.get(choice % queue.log.size()).timestampMicros();
+            long time = queue.log.isEmpty()
+                    ? choice
+                    : queue.log.get(choice % queue.log.size()).timestampMicros();
             queue.assertFind(time + choice % 3 - 1);
         }
     }
@@ -108,21 +108,30 @@ class RandomAccessProperties {
                 Tuple.of(3, Arbitraries.integers().between(0, 2000)),
                 Tuple.of(1, Arbitraries.integers().between(2900, 3000)));
         Arbitrary<Named> push = length.map(bytes -> new Named("push " + bytes, queue -> queue.push(bytes)));
-        Arbitrary<Named> pushLargest = Arbitraries.just(new Named("push the largest",
-                queue -> queue.push(queue.core().settings().maxEventSize())));
-        Arbitrary<Named> pushBatch = length.list().ofMinSize(1).ofMaxSize(4)
+        Arbitrary<Named> pushLargest = Arbitraries.just(new Named(
+                "push the largest", queue -> queue.push(queue.core().settings().maxEventSize())));
+        Arbitrary<Named> pushBatch = length.list()
+                .ofMinSize(1)
+                .ofMaxSize(4)
                 .map(lengths -> new Named("push batch " + lengths, queue -> queue.pushBatch(lengths)));
         Arbitrary<Named> step = Arbitraries.frequencyOf(
                 Tuple.of(12, push),
                 Tuple.of(2, pushLargest),
                 Tuple.of(3, pushBatch),
                 Tuple.of(8, choice.map(any -> new Named("read " + any, queue -> read(queue, any)))),
-                Tuple.of(4, choice.flatMap(any -> Arbitraries.integers().between(1, 50).map(count -> new Named(
-                        "read " + count + " from " + any, queue -> readMany(queue, any, count))))),
+                Tuple.of(
+                        4,
+                        choice.flatMap(any -> Arbitraries.integers()
+                                .between(1, 50)
+                                .map(count -> new Named(
+                                        "read " + count + " from " + any, queue -> readMany(queue, any, count))))),
                 Tuple.of(6, choice.map(any -> new Named("find " + any, queue -> find(queue, any)))),
                 Tuple.of(4, choice.map(any -> new Named("ack " + any, queue -> ack(queue, any)))),
-                Tuple.of(1, Arbitraries.of(true, false).map(stamps -> new Named("reopen, timestamps " + stamps,
-                        queue -> queue.reopen(stamps)))),
+                Tuple.of(
+                        1,
+                        Arbitraries.of(true, false)
+                                .map(stamps ->
+                                        new Named("reopen, timestamps " + stamps, queue -> queue.reopen(stamps)))),
                 Tuple.of(1, Arbitraries.just(new Named("abandon", RandomReadQueue::abandon))));
         return step.list().ofMinSize(1).ofMaxSize(120);
     }

@@ -12,7 +12,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.SplittableRandom;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -20,7 +19,6 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
@@ -44,6 +42,7 @@ class RandomAccessRaceTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private QueueCore writer;
     private ConsumerCore consumer;
     private QueueCore other;
@@ -74,8 +73,12 @@ class RandomAccessRaceTest {
 
     @BeforeEach
     void open() {
-        QueueConfig.Builder config = QueueConfig.builder(temp.resolve("queue")).segmentSize(SEGMENT)
-                .queueCapacitySegments(CAPACITY).maxInMemSegments(4).maxEventSize(6000).flushPeriodMillis(600_000);
+        QueueConfig.Builder config = QueueConfig.builder(temp.resolve("queue"))
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(CAPACITY)
+                .maxInMemSegments(4)
+                .maxEventSize(6000)
+                .flushPeriodMillis(600_000);
         writer = Cores.open(config.build(), DiskStorage.INSTANCE);
         consumer = writer.consumer("default", StartAt.EARLIEST);
         other = Cores.open(config.readOnly(true).build(), DiskStorage.INSTANCE);
@@ -378,7 +381,8 @@ class RandomAccessRaceTest {
     void manyThreadsReadWhileTheRingTurns() throws Exception {
         pushUpTo(4 * SEGMENT);
         RandomAccessReader randomAccess = randomAccess(new Beside());
-        RandomAccessReader own = new RandomAccessReader((LogReaderV2) writer.log().reader(), new Beside());
+        RandomAccessReader own =
+                new RandomAccessReader((LogReaderV2) writer.log().reader(), new Beside());
         boolean[] done = new boolean[1];
         Object monitor = new Object();
         List<Waiting.Running<Integer>> readers = new ArrayList<>();

@@ -11,13 +11,11 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.SplittableRandom;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.MessageHandler;
 import org.mmapqueue.QueueConfig;
@@ -79,7 +77,8 @@ class RandomAccessReaderTest {
                     return true;
                 }
             };
-            try (RandomAccessReader randomAccess = new RandomAccessReader((LogReaderV2) queue.core().log().reader(), late)) {
+            try (RandomAccessReader randomAccess =
+                    new RandomAccessReader((LogReaderV2) queue.core().log().reader(), late)) {
                 assertEquals(count, randomAccess.offsetAt(queue.end()));
                 assertThrows(CorruptException.class, () -> randomAccess.offsetAt(queue.end() + 8));
             }
@@ -96,40 +95,49 @@ class RandomAccessReaderTest {
             for (int i = 0; i < 5000; i++) {
                 int number = random.nextInt(queue.log.size());
                 queue.assertRecord(number);
-                long found = queue.randomAccess().find(queue.log.get(number).timestampMicros()).orElseThrow();
+                long found = queue.randomAccess()
+                        .find(queue.log.get(number).timestampMicros())
+                        .orElseThrow();
                 assertTrue(found <= number);
-                assertEquals(queue.log.get(number).timestampMicros(), queue.log.get((int) found).timestampMicros());
+                assertEquals(
+                        queue.log.get(number).timestampMicros(),
+                        queue.log.get((int) found).timestampMicros());
             }
         }
     }
 
     @Test
     void oneOfManyThousandInASegmentIsFound() {
-        QueueConfig config = QueueConfig.builder(temp.resolve("queue")).segmentSize(1 << 20).queueCapacitySegments(8)
-                .maxInMemSegments(4).flushPeriodMillis(600_000).build();
+        QueueConfig config = QueueConfig.builder(temp.resolve("queue"))
+                .segmentSize(1 << 20)
+                .queueCapacitySegments(8)
+                .maxInMemSegments(4)
+                .flushPeriodMillis(600_000)
+                .build();
         QueueCore core = Cores.open(config, DiskStorage.INSTANCE);
         try {
-            RandomAccessReader randomAccess = new RandomAccessReader((LogReaderV2) core.log().reader(), new RandomAccessReader.Source() {
-                @Override
-                public long head() {
-                    return 0;
-                }
+            RandomAccessReader randomAccess =
+                    new RandomAccessReader((LogReaderV2) core.log().reader(), new RandomAccessReader.Source() {
+                        @Override
+                        public long head() {
+                            return 0;
+                        }
 
-                @Override
-                public long reclaimed() {
-                    return 0;
-                }
+                        @Override
+                        public long reclaimed() {
+                            return 0;
+                        }
 
-                @Override
-                public long end() {
-                    return core.log().end();
-                }
+                        @Override
+                        public long end() {
+                            return core.log().end();
+                        }
 
-                @Override
-                public boolean timestamps() {
-                    return true;
-                }
-            });
+                        @Override
+                        public boolean timestamps() {
+                            return true;
+                        }
+                    });
             int count = 150_000;
             byte[] data = new byte[8];
             for (int i = 0; i < count; i++) {
@@ -146,10 +154,14 @@ class RandomAccessReaderTest {
                 assertEquals(number, ByteBuffer.wrap(message.data()).getLong());
                 long found = randomAccess.find(message.timestampMicros()).orElseThrow();
                 assertTrue(found <= number);
-                assertEquals(message.timestampMicros(), randomAccess.get(found, 1, 1).get(0).timestampMicros());
-                assertTrue(found == 0 || randomAccess.get(found - 1, 1, 1).get(0).timestampMicros()
-                        < message.timestampMicros());
-                assertEquals(number, randomAccess.offsetAt(randomAccess.locate(number).position()));
+                assertEquals(
+                        message.timestampMicros(),
+                        randomAccess.get(found, 1, 1).get(0).timestampMicros());
+                assertTrue(found == 0
+                        || randomAccess.get(found - 1, 1, 1).get(0).timestampMicros() < message.timestampMicros());
+                assertEquals(
+                        number,
+                        randomAccess.offsetAt(randomAccess.locate(number).position()));
             }
         } finally {
             core.close();
@@ -193,9 +205,13 @@ class RandomAccessReaderTest {
             queue.ackBefore(1);
             queue.assertAll();
             assertEquals(1, queue.randomAccess().firstOffset());
-            assertEquals("a record that is not retained any more, or not there yet: offset 0 is out of range;"
-                    + " available: none", assertThrows(MmapQueueException.class,
-                            () -> queue.randomAccess().get(0, 1, Long.MAX_VALUE)).getMessage());
+            assertEquals(
+                    "a record that is not retained any more, or not there yet: offset 0 is out of range;"
+                            + " available: none",
+                    assertThrows(
+                                    MmapQueueException.class,
+                                    () -> queue.randomAccess().get(0, 1, Long.MAX_VALUE))
+                            .getMessage());
         }
     }
 
@@ -207,7 +223,10 @@ class RandomAccessReaderTest {
             assertThrows(IllegalArgumentException.class, () -> randomAccess.get(0, 0, 1));
             assertThrows(IllegalArgumentException.class, () -> randomAccess.get(0, -1, 1));
             assertThrows(IllegalArgumentException.class, () -> randomAccess.get(0, 1, 0));
-            assertEquals("timestamps", assertThrows(ConfigException.class, () -> randomAccess.find(1)).key());
+            assertEquals(
+                    "timestamps",
+                    assertThrows(ConfigException.class, () -> randomAccess.find(1))
+                            .key());
             assertThrows(ConfigException.class, () -> randomAccess.locateTime(1));
             assertThrows(MmapQueueException.class, () -> randomAccess.offsetAt(queue.end() + 8));
             assertThrows(MmapQueueException.class, () -> randomAccess.offsetAt(-8));
@@ -222,8 +241,10 @@ class RandomAccessReaderTest {
             RandomAccessReader randomAccess = queue.randomAccess();
             randomAccess.close();
             randomAccess.close();
-            assertEquals("the queue is closed",
-                    assertThrows(ClosedException.class, () -> randomAccess.get(0, 1, 1)).getMessage());
+            assertEquals(
+                    "the queue is closed",
+                    assertThrows(ClosedException.class, () -> randomAccess.get(0, 1, 1))
+                            .getMessage());
             assertThrows(ClosedException.class, () -> randomAccess.find(0));
             assertThrows(ClosedException.class, randomAccess::firstOffset);
             assertThrows(ClosedException.class, randomAccess::endOffset);
@@ -241,16 +262,31 @@ class RandomAccessReaderTest {
             CorruptException other = new CorruptException("another queue's file", 0, "damage");
             for (RuntimeException each : List.of(thrown, other)) {
                 int[] calls = new int[1];
-                assertEquals(each, assertThrows(RuntimeException.class, () -> queue.randomAccess().get(2, 5, Long.MAX_VALUE,
-                        (offset, timestamp, buffer, start, length, attempts) -> {
-                            calls[0]++;
-                            throw each;
-                        })));
+                assertEquals(
+                        each,
+                        assertThrows(
+                                RuntimeException.class,
+                                () -> queue.randomAccess()
+                                        .get(
+                                                2,
+                                                5,
+                                                Long.MAX_VALUE,
+                                                (offset, timestamp, buffer, start, length, attempts) -> {
+                                                    calls[0]++;
+                                                    throw each;
+                                                })));
                 assertEquals(1, calls[0]);
                 queue.assertRecord(2);
             }
-            assertEquals(5, queue.randomAccess().get(2, 5, Long.MAX_VALUE,
-                    (offset, timestamp, buffer, start, length, attempts) -> queue.assertRecord((int) offset)));
+            assertEquals(
+                    5,
+                    queue.randomAccess()
+                            .get(
+                                    2,
+                                    5,
+                                    Long.MAX_VALUE,
+                                    (offset, timestamp, buffer, start, length, attempts) ->
+                                            queue.assertRecord((int) offset)));
         }
     }
 
@@ -352,14 +388,21 @@ class RandomAccessReaderTest {
             for (int number = 1; number < queue.log.size(); number++) {
                 queue.end = queue.begins.get(number);
                 assertEquals(number, randomAccess.endOffset());
-                assertEquals(Math.min(3, number),
-                        randomAccess.get(Math.max(0, number - 3), 10, Long.MAX_VALUE).size());
+                assertEquals(
+                        Math.min(3, number),
+                        randomAccess
+                                .get(Math.max(0, number - 3), 10, Long.MAX_VALUE)
+                                .size());
                 long beyond = number;
-                assertEquals(number - 1L, assertThrows(OutOfRangeException.class,
-                        () -> randomAccess.get(beyond, 1, Long.MAX_VALUE)).last());
+                assertEquals(
+                        number - 1L,
+                        assertThrows(OutOfRangeException.class, () -> randomAccess.get(beyond, 1, Long.MAX_VALUE))
+                                .last());
                 assertEquals(new RandomAccessReader.Place(number, queue.end), randomAccess.locate(number));
                 assertEquals(new RandomAccessReader.Place(number, queue.end), randomAccess.locateTime(Long.MAX_VALUE));
-                assertEquals(OptionalLong.empty(), randomAccess.find(queue.log.get(number - 1).timestampMicros() + 1));
+                assertEquals(
+                        OptionalLong.empty(),
+                        randomAccess.find(queue.log.get(number - 1).timestampMicros() + 1));
             }
             // A consumer may have acked a record whose writer has not moved its position yet.
             queue.end = queue.begins.get(9);

@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Path;
 import java.util.OptionalLong;
 import java.util.zip.CRC32C;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -23,7 +22,7 @@ class RandomAccessTimeTest {
     Path temp;
 
     private static void awaitNextMillisecond() {
-        for (long now = System.currentTimeMillis(); System.currentTimeMillis() == now;) {
+        for (long now = System.currentTimeMillis(); System.currentTimeMillis() == now; ) {
             Thread.onSpinWait();
         }
     }
@@ -48,7 +47,11 @@ class RandomAccessTimeTest {
                 queue.pushMixed(1 + i % 11, 30 + i);
                 awaitNextMillisecond();
             }
-            assertTrue(queue.log.stream().mapToLong(Message::timestampMicros).distinct().count() >= 25);
+            assertTrue(queue.log.stream()
+                            .mapToLong(Message::timestampMicros)
+                            .distinct()
+                            .count()
+                    >= 25);
             assertEveryTime(queue);
             for (int head = 0; head < queue.log.size(); head += 5) {
                 queue.head = queue.begins.get(head);

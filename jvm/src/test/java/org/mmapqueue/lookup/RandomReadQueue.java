@@ -13,7 +13,6 @@ import java.util.List;
 import java.util.OptionalLong;
 import java.util.SplittableRandom;
 import java.util.function.Function;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.Records;
@@ -40,6 +39,7 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
     final List<Message> log = new ArrayList<>();
     /** The place in the log behind which each record begins; one more for the end. */
     final List<Long> begins = new ArrayList<>(List.of(0L));
+
     private Path directory;
     private final Function<Path, QueueConfig.Builder> config;
     private Boolean timestamps;
@@ -57,9 +57,15 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
 
     /** A new one, in segments of 4 KiB with as few places in memory as there can be. */
     static RandomReadQueue open(Path temp, int capacity, boolean timestamps) {
-        return new RandomReadQueue(temp.resolve("queue"), at -> QueueConfig.builder(at).segmentSize(SEGMENT)
-                .queueCapacitySegments(capacity).maxInMemSegments(4).maxEventSize(20_000).timestamps(timestamps)
-                .flushPeriodMillis(600_000));
+        return new RandomReadQueue(
+                temp.resolve("queue"),
+                at -> QueueConfig.builder(at)
+                        .segmentSize(SEGMENT)
+                        .queueCapacitySegments(capacity)
+                        .maxInMemSegments(4)
+                        .maxEventSize(20_000)
+                        .timestamps(timestamps)
+                        .flushPeriodMillis(600_000));
     }
 
     private void open() {
@@ -262,8 +268,8 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
     }
 
     void assertOutOfRange(long number, int first) {
-        OutOfRangeException refused = assertThrows(OutOfRangeException.class,
-                () -> randomAccess.get(number, 1, Long.MAX_VALUE));
+        OutOfRangeException refused =
+                assertThrows(OutOfRangeException.class, () -> randomAccess.get(number, 1, Long.MAX_VALUE));
         assertEquals(number, refused.requested());
         assertEquals(first, refused.first());
         assertEquals(log.size() - 1L, refused.last());
@@ -283,7 +289,9 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
             }
             expected++;
         }
-        assertEquals(expected < log.size() ? OptionalLong.of(expected) : OptionalLong.empty(), randomAccess.find(micros),
+        assertEquals(
+                expected < log.size() ? OptionalLong.of(expected) : OptionalLong.empty(),
+                randomAccess.find(micros),
                 "the first record of time " + micros);
         assertPlace(expected, randomAccess.locateTime(micros));
         assertHoldsNothing();

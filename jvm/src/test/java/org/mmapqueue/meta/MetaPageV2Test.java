@@ -14,18 +14,16 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.zip.CRC32C;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DiskStorage;
 
 class MetaPageV2Test {
-    private static final MetaFields FIELDS = new MetaFields(2, 500, 8192, 0x1122_3344_5566_7788L,
-            0x99AA_BBCC_DDEE_FF00L, true, 20_480, 1_700_000_000_000_000L, 3);
+    private static final MetaFields FIELDS = new MetaFields(
+            2, 500, 8192, 0x1122_3344_5566_7788L, 0x99AA_BBCC_DDEE_FF00L, true, 20_480, 1_700_000_000_000_000L, 3);
 
     @TempDir
     Path temp;
@@ -159,7 +157,8 @@ class MetaPageV2Test {
 
     @Test
     void aSecondMappingSeesTheCursorsMove() throws IOException {
-        try (MetaPageV2 page = create(); MetaPageV2 other = open()) {
+        try (MetaPageV2 page = create();
+                MetaPageV2 other = open()) {
             page.writing(11);
             other.committed(12);
             assertEquals(11, other.writing());
@@ -200,8 +199,21 @@ class MetaPageV2Test {
 
     /** Right by its checksum: only a foreign or a faulty writer makes one. */
     @ParameterizedTest
-    @CsvSource({"72, 1", "72, 1073741825", "72, -1", "104, 0", "104, 4095", "104, 4100", "104, 1073745920",
-        "104, 17179869184", "120, 0", "120, 134217728", "120, -9223372036854775808", "136, 0", "136, -1"})
+    @CsvSource({
+        "72, 1",
+        "72, 1073741825",
+        "72, -1",
+        "104, 0",
+        "104, 4095",
+        "104, 4100",
+        "104, 1073745920",
+        "104, 17179869184",
+        "120, 0",
+        "120, 134217728",
+        "120, -9223372036854775808",
+        "136, 0",
+        "136, -1"
+    })
     void factsOutOfRangeAreRefused(int at, long value) throws IOException {
         create().close();
         ByteBuffer bytes = bytes();

@@ -7,7 +7,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.DroppedException;
@@ -31,8 +30,7 @@ final class Afterwards {
     /**
      * @param depth how many cuts came before this one without anything but an opening in between
      */
-    Afterwards(Workshop workshop, SplittableRandom random, Expected expected, boolean mayDrop, Tally tally,
-            int depth) {
+    Afterwards(Workshop workshop, SplittableRandom random, Expected expected, boolean mayDrop, Tally tally, int depth) {
         this.workshop = workshop;
         this.random = random;
         this.expected = expected;
@@ -53,7 +51,7 @@ final class Afterwards {
             Cut cut = new Cut(disk, cutAt, random.split());
             disk.watch(cut);
             try (StorageQueue queue = StorageQueue.open(Workshop.at(config, root), disk)) {
-                disk.watch(call -> { });
+                disk.watch(call -> {});
                 second = cut.image;
                 end = checkEnd(queue.endOffset(), queue.consumers());
                 if (depth < MOST_CUTS) {
@@ -72,7 +70,10 @@ final class Afterwards {
         if (second != null) {
             tally.cut("opening again");
             long again = next(expected.copy()).check(second, config);
-            demand(again == end, "the first recovery ends with record %d, the one behind a cut in it with %d", end,
+            demand(
+                    again == end,
+                    "the first recovery ends with record %d, the one behind a cut in it with %d",
+                    end,
                     again);
         }
         if (third != null) {
@@ -116,14 +117,20 @@ final class Afterwards {
 
     private long checkEnd(long end, List<String> consumers) {
         demand(end >= expected.durable, "the log ends with record %d, durable are %d", end, expected.durable);
-        demand(end <= expected.records.size(), "the log ends with record %d, pushed are %d", end,
+        demand(
+                end <= expected.records.size(),
+                "the log ends with record %d, pushed are %d",
+                end,
                 expected.records.size());
         // Where everybody had acked the beginning of a batch, or it was dropped, recovery begins behind that.
-        boolean isAcked = mayDrop || expected.readers.entrySet().stream()
-                .filter(reader -> consumers.contains(reader.getKey()))
-                .allMatch(reader -> reader.getValue().places.stream().anyMatch(place -> place >= end));
-        demand(end == 0 || isAcked || !expected.records.get((int) end - 1).batchGoesOn(),
-                "the log ends with record %d, in the middle of a batch; consumers may stand at %s", end,
+        boolean isAcked = mayDrop
+                || expected.readers.entrySet().stream()
+                        .filter(reader -> consumers.contains(reader.getKey()))
+                        .allMatch(reader -> reader.getValue().places.stream().anyMatch(place -> place >= end));
+        demand(
+                end == 0 || isAcked || !expected.records.get((int) end - 1).batchGoesOn(),
+                "the log ends with record %d, in the middle of a batch; consumers may stand at %s",
+                end,
                 expected.places());
         return end;
     }
@@ -132,12 +139,19 @@ final class Afterwards {
     private void checkRetained(StorageQueue queue, long end) {
         if (queue.consumers().isEmpty() && !mayDrop) {
             long held = expected.heldWithoutConsumers();
-            demand(queue.firstOffset() <= held, "without a consumer the log begins with record %d, and is to be kept"
-                    + " from %d on", queue.firstOffset(), held);
+            demand(
+                    queue.firstOffset() <= held,
+                    "without a consumer the log begins with record %d, and is to be kept" + " from %d on",
+                    queue.firstOffset(),
+                    held);
         }
         for (long offset = queue.firstOffset(); offset < end; offset++) {
-            demand(Arrays.equals(expected.records.get((int) offset).payload(), queue.get(offset).data()),
-                    "get gives a wrong record %d", offset);
+            demand(
+                    Arrays.equals(
+                            expected.records.get((int) offset).payload(),
+                            queue.get(offset).data()),
+                    "get gives a wrong record %d",
+                    offset);
         }
     }
 
@@ -172,8 +186,13 @@ final class Afterwards {
         Message message;
         try {
             message = queue.poll(name);
-            demand(mayStandAt(reader, place, end), "consumer %s stands at %d, may at %s, the log ends with %d", name,
-                    place, reader.places, end);
+            demand(
+                    mayStandAt(reader, place, end),
+                    "consumer %s stands at %d, may at %s, the log ends with %d",
+                    name,
+                    place,
+                    reader.places,
+                    end);
         } catch (DroppedException e) {
             demand(mayDrop, "%s", e);
             demand(reader.places.contains(e.first()), "%s, may stand at %s", e, reader.places);
@@ -183,14 +202,26 @@ final class Afterwards {
         }
         for (long offset = place; offset < end; offset++) {
             if (message != null && message.offset() == offset) {
-                demand(!remembersAcks || !reader.kept.contains(offset),
-                        "consumer %s gets record %d again, which it had acked before a clean close", name, offset);
-                demand(Arrays.equals(expected.records.get((int) offset).payload(), message.data()),
-                        "consumer %s gets a wrong record %d", name, offset);
+                demand(
+                        !remembersAcks || !reader.kept.contains(offset),
+                        "consumer %s gets record %d again, which it had acked before a clean close",
+                        name,
+                        offset);
+                demand(
+                        Arrays.equals(expected.records.get((int) offset).payload(), message.data()),
+                        "consumer %s gets a wrong record %d",
+                        name,
+                        offset);
                 message = queue.poll(name);
             } else {
-                demand(reader.acked.contains(offset), "consumer %s at %d does not get record %d of %d, but %s", name,
-                        place, offset, end, message == null ? "nothing" : Long.toString(message.offset()));
+                demand(
+                        reader.acked.contains(offset),
+                        "consumer %s at %d does not get record %d of %d, but %s",
+                        name,
+                        place,
+                        offset,
+                        end,
+                        message == null ? "nothing" : Long.toString(message.offset()));
             }
         }
         demand(message == null, "consumer %s gets a record beyond the end %d", name, end);
@@ -203,7 +234,8 @@ final class Afterwards {
             return true;
         }
         long furthest = reader.places.stream().mapToLong(Long::longValue).max().orElse(0);
-        return place == end && furthest > end || mayDrop && place <= end && place >= reader.places.iterator().next();
+        return place == end && furthest > end
+                || mayDrop && place <= end && place >= reader.places.iterator().next();
     }
 
     // New records get the numbers of those that are lost, and every consumer gets them.
@@ -226,11 +258,22 @@ final class Afterwards {
         for (String name : queue.consumers()) {
             for (long offset = end; offset < end + records.size(); offset++) {
                 Message message = queue.poll(name);
-                demand(message != null && message.offset() == offset, "consumer %s gets %s, expected the new record %d",
-                        name, message == null ? "nothing" : Long.toString(message.offset()), offset);
-                demand(Arrays.equals(records.get(offset), message.data()), "consumer %s gets a wrong new record %d",
-                        name, offset);
-                demand(message.attempts() == 1, "consumer %s gets the new record %d for the %d. time", name, offset,
+                demand(
+                        message != null && message.offset() == offset,
+                        "consumer %s gets %s, expected the new record %d",
+                        name,
+                        message == null ? "nothing" : Long.toString(message.offset()),
+                        offset);
+                demand(
+                        Arrays.equals(records.get(offset), message.data()),
+                        "consumer %s gets a wrong new record %d",
+                        name,
+                        offset);
+                demand(
+                        message.attempts() == 1,
+                        "consumer %s gets the new record %d for the %d. time",
+                        name,
+                        offset,
                         message.attempts());
             }
         }

@@ -43,6 +43,7 @@ final class Expected {
 
     /** All records from offset 0 on, those of a push that has not returned at the end. */
     final List<Record> records = new ArrayList<>();
+
     final Map<String, Reader> readers = new TreeMap<>();
     /** Without a consumer the log is kept from here on, or from before. */
     long held;
@@ -79,15 +80,20 @@ final class Expected {
 
     /** From where on records must be retained when no consumer is left. */
     long heldWithoutConsumers() {
-        return Math.max(held, readers.values().stream().flatMap(reader -> reader.places.stream())
-                .mapToLong(Long::longValue).max().orElse(0));
+        return Math.max(
+                held,
+                readers.values().stream()
+                        .flatMap(reader -> reader.places.stream())
+                        .mapToLong(Long::longValue)
+                        .max()
+                        .orElse(0));
     }
 
     /** Where each consumer may stand, for an error's text. */
     String places() {
         StringBuilder text = new StringBuilder();
-        readers.forEach((name, reader) -> text.append(' ').append(name).append(reader.places)
-                .append(reader.isSure ? "" : "?"));
+        readers.forEach((name, reader) ->
+                text.append(' ').append(name).append(reader.places).append(reader.isSure ? "" : "?"));
         return text.toString();
     }
 

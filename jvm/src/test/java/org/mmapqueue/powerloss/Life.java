@@ -14,7 +14,6 @@ import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
 import java.util.TreeSet;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.DroppedException;
@@ -32,8 +31,7 @@ final class Life implements Closeable {
     }
 
     /** A cut, and what was expected at that moment. */
-    private record Moment(String place, Map<Path, byte[]> image, Expected expected) {
-    }
+    private record Moment(String place, Map<Path, byte[]> image, Expected expected) {}
 
     private final Workshop workshop;
     private final SplittableRandom random;
@@ -366,8 +364,8 @@ final class Life implements Closeable {
         disk.watch(this::before);
         open();
         if (queue.endOffset() != expected.pushed) {
-            throw new AssertionError("after a kill the log ends with record " + queue.endOffset() + " of "
-                    + expected.pushed);
+            throw new AssertionError(
+                    "after a kill the log ends with record " + queue.endOffset() + " of " + expected.pushed);
         }
         expected.flushed(queue.committed(), mayDrop);
     }
@@ -402,7 +400,7 @@ final class Life implements Closeable {
     }
 
     private void abandon() throws IOException {
-        disk.watch(call -> { });
+        disk.watch(call -> {});
         queue.close();
         disk.close();
         workshop.remove(root);

@@ -19,7 +19,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.TreeMap;
-
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.ForwardingFile;
@@ -87,7 +86,7 @@ final class LossyDisk implements Storage, Closeable {
     private final Map<Path, Inode> platterNames = new HashMap<>();
     private final List<Change> changes = new ArrayList<>();
     private final List<Inode> inodes = new ArrayList<>();
-    private Watcher watcher = call -> { };
+    private Watcher watcher = call -> {};
 
     /** A disk with an empty directory. */
     LossyDisk(Path root) {
@@ -134,16 +133,18 @@ final class LossyDisk implements Storage, Closeable {
         LossyDisk next = new LossyDisk(elsewhere);
         IdentityHashMap<Inode, Inode> copies = new IdentityHashMap<>();
         names.forEach((path, inode) -> {
-            Inode copy = next.make(elsewhere.resolve(root.relativize(path)),
-                    inode.contents == null ? null : inode.now());
+            Inode copy =
+                    next.make(elsewhere.resolve(root.relativize(path)), inode.contents == null ? null : inode.now());
             copy.platter = inode.platter.clone();
             copies.put(inode, copy);
             next.names.put(elsewhere.resolve(root.relativize(path)), copy);
         });
         platterNames.forEach((path, inode) ->
                 next.platterNames.put(elsewhere.resolve(root.relativize(path)), next.copy(inode, copies)));
-        changes.forEach(change -> next.changes.add(new Change(moved(change.removed, elsewhere),
-                moved(change.put, elsewhere), change.inode == null ? null : next.copy(change.inode, copies))));
+        changes.forEach(change -> next.changes.add(new Change(
+                moved(change.removed, elsewhere),
+                moved(change.put, elsewhere),
+                change.inode == null ? null : next.copy(change.inode, copies))));
         return next;
     }
 
@@ -294,7 +295,7 @@ final class LossyDisk implements Storage, Closeable {
     }
 
     private void settle(Path directory) {
-        for (Iterator<Change> each = changes.iterator(); each.hasNext();) {
+        for (Iterator<Change> each = changes.iterator(); each.hasNext(); ) {
             Change change = each.next();
             if (change.directory().equals(directory)) {
                 change.apply(platterNames);

@@ -22,8 +22,7 @@ public final class PowerLoss {
     private final Tally tally = new Tally();
     private final Map<String, Integer> findings = new TreeMap<>();
 
-    private PowerLoss() {
-    }
+    private PowerLoss() {}
 
     /** Runs it. */
     public static void main(String[] arguments) throws IOException {
@@ -36,8 +35,9 @@ public final class PowerLoss {
         for (long each = seed; each < seed + runs; each++) {
             all.run(each);
         }
-        System.out.printf("%d runs, seeds %d..%d, %d s%n%s", runs, seed, seed + runs - 1,
-                (System.nanoTime() - start) / 1_000_000_000, all.tally);
+        System.out.printf(
+                "%d runs, seeds %d..%d, %d s%n%s",
+                runs, seed, seed + runs - 1, (System.nanoTime() - start) / 1_000_000_000, all.tally);
         int failed = all.findings.values().stream().mapToInt(Integer::intValue).sum();
         System.out.printf("%d runs failed%n", failed);
         all.findings.forEach((finding, count) -> System.out.printf("  %5d  %s%n", count, finding));
@@ -57,7 +57,8 @@ public final class PowerLoss {
     }
 
     private static Path directory() throws IOException {
-        return Files.isWritable(MEMORY) ? Files.createTempDirectory(MEMORY, "mmapqueue-power-")
+        return Files.isWritable(MEMORY)
+                ? Files.createTempDirectory(MEMORY, "mmapqueue-power-")
                 : Files.createTempDirectory("mmapqueue-power-");
     }
 }

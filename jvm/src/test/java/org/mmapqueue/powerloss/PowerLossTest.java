@@ -12,14 +12,12 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
-
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -46,6 +44,7 @@ class PowerLossTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private int segment = 8192;
     private int capacity = 6;
 
@@ -71,8 +70,13 @@ class PowerLossTest {
     }
 
     private QueueConfig config(Path at) {
-        return QueueConfig.builder(at).segmentSize(segment).queueCapacitySegments(capacity).maxInMemSegments(6)
-                .maxEventSize(12_000).flushPeriodMillis(600_000).build();
+        return QueueConfig.builder(at)
+                .segmentSize(segment)
+                .queueCapacitySegments(capacity)
+                .maxInMemSegments(6)
+                .maxEventSize(12_000)
+                .flushPeriodMillis(600_000)
+                .build();
     }
 
     private void open(boolean named) {
@@ -173,7 +177,9 @@ class PowerLossTest {
         try (MmapQueue queue = MmapQueue.open(config(killed))) {
             assertEquals(end + 1, queue.endOffset());
             for (Reader each : readers) {
-                Payload.assertMessages(end, List.of(Payload.numbered(end, 100)),
+                Payload.assertMessages(
+                        end,
+                        List.of(Payload.numbered(end, 100)),
                         Payload.drain(queue.consumer(each.name, StartAt.EARLIEST)));
             }
         }
@@ -319,8 +325,8 @@ class PowerLossTest {
         assertTrue(push(quarter)); // the slot of the first segment
         // Of all that was not forced, the new contents of that slot alone have reached the disk.
         Path left = storage.lose(directory, temp.resolve("left"), new SplittableRandom(1), 0);
-        Files.copy(directory.resolve("0_segment.dat"), left.resolve("0_segment.dat"),
-                StandardCopyOption.REPLACE_EXISTING);
+        Files.copy(
+                directory.resolve("0_segment.dat"), left.resolve("0_segment.dat"), StandardCopyOption.REPLACE_EXISTING);
         check(left);
         close();
     }

@@ -33,7 +33,7 @@ final class Program {
         switch (random.nextInt(6)) {
             case 0 -> config.put("retain_bytes", Integer.toString(2 * size));
             case 1 -> config.put("max_consumer_lag", Integer.toString((capacity - 2) * size));
-            default -> { }
+            default -> {}
         }
         return config;
     }
@@ -41,8 +41,8 @@ final class Program {
     /** Runs; every cut at random, about {@code cuts} of a hundred calls that change something. */
     void run(int operations, int cuts) throws IOException {
         SplittableRandom when = random.split();
-        try (Life life = new Life(workshop, random.split(), config(), (operation, call) -> when.nextInt(100) < cuts,
-                tally)) {
+        try (Life life =
+                new Life(workshop, random.split(), config(), (operation, call) -> when.nextInt(100) < cuts, tally)) {
             life.checkCuts();
             for (int i = 0; i < operations; i++) {
                 step(life);
@@ -58,8 +58,8 @@ final class Program {
     static boolean cutAt(Workshop workshop, long seed, int operations, int number, Tally tally) throws IOException {
         Program program = new Program(workshop, seed, tally);
         int[] left = {number};
-        try (Life life = new Life(workshop, program.random.split(), program.config(),
-                (operation, call) -> left[0]-- == 0, tally)) {
+        try (Life life = new Life(
+                workshop, program.random.split(), program.config(), (operation, call) -> left[0]-- == 0, tally)) {
             life.checkCuts();
             for (int i = 0; i < operations && left[0] >= 0; i++) {
                 program.step(life);

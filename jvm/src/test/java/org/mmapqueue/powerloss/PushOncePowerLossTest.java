@@ -12,13 +12,11 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
-
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.BatchDigest;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -47,6 +45,7 @@ class PushOncePowerLossTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private PowerLossStorage disk;
     private Path directory;
     private QueueCore core;
@@ -55,6 +54,7 @@ class PushOncePowerLossTest {
     private boolean alwaysSync;
     /** The end of each batch that was begun, by producer and sequence. */
     private final List<Map<Long, Long>> ends = new ArrayList<>();
+
     private final long[] pushed = new long[PRODUCERS];
     private final long[] withRecords = new long[PRODUCERS];
     private final long[] durable = new long[PRODUCERS];
@@ -62,8 +62,13 @@ class PushOncePowerLossTest {
     private int checks;
 
     private static QueueConfig config(Path at) {
-        return QueueConfig.builder(at).segmentSize(4096).queueCapacitySegments(12).maxInMemSegments(6)
-                .maxEventSize(9000).flushPeriodMillis(600_000).build();
+        return QueueConfig.builder(at)
+                .segmentSize(4096)
+                .queueCapacitySegments(12)
+                .maxInMemSegments(6)
+                .maxEventSize(9000)
+                .flushPeriodMillis(600_000)
+                .build();
     }
 
     private void open() {
@@ -103,8 +108,15 @@ class PushOncePowerLossTest {
         }
         ends.get(producer).put(sequence, core.endOffset() + count);
         try {
-            core.writer().pushOnce("p" + producer, sequence, new BatchDigest(count, hash(producer, sequence)),
-                    Records.of(batch), 0, sync, () -> false);
+            core.writer()
+                    .pushOnce(
+                            "p" + producer,
+                            sequence,
+                            new BatchDigest(count, hash(producer, sequence)),
+                            Records.of(batch),
+                            0,
+                            sync,
+                            () -> false);
             pushed[producer] = sequence;
             withRecords[producer] = count > 0 ? sequence : withRecords[producer];
             if (sync) {
@@ -205,7 +217,10 @@ class PushOncePowerLossTest {
         assertTrue(known >= durable[producer], what);
         assertTrue(known < 0 || ends.get(producer).get(known) <= end, what + ", the log ends at " + end);
         if (known >= 0) {
-            assertEquals(hash(producer, known), queue.digest(name, known).orElseThrow().checksum(), what);
+            assertEquals(
+                    hash(producer, known),
+                    queue.digest(name, known).orElseThrow().checksum(),
+                    what);
         }
         if (alwaysSync) {
             assertTrue(found <= known, what);

@@ -11,7 +11,6 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.Arrays;
 import java.util.SplittableRandom;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -36,6 +35,7 @@ class RetentionPowerLossTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private Path directory;
     private PowerLossStorage storage;
     private StorageQueue queue;
@@ -45,9 +45,16 @@ class RetentionPowerLossTest {
             directory = temp.resolve("queue");
             storage = new PowerLossStorage();
         }
-        queue = StorageQueue.open(QueueConfig.builder(directory).segmentSize(SEGMENT)
-                .queueCapacitySegments(CAPACITY).maxInMemSegments(6).maxEventSize(SEGMENT)
-                .flushPeriodMillis(600_000).retainBytes(retainBytes).build(), storage);
+        queue = StorageQueue.open(
+                QueueConfig.builder(directory)
+                        .segmentSize(SEGMENT)
+                        .queueCapacitySegments(CAPACITY)
+                        .maxInMemSegments(6)
+                        .maxEventSize(SEGMENT)
+                        .flushPeriodMillis(600_000)
+                        .retainBytes(retainBytes)
+                        .build(),
+                storage);
     }
 
     @AfterEach
@@ -82,8 +89,8 @@ class RetentionPowerLossTest {
         for (String file : files) {
             byte[] now = Directories.read(directory.resolve(file));
             Path target = left.resolve(file);
-            byte[] then = Files.exists(target) ? Arrays.copyOf(Directories.read(target), now.length)
-                    : new byte[now.length];
+            byte[] then =
+                    Files.exists(target) ? Arrays.copyOf(Directories.read(target), now.length) : new byte[now.length];
             System.arraycopy(now, from, then, from, Math.min(to, now.length) - from);
             Files.write(target, then);
         }
@@ -98,7 +105,8 @@ class RetentionPowerLossTest {
         long end = queue.endOffset();
         assertTrue(end - first >= least, "retained are " + first + " to " + end);
         for (long offset = first; offset < end; offset++) {
-            assertArrayEquals(Payload.numbered(offset, QUARTER), queue.get(offset).data());
+            assertArrayEquals(
+                    Payload.numbered(offset, QUARTER), queue.get(offset).data());
         }
         queue.createConsumer("late", StartAt.EARLIEST);
         for (long offset = first; offset < end; offset++) {
@@ -135,7 +143,9 @@ class RetentionPowerLossTest {
         byte[] bytes = Directories.read(temp.resolve("queue").resolve("4_segment.dat"));
         Arrays.fill(bytes, 512, 1024, (byte) 0); // in the payload of record 16
         Files.write(torn, bytes);
-        Files.copy(temp.resolve("queue").resolve("3_segment.dat"), directory.resolve("3_segment.dat"),
+        Files.copy(
+                temp.resolve("queue").resolve("3_segment.dat"),
+                directory.resolve("3_segment.dat"),
                 StandardCopyOption.REPLACE_EXISTING);
         open(ALL);
         assertRetained(0);

@@ -9,7 +9,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
-
 import org.mmapqueue.QueueConfig;
 
 /** Directories for queues that live for a moment. */

@@ -11,11 +11,9 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.function.Consumer;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
@@ -35,8 +33,13 @@ class InterruptedRecoveryTest {
     Path temp;
 
     private static QueueConfig config(Path at) {
-        return QueueConfig.builder(at).segmentSize(4096).queueCapacitySegments(16).maxInMemSegments(5)
-                .maxEventSize(9000).flushPeriodMillis(600_000).build();
+        return QueueConfig.builder(at)
+                .segmentSize(4096)
+                .queueCapacitySegments(16)
+                .maxInMemSegments(5)
+                .maxEventSize(9000)
+                .flushPeriodMillis(600_000)
+                .build();
     }
 
     /** A directory with records over a few segments, some acked, some flushed, one named consumer; then killed. */
@@ -147,7 +150,7 @@ class InterruptedRecoveryTest {
     void aRecoveryOfAStoppedRecoveryThatStopsToo() {
         Path left = killed();
         tear(left, payload(20));
-        int steps = stopAtEachStep(left, at -> { });
+        int steps = stopAtEachStep(left, at -> {});
         for (int first = 1; first < steps; first += 2) {
             for (int second = 1; second < steps; second += 3) {
                 Path at = Directories.copy(left, temp.resolve("twice-" + first + "-" + second));

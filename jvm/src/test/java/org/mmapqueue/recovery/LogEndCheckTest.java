@@ -16,12 +16,10 @@ import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.core.QueueCore;
@@ -42,8 +40,11 @@ class LogEndCheckTest {
     Path temp;
 
     private MmapQueue open() {
-        return MmapQueue.open(QueueConfig.builder(temp).segmentSize(SEGMENT).queueCapacitySegments(16)
-                .maxInMemSegments(6).build());
+        return MmapQueue.open(QueueConfig.builder(temp)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(16)
+                .maxInMemSegments(6)
+                .build());
     }
 
     private static void push(MmapQueue queue, int from, int to) {
@@ -95,8 +96,16 @@ class LogEndCheckTest {
         try (MmapQueue queue = open()) {
             assertEquals(5, queue.endOffset());
             push(queue, 5, 6);
-            Payload.assertMessages(0, List.of(Payload.of(0, LENGTH), Payload.of(1, LENGTH), Payload.of(2, LENGTH),
-                    Payload.of(3, LENGTH), Payload.of(4, LENGTH), Payload.of(5, LENGTH)), Payload.drain(queue));
+            Payload.assertMessages(
+                    0,
+                    List.of(
+                            Payload.of(0, LENGTH),
+                            Payload.of(1, LENGTH),
+                            Payload.of(2, LENGTH),
+                            Payload.of(3, LENGTH),
+                            Payload.of(4, LENGTH),
+                            Payload.of(5, LENGTH)),
+                    Payload.drain(queue));
         }
     }
 
@@ -104,8 +113,12 @@ class LogEndCheckTest {
     @Test
     void isWipedOnTheDiskToo() throws IOException {
         Path directory = temp.resolve("queue");
-        QueueConfig config = QueueConfig.builder(directory).segmentSize(SEGMENT).queueCapacitySegments(16)
-                .maxInMemSegments(6).flushPeriodMillis(600_000).build();
+        QueueConfig config = QueueConfig.builder(directory)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(16)
+                .maxInMemSegments(6)
+                .flushPeriodMillis(600_000)
+                .build();
         PowerLossStorage disk = new PowerLossStorage();
         QueueCore core = Cores.open(config, disk);
         core.writer().push(Payload.of(0, LENGTH), 0, LENGTH);

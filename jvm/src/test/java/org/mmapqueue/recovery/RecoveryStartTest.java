@@ -6,7 +6,6 @@ import static org.junit.jupiter.api.Assertions.assertNull;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.MmapQueue;
@@ -27,8 +26,13 @@ class RecoveryStartTest {
     @Test
     void insideOfARecordThatGoesOnInTheNextSegment() {
         Path killed = temp.resolve("killed");
-        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(temp.resolve("queue")).segmentSize(SEGMENT)
-                .queueCapacitySegments(16).maxInMemSegments(6).maxEventSize(8000).flushPeriodMillis(600_000).build())) {
+        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(temp.resolve("queue"))
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(16)
+                .maxInMemSegments(6)
+                .maxEventSize(8000)
+                .flushPeriodMillis(600_000)
+                .build())) {
             for (int i = 0; i < RECORDS; i++) {
                 queue.push(Payload.of(i, 900));
             }

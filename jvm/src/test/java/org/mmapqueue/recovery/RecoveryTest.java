@@ -10,7 +10,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.zip.CRC32C;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -35,11 +34,18 @@ class RecoveryTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private int copies;
 
     private QueueConfig config(Path at) {
-        return QueueConfig.builder(at).segmentSize(SEGMENT).queueCapacitySegments(16).maxInMemSegments(5)
-                .maxEventSize(10_000).timestamps(false).flushPeriodMillis(600_000).build();
+        return QueueConfig.builder(at)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(16)
+                .maxInMemSegments(5)
+                .maxEventSize(10_000)
+                .timestamps(false)
+                .flushPeriodMillis(600_000)
+                .build();
     }
 
     private MmapQueue open(Path at) {
@@ -141,8 +147,10 @@ class RecoveryTest {
         assertEquals(3, queue.push(Payload.of(71, 10)));
         left = kill(queue, left);
         try (MmapQueue again = open(left)) {
-            Payload.assertMessages(0, List.of(Payload.of(0, 200), Payload.of(1, 200), Payload.of(70, 9000),
-                    Payload.of(71, 10)), Payload.drain(again));
+            Payload.assertMessages(
+                    0,
+                    List.of(Payload.of(0, 200), Payload.of(1, 200), Payload.of(70, 9000), Payload.of(71, 10)),
+                    Payload.drain(again));
         }
     }
 
@@ -170,8 +178,10 @@ class RecoveryTest {
         queue.push(Payload.of(0, 100));
         queue.pushBatch(payloads(0, lengths(25, 300)));
         Path left = kill(queue, directory);
-        Directories.putWord(left.resolve("0_segment.dat"), 64 + 112 - 4, Directories.word(
-                left.resolve("0_segment.dat"), 64 + 112 - 4) & 0xFFFF_FFFFL);
+        Directories.putWord(
+                left.resolve("0_segment.dat"),
+                64 + 112 - 4,
+                Directories.word(left.resolve("0_segment.dat"), 64 + 112 - 4) & 0xFFFF_FFFFL);
         Directories.putWord(left.resolve("0_segment.dat"), 64 + 8 + 104, 0);
         Directories.putWord(left.resolve("meta.dat"), META_WRITING, 64 + 8 + 104);
         try (MmapQueue again = open(left)) {
@@ -303,7 +313,10 @@ class RecoveryTest {
     @Test
     void timestampsDoNotDecreaseOverAnOpen() {
         Path directory = temp.resolve("stamped");
-        QueueConfig config = QueueConfig.builder(directory).segmentSize(SEGMENT).queueCapacitySegments(16).build();
+        QueueConfig config = QueueConfig.builder(directory)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(16)
+                .build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             queue.push(new byte[10]);
         }
@@ -355,8 +368,7 @@ class RecoveryTest {
         assertEquals(8, queue.push(Payload.of(8, 496)));
         left = kill(queue, left);
         try (MmapQueue again = open(left)) {
-            Payload.assertMessages(0, payloads(0, lengths(9, 496)),
-                    again.popBatch(100, Long.MAX_VALUE, Duration.ZERO));
+            Payload.assertMessages(0, payloads(0, lengths(9, 496)), again.popBatch(100, Long.MAX_VALUE, Duration.ZERO));
         }
     }
 
@@ -374,7 +386,8 @@ class RecoveryTest {
         Path left = kill(queue, directory);
         try (MmapQueue again = open(left)) {
             assertEquals(20, again.consumer("named", StartAt.LATEST).readOffset());
-            assertEquals(10, Payload.drain(again.consumer("named", StartAt.LATEST)).size());
+            assertEquals(
+                    10, Payload.drain(again.consumer("named", StartAt.LATEST)).size());
             assertEquals(5, again.consumer().readOffset());
             assertEquals(25, Payload.drain(again).size());
         }

@@ -9,7 +9,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
-
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -34,12 +33,19 @@ class TornTailTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private final List<byte[]> log = new ArrayList<>();
     private final List<Integer> batchEnds = new ArrayList<>();
 
     private static QueueConfig config(Path at, int segment, boolean timestamps) {
-        return QueueConfig.builder(at).segmentSize(segment).queueCapacitySegments(CAPACITY).maxInMemSegments(5)
-                .maxEventSize(10_000).timestamps(timestamps).flushPeriodMillis(600_000).build();
+        return QueueConfig.builder(at)
+                .segmentSize(segment)
+                .queueCapacitySegments(CAPACITY)
+                .maxInMemSegments(5)
+                .maxEventSize(10_000)
+                .timestamps(timestamps)
+                .flushPeriodMillis(600_000)
+                .build();
     }
 
     @ParameterizedTest

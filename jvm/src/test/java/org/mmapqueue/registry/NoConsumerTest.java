@@ -10,12 +10,10 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -40,6 +38,7 @@ class NoConsumerTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private Path directory;
 
     @BeforeEach
@@ -48,8 +47,13 @@ class NoConsumerTest {
     }
 
     private MmapQueue open() {
-        return MmapQueue.open(QueueConfig.builder(directory).segmentSize(4096).queueCapacitySegments(8)
-                .maxInMemSegments(8).maxEventSize(3000).flushPeriodMillis(600_000).build());
+        return MmapQueue.open(QueueConfig.builder(directory)
+                .segmentSize(4096)
+                .queueCapacitySegments(8)
+                .maxInMemSegments(8)
+                .maxEventSize(3000)
+                .flushPeriodMillis(600_000)
+                .build());
     }
 
     private static void push(MmapQueue queue, int count) {
@@ -72,13 +76,19 @@ class NoConsumerTest {
     }
 
     private long word(int at) throws IOException {
-        return ByteBuffer.wrap(Files.readAllBytes(directory.resolve("meta.dat"))).order(ByteOrder.LITTLE_ENDIAN)
+        return ByteBuffer.wrap(Files.readAllBytes(directory.resolve("meta.dat")))
+                .order(ByteOrder.LITTLE_ENDIAN)
                 .getLong(at);
     }
 
     private void word(int at, long value) {
-        Directories.overwrite(directory.resolve("meta.dat"), at,
-                ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(value).array());
+        Directories.overwrite(
+                directory.resolve("meta.dat"),
+                at,
+                ByteBuffer.allocate(8)
+                        .order(ByteOrder.LITTLE_ENDIAN)
+                        .putLong(value)
+                        .array());
     }
 
     private VerifyReport verify() {
@@ -86,7 +96,9 @@ class NoConsumerTest {
     }
 
     private List<Finding> corrupt() {
-        return verify().findings().stream().filter(each -> each.kind() == Finding.Kind.CORRUPT).toList();
+        return verify().findings().stream()
+                .filter(each -> each.kind() == Finding.Kind.CORRUPT)
+                .toList();
     }
 
     @Test
@@ -103,8 +115,11 @@ class NoConsumerTest {
                 }
             });
             assertEquals("slow", queue.stats().slowestConsumer());
-            assertTrue(full.getMessage().endsWith("are not acked; the slowest consumer is slow, "
-                    + queue.stats().writingPosition() + " bytes behind"), full.getMessage());
+            assertTrue(
+                    full.getMessage()
+                            .endsWith("are not acked; the slowest consumer is slow, "
+                                    + queue.stats().writingPosition() + " bytes behind"),
+                    full.getMessage());
             queue.deleteConsumer("slow");
             assertEquals("fast", queue.stats().slowestConsumer());
         }
@@ -114,8 +129,7 @@ class NoConsumerTest {
     void fullSaysThatThereIsNone() {
         try (MmapQueue queue = open()) {
             FullException full = assertThrows(FullException.class, () -> push(queue, 1000));
-            assertTrue(full.getMessage().endsWith("; it has no consumer, so nobody has read them"),
-                    full.getMessage());
+            assertTrue(full.getMessage().endsWith("; it has no consumer, so nobody has read them"), full.getMessage());
         }
     }
 
@@ -124,7 +138,8 @@ class NoConsumerTest {
         try (MmapQueue queue = open()) {
             assertThrows(FullException.class, () -> push(queue, 1000));
             long end = queue.endOffset();
-            Waiting.Running<Long> pushing = Waiting.start(() -> queue.push(new byte[300], Waiting.LONG)).untilItWaits();
+            Waiting.Running<Long> pushing =
+                    Waiting.start(() -> queue.push(new byte[300], Waiting.LONG)).untilItWaits();
             Consumer late = queue.consumer("late", StartAt.LATEST);
             assertEquals(end, pushing.result());
             assertEquals(end, late.pop().offset());
@@ -189,7 +204,9 @@ class NoConsumerTest {
             List<Finding> found = corrupt();
             assertTrue(found.stream().anyMatch(each -> each.position() == HELD_FROM), wrong + ": " + found);
             if (wrong != held + 8) { // else it is found by who reads there
-                assertEquals(HELD_FROM, assertThrows(CorruptException.class, this::open).position());
+                assertEquals(
+                        HELD_FROM,
+                        assertThrows(CorruptException.class, this::open).position());
             }
             Path target = temp.resolve("repaired" + wrong);
             Repairer.repair(directory, target, Progress.NONE);

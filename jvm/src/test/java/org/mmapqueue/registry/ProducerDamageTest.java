@@ -11,13 +11,11 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.OptionalLong;
-
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.BatchDigest;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -42,12 +40,17 @@ class ProducerDamageTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private Path clean;
     private int copies;
 
     private static QueueConfig config(Path at) {
-        return QueueConfig.builder(at).segmentSize(4096).queueCapacitySegments(16).maxEventSize(2000)
-                .flushPeriodMillis(600_000).build();
+        return QueueConfig.builder(at)
+                .segmentSize(4096)
+                .queueCapacitySegments(16)
+                .maxEventSize(2000)
+                .flushPeriodMillis(600_000)
+                .build();
     }
 
     @BeforeEach
@@ -58,8 +61,13 @@ class ProducerDamageTest {
                 if (sequence % 2 == 0) {
                     queue.pushOnce("p", sequence, List.of(new byte[10]), Duration.ZERO);
                 } else {
-                    queue.pushOnce("p", sequence, new BatchDigest(1, ~sequence), Records.of(List.of(new byte[10])),
-                            Duration.ZERO, false);
+                    queue.pushOnce(
+                            "p",
+                            sequence,
+                            new BatchDigest(1, ~sequence),
+                            Records.of(List.of(new byte[10])),
+                            Duration.ZERO,
+                            false);
                 }
             }
         }

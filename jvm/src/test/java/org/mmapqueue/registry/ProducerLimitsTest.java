@@ -19,11 +19,9 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.ConfigException;
@@ -40,7 +38,9 @@ class ProducerLimitsTest {
     @Test
     void moreProducersThanPagesAreOpen() throws Exception {
         int many = MOST_OPEN + 300;
-        QueueConfig config = QueueConfig.builder(temp.resolve("queue")).flushPeriodMillis(600_000).build();
+        QueueConfig config = QueueConfig.builder(temp.resolve("queue"))
+                .flushPeriodMillis(600_000)
+                .build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             for (int i = 0; i < many; i++) {
                 assertEquals(i, push(queue, "p" + i, i));
@@ -66,7 +66,9 @@ class ProducerLimitsTest {
     @Test
     void parkedProducersAfterAKill() throws Exception {
         int many = MOST_OPEN + 50;
-        QueueConfig config = QueueConfig.builder(temp.resolve("queue")).flushPeriodMillis(600_000).build();
+        QueueConfig config = QueueConfig.builder(temp.resolve("queue"))
+                .flushPeriodMillis(600_000)
+                .build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             for (int round = 0; round < 2; round++) {
                 for (int i = 0; i < many; i++) {
@@ -75,7 +77,8 @@ class ProducerLimitsTest {
             }
             copy(temp.resolve("queue"), temp.resolve("killed"));
         }
-        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(temp.resolve("killed")).build())) {
+        try (MmapQueue queue =
+                MmapQueue.open(QueueConfig.builder(temp.resolve("killed")).build())) {
             assertEquals(2L * many, queue.endOffset());
             for (int i = 0; i < many; i++) {
                 assertEquals(OptionalLong.of(1), queue.lastSequence("p" + i), "p" + i);
@@ -118,7 +121,8 @@ class ProducerLimitsTest {
     // Every thread pushes all batches: whoever comes first stores one.
     private static int pushAll(MmapQueue queue, int seed, int producers, int sequences) throws InterruptedException {
         Random random = new Random(seed);
-        List<Integer> order = new ArrayList<>(IntStream.range(0, producers).boxed().toList());
+        List<Integer> order =
+                new ArrayList<>(IntStream.range(0, producers).boxed().toList());
         int stored = 0;
         for (int sequence = 0; sequence < sequences; sequence++) {
             Collections.shuffle(order, random);
@@ -138,13 +142,15 @@ class ProducerLimitsTest {
 
     private long openPages() {
         try (Stream<Path> descriptors = Files.list(Path.of("/proc/self/fd"))) {
-            return descriptors.filter(each -> {
-                try {
-                    return Files.readSymbolicLink(each).startsWith(temp.resolve("queue/producers"));
-                } catch (IOException e) {
-                    return false; // closed meanwhile
-                }
-            }).count();
+            return descriptors
+                    .filter(each -> {
+                        try {
+                            return Files.readSymbolicLink(each).startsWith(temp.resolve("queue/producers"));
+                        } catch (IOException e) {
+                            return false; // closed meanwhile
+                        }
+                    })
+                    .count();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -152,11 +158,12 @@ class ProducerLimitsTest {
 
     @Test
     void version1HasNoPlaceForThem() {
-        QueueConfig config = QueueConfig.builder(temp.resolve("queue")).formatVersion(1).build();
+        QueueConfig config =
+                QueueConfig.builder(temp.resolve("queue")).formatVersion(1).build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             for (ConfigException refused : List.of(
-                    assertThrows(ConfigException.class,
-                            () -> queue.pushOnce("p", 0, List.of(new byte[1]), Duration.ZERO)),
+                    assertThrows(
+                            ConfigException.class, () -> queue.pushOnce("p", 0, List.of(new byte[1]), Duration.ZERO)),
                     assertThrows(ConfigException.class, () -> queue.lastSequence("p")),
                     assertThrows(ConfigException.class, queue::producers),
                     assertThrows(ConfigException.class, () -> queue.forgetProducer("p")))) {

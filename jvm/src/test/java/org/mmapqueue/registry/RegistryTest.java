@@ -8,13 +8,11 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
@@ -52,8 +50,11 @@ class RegistryTest {
     private long next;
 
     private QueueConfig.Builder config() {
-        return QueueConfig.builder(temp.resolve("queue")).segmentSize(SEGMENT).queueCapacitySegments(CAPACITY)
-                .maxInMemSegments(8).flushPeriodMillis(600_000);
+        return QueueConfig.builder(temp.resolve("queue"))
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(CAPACITY)
+                .maxInMemSegments(8)
+                .flushPeriodMillis(600_000);
     }
 
     @BeforeEach
@@ -158,13 +159,15 @@ class RegistryTest {
     @Test
     void aConsumerThatCanNotBeMadeLeavesNothingBehind() throws IOException {
         int[] asked = {0};
-        assertThrows(IllegalStateException.class, () -> other.create("late", () -> {
-            if (asked[0]++ == 0) {
-                pushAndAck(LAPS);
-                return 0;
-            }
-            throw new IllegalStateException("no place is left");
-        }));
+        assertThrows(
+                IllegalStateException.class,
+                () -> other.create("late", () -> {
+                    if (asked[0]++ == 0) {
+                        pushAndAck(LAPS);
+                        return 0;
+                    }
+                    throw new IllegalStateException("no place is left");
+                }));
         assertEquals(2, asked[0]);
         other.refresh();
         assertEquals(1, other.names().size());

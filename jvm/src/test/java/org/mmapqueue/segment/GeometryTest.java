@@ -20,8 +20,15 @@ class GeometryTest {
 
     /** A position at a segment's end belongs to that segment as an end, and to the next one as a beginning. */
     @ParameterizedTest
-    @CsvSource({"0, 0, -1, 4096", "1, 0, 0, 1", "4095, 0, 0, 4095", "4096, 1, 0, 4096", "4097, 1, 1, 1",
-        "40960, 10, 9, 4096", "41000, 10, 10, 40"})
+    @CsvSource({
+        "0, 0, -1, 4096",
+        "1, 0, 0, 1",
+        "4095, 0, 0, 4095",
+        "4096, 1, 0, 4096",
+        "4097, 1, 1, 1",
+        "40960, 10, 9, 4096",
+        "41000, 10, 10, 40"
+    })
     void positions(long position, long segment, long segmentOfEnd, int offsetOfEnd) {
         assertEquals(segment, v2.segmentOf(position));
         assertEquals(segmentOfEnd, v2.segmentOfEnd(position));

@@ -9,14 +9,18 @@ import java.nio.ByteOrder;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.zip.CRC32C;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class RecordDescriptorTest {
-    private static final int[] FLAGS = {RecordDescriptor.BATCH, RecordDescriptor.CONTROL, RecordDescriptor.TIMESTAMPED,
-        RecordDescriptor.PAD, RecordDescriptor.CLAIMED};
+    private static final int[] FLAGS = {
+        RecordDescriptor.BATCH,
+        RecordDescriptor.CONTROL,
+        RecordDescriptor.TIMESTAMPED,
+        RecordDescriptor.PAD,
+        RecordDescriptor.CLAIMED
+    };
 
     @Test
     void flagsAndLengthShareAWordAndDoNotOverlap() {
@@ -92,7 +96,13 @@ class RecordDescriptorTest {
     /** The same sum, made by hand. */
     private static int raw(long timestamp) {
         ByteBuffer identity = ByteBuffer.allocate(48).order(ByteOrder.LITTLE_ENDIAN);
-        identity.putLong(1).putLong(2).putLong(3).putLong(4).putInt(64).putInt(0).putLong(timestamp);
+        identity.putLong(1)
+                .putLong(2)
+                .putLong(3)
+                .putLong(4)
+                .putInt(64)
+                .putInt(0)
+                .putLong(timestamp);
         return (int) crc(identity.array()).getValue();
     }
 

@@ -13,14 +13,12 @@ import java.nio.MappedByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.zip.CRC32C;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
-
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.Mapped;
@@ -35,6 +33,7 @@ class SegmentHeaderTest {
 
     @TempDir
     Path temp;
+
     private DataFile file;
     private MappedByteBuffer mapping;
     private Segment segment;
@@ -98,8 +97,15 @@ class SegmentHeaderTest {
         assertEquals(bytes, HEADER.encode());
         assertNull(segment.headerFault(UUID));
         assertNull(wrong());
-        assertEquals(HEADER, new SegmentHeader(UUID, segment.id(), segment.epoch(), segment.baseIndex(),
-                segment.baseTimestamp(), segment.firstRecord()));
+        assertEquals(
+                HEADER,
+                new SegmentHeader(
+                        UUID,
+                        segment.id(),
+                        segment.epoch(),
+                        segment.baseIndex(),
+                        segment.baseTimestamp(),
+                        segment.firstRecord()));
     }
 
     @Test
@@ -119,9 +125,18 @@ class SegmentHeaderTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"8, 4, 1, version", "8, 4, 3, version", "16, 8, 5, queue", "24, 8, 8, segment id", "24, 8, 6, segment id",
-        "56, 4, 56, first record", "56, 4, 8, first record", "56, 4, 65, first record", "56, 4, 4096, first record",
-        "56, 4, -8, first record"})
+    @CsvSource({
+        "8, 4, 1, version",
+        "8, 4, 3, version",
+        "16, 8, 5, queue",
+        "24, 8, 8, segment id",
+        "24, 8, 6, segment id",
+        "56, 4, 56, first record",
+        "56, 4, 8, first record",
+        "56, 4, 65, first record",
+        "56, 4, 4096, first record",
+        "56, 4, -8, first record"
+    })
     void whatIsWholeMayStillBeWrong(int at, int width, long value, String word) {
         forge(at, value, width);
         Mismatch wrong = wrong();

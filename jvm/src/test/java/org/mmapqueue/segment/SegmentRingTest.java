@@ -12,10 +12,8 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Set;
 import java.util.TreeSet;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DiskStorage;
 
@@ -36,8 +34,17 @@ class SegmentRingTest {
 
     @Test
     void onlySlotsOfTheRingAreFound() throws IOException {
-        for (String name : new String[] {"0_segment.dat", "11_segment.dat", "12_segment.dat", "x_segment.dat",
-            "_segment.dat", "-1_segment.dat", "99999999999_segment.dat", "3_segment.bak", "meta.dat"}) {
+        for (String name : new String[] {
+            "0_segment.dat",
+            "11_segment.dat",
+            "12_segment.dat",
+            "x_segment.dat",
+            "_segment.dat",
+            "-1_segment.dat",
+            "99999999999_segment.dat",
+            "3_segment.bak",
+            "meta.dat"
+        }) {
             make(name, 1);
         }
         assertEquals(Set.of(0, 11), new TreeSet<>(ring().slots()));

@@ -6,7 +6,6 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.SplittableRandom;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueStats;
@@ -64,7 +63,8 @@ final class Browsing {
                 }
             }
         } catch (OutOfRangeException e) {
-            require(e.first() <= e.last() + 1 && (e.requested() < e.first() || e.requested() > e.last()),
+            require(
+                    e.first() <= e.last() + 1 && (e.requested() < e.first() || e.requested() > e.last()),
                     "a range that makes no sense: " + e.getMessage());
             sawFirst(e.first());
             sawEnd(e.last() + 1);

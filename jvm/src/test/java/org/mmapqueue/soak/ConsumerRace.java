@@ -82,15 +82,24 @@ public final class ConsumerRace {
         System.out.printf("%-12s %6s %8s %7s  %s%n", "race", "rounds", "seconds", "faults", "tried");
         for (Map.Entry<String, Row> each : rows.entrySet()) {
             Row row = each.getValue();
-            int faults = row.faults.values().stream().mapToInt(Integer::intValue).sum();
+            int faults =
+                    row.faults.values().stream().mapToInt(Integer::intValue).sum();
             good &= faults == 0;
-            System.out.printf("%-12s %6d %8.1f %7d  %s%n", each.getKey(), row.rounds, row.nanos / 1e9, faults,
-                    row.tally.counts().entrySet().stream().map(one -> String.format("%,d %s", one.getValue(),
-                            one.getKey())).collect(Collectors.joining("; ")));
+            System.out.printf(
+                    "%-12s %6d %8.1f %7d  %s%n",
+                    each.getKey(),
+                    row.rounds,
+                    row.nanos / 1e9,
+                    faults,
+                    row.tally.counts().entrySet().stream()
+                            .map(one -> String.format("%,d %s", one.getValue(), one.getKey()))
+                            .collect(Collectors.joining("; ")));
         }
         for (Map.Entry<String, Row> each : rows.entrySet()) {
-            each.getValue().faults.entrySet().stream().limit(SHOWN).forEach(fault ->
-                    System.out.printf("%s: %d × %s%n", each.getKey(), fault.getValue(), fault.getKey()));
+            each.getValue().faults.entrySet().stream()
+                    .limit(SHOWN)
+                    .forEach(fault ->
+                            System.out.printf("%s: %d × %s%n", each.getKey(), fault.getValue(), fault.getKey()));
         }
         System.out.println(good ? "passed" : "failed");
         return good;

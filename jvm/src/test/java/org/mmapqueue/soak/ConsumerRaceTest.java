@@ -5,12 +5,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
 import java.util.List;
-
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.support.QuickDirectory;
 
 /** The short form of {@link ConsumerRace}: each race once, with few steps. */
@@ -34,19 +32,29 @@ class ConsumerRaceTest {
 
     @Test
     void whoMakesMovesAndDeletesConsumersSeesEveryRecord() throws Exception {
-        assertGood(races(1).registering(2, 2, 60), "made at EARLIEST", "made at LATEST", "made at OFFSET",
-                "made at TIMESTAMP", "taken up again", "deleted", "seek back", "seek forward");
+        assertGood(
+                races(1).registering(2, 2, 60),
+                "made at EARLIEST",
+                "made at LATEST",
+                "made at OFFSET",
+                "made at TIMESTAMP",
+                "taken up again",
+                "deleted",
+                "seek back",
+                "seek forward");
     }
 
     @Test
     void aKilledProcessLeavesNothingStuck() throws Exception {
-        assertGood(races(2).killing(Integer.getInteger("crash.rounds", 3) * 3), "killed", "taken over by the writer's process");
+        assertGood(
+                races(2).killing(Integer.getInteger("crash.rounds", 3) * 3),
+                "killed",
+                "taken over by the writer's process");
     }
 
     @Test
     void whoReadsWithoutAConsumerNeverSeesWrongBytes() throws Exception {
-        assertGood(races(3).browsing(2, 2000), "get", "find", "records read", "get, out of range",
-                "bytes given back");
+        assertGood(races(3).browsing(2, 2000), "get", "find", "records read", "get, out of range", "bytes given back");
     }
 
     @Test

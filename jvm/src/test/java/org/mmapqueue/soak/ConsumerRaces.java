@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.mmapqueue.StartAt;
 import org.mmapqueue.support.ChildJvm;
 
@@ -39,8 +38,8 @@ final class ConsumerRaces {
     RaceTally registering(int processes, int threads, int times) throws Exception {
         // With retention the oldest record is the one whose space the writer takes next.
         long retained = seed % 3 == 0 ? 0 : (capacity() - 2L) * RaceRecords.SEGMENT;
-        try (RaceWriter writer = new RaceWriter(RaceRecords.writer(directory, capacity()).retainBytes(retained).build(),
-                tally)) {
+        try (RaceWriter writer = new RaceWriter(
+                RaceRecords.writer(directory, capacity()).retainBytes(retained).build(), tally)) {
             writer.acking().pushing(gcEach());
             Family family = new Family();
             for (int i = 0; i < processes; i++) {
@@ -70,7 +69,8 @@ final class ConsumerRaces {
 
     /** Processes that use a consumer are killed at any moment. */
     RaceTally killing(int kills) throws Exception {
-        try (RaceWriter writer = RaceWriter.on(directory, capacity(), tally).acking().pushing(gcEach())) {
+        try (RaceWriter writer =
+                RaceWriter.on(directory, capacity(), tally).acking().pushing(gcEach())) {
             new Killing(directory, seed, writer, tally).run(kills);
         }
         return tally;
@@ -79,8 +79,8 @@ final class ConsumerRaces {
     /** Processes read by number and time while the writer overtakes them. */
     RaceTally browsing(int processes, int calls) throws Exception {
         long retained = seed % 3 * 2 * RaceRecords.SEGMENT;
-        try (RaceWriter writer = new RaceWriter(RaceRecords.writer(directory, capacity()).retainBytes(retained).build(),
-                tally)) {
+        try (RaceWriter writer = new RaceWriter(
+                RaceRecords.writer(directory, capacity()).retainBytes(retained).build(), tally)) {
             writer.acking().pushing(200);
             Family family = new Family();
             for (int i = 0; i < processes; i++) {
@@ -107,8 +107,8 @@ final class ConsumerRaces {
     /** Two processes' consumers fall behind further than they may. */
     RaceTally lagging(int drops) throws Exception {
         long lag = (capacity() - 3L) * RaceRecords.SEGMENT;
-        try (RaceWriter writer = new RaceWriter(RaceRecords.writer(directory, capacity()).maxConsumerLag(lag).build(),
-                tally)) {
+        try (RaceWriter writer = new RaceWriter(
+                RaceRecords.writer(directory, capacity()).maxConsumerLag(lag).build(), tally)) {
             onlyOneAndTwo(writer);
             writer.pacing(20).pushing(gcEach());
             Family family = new Family();

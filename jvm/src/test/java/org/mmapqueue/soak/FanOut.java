@@ -17,7 +17,6 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -36,6 +35,7 @@ public final class FanOut {
     private static final int SEGMENTS = 8;
     /** Payload in each queue: the ring has room for it and for what goes with it. */
     private static final long BYTES = 320L << 20;
+
     private static final int[] SIZES = {1024, 100};
     private static final int[] THREADS = {1, 2, 4};
     private static final int BATCH = 1000;
@@ -59,14 +59,18 @@ public final class FanOut {
     public static void main(String[] arguments) throws Exception {
         int rounds = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 15;
         Path parent = arguments.length > 1 ? Path.of(arguments[1]) : Files.createTempDirectory("mmapqueue-fanout");
-        System.out.printf("%d cores, %d rounds, medians; segments of %d MiB x %d%n",
+        System.out.printf(
+                "%d cores, %d rounds, medians; segments of %d MiB x %d%n",
                 Runtime.getRuntime().availableProcessors(), rounds, SEGMENT_SIZE >> 20, SEGMENTS);
         for (int size : SIZES) {
             Path directory = parent.resolve("queue-" + size);
             // Each round has consumers of its own, which stay open: a new one begins where the default one stands.
-            QueueConfig config = QueueConfig.builder(directory).segmentSize(SEGMENT_SIZE)
-                    .queueCapacitySegments(SEGMENTS).flushPeriodMillis(Integer.MAX_VALUE)
-                    .maxInMemSegments(4 + Arrays.stream(THREADS).sum() * (rounds + 1)).build();
+            QueueConfig config = QueueConfig.builder(directory)
+                    .segmentSize(SEGMENT_SIZE)
+                    .queueCapacitySegments(SEGMENTS)
+                    .flushPeriodMillis(Integer.MAX_VALUE)
+                    .maxInMemSegments(4 + Arrays.stream(THREADS).sum() * (rounds + 1))
+                    .build();
             try (MmapQueue queue = MmapQueue.open(config)) {
                 new FanOut(queue, directory, size).run(rounds);
             } finally {
@@ -107,10 +111,18 @@ public final class FanOut {
         for (int i = 0; i < THREADS.length; i++) {
             double read = median(reading[i]);
             double copied = median(copying[i]);
-            System.out.printf("%4d B, %d consumers: %,11.0f records/s, %6.0f MB/s, x %.2f of one, "
-                    + "%.0f ns of processor time a record; copy + CRC32C, %d threads: %6.0f MB/s, x %.2f of one%n",
-                    size, THREADS[i], read, read * size / 1e6, read / median(reading[0]), median(effort[i]),
-                    THREADS[i], copied * size / 1e6, copied / median(copying[0]));
+            System.out.printf(
+                    "%4d B, %d consumers: %,11.0f records/s, %6.0f MB/s, x %.2f of one, %.0f ns of processor time a"
+                            + " record; copy + CRC32C, %d threads: %6.0f MB/s, x %.2f of one%n",
+                    size,
+                    THREADS[i],
+                    read,
+                    read * size / 1e6,
+                    read / median(reading[0]),
+                    median(effort[i]),
+                    THREADS[i],
+                    copied * size / 1e6,
+                    copied / median(copying[0]));
         }
     }
 
@@ -130,10 +142,12 @@ public final class FanOut {
     private void consume(Consumer consumer) throws InterruptedException {
         long[] next = {0};
         while (next[0] < records) {
-            int count = consumer.popBatch(BATCH, Long.MAX_VALUE, Duration.ZERO,
-                    (offset, time, buffer, at, length, attempts) -> {
+            int count = consumer.popBatch(
+                    BATCH, Long.MAX_VALUE, Duration.ZERO, (offset, time, buffer, at, length, attempts) -> {
                         byte mark = (byte) next[0];
-                        if (offset != next[0] || length != size || buffer[at] != mark
+                        if (offset != next[0]
+                                || length != size
+                                || buffer[at] != mark
                                 || buffer[at + length - 1] != mark) {
                             throw new IllegalStateException("record " + offset + " is not what was pushed");
                         }

@@ -5,7 +5,6 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -26,8 +25,7 @@ public final class FullDisk {
     private long popped;
     private long refused;
 
-    private FullDisk() {
-    }
+    private FullDisk() {}
 
     /** Runs it; an exception, and an exit status that is not 0, when something is lost or nothing is refused. */
     public static void main(String[] arguments) throws IOException {
@@ -39,8 +37,13 @@ public final class FullDisk {
     }
 
     private void run(Path directory) throws IOException {
-        QueueConfig config = QueueConfig.of(Map.of("queue_dir", directory.resolve("queue").toString(),
-                "segment_size", "64k", "queue_capacity_segments", "4000"));
+        QueueConfig config = QueueConfig.of(Map.of(
+                "queue_dir",
+                directory.resolve("queue").toString(),
+                "segment_size",
+                "64k",
+                "queue_capacity_segments",
+                "4000"));
         Path ballast = directory.resolve("ballast");
         for (int round = 0; round < ROUNDS; round++) {
             try (MmapQueue queue = MmapQueue.open(config)) {
@@ -56,8 +59,8 @@ public final class FullDisk {
                 push(queue);
             }
         }
-        System.out.printf("%d rounds, %d pushes, %d refused, %d popped, nothing lost%n", ROUNDS, pushed, refused,
-                popped);
+        System.out.printf(
+                "%d rounds, %d pushes, %d refused, %d popped, nothing lost%n", ROUNDS, pushed, refused, popped);
     }
 
     private void fill(MmapQueue queue) {
@@ -81,7 +84,9 @@ public final class FullDisk {
 
     private void drain(MmapQueue queue) {
         for (Message message = queue.poll(); message != null; message = queue.poll()) {
-            check(message.offset() == popped && ByteBuffer.wrap(message.data()).getLong() == popped,
+            check(
+                    message.offset() == popped
+                            && ByteBuffer.wrap(message.data()).getLong() == popped,
                     "record " + message.offset() + ", expected " + popped);
             popped++;
         }

@@ -71,18 +71,33 @@ final class Growth {
     }
 
     static String head() {
-        return String.format("| %-40s | %8s | %8s | %8s | %8s | %8s | %8s | %-10s |%n|%s|%s%s|", "figure", "first",
-                "last", "max", "limit", "1st third", "3rd third", "verdict", "-".repeat(42), "---------:|".repeat(6),
+        return String.format(
+                "| %-40s | %8s | %8s | %8s | %8s | %8s | %8s | %-10s |%n|%s|%s%s|",
+                "figure",
+                "first",
+                "last",
+                "max",
+                "limit",
+                "1st third",
+                "3rd third",
+                "verdict",
+                "-".repeat(42),
+                "---------:|".repeat(6),
                 "-".repeat(12));
     }
 
     @Override
     public String toString() {
         boolean enough = samples.size() >= 3 * FEWEST;
-        return String.format("| %-40s | %8s | %8s | %8s | %8s | %8s  | %8s  | %-10s |", what,
+        return String.format(
+                "| %-40s | %8s | %8s | %8s | %8s | %8s  | %8s  | %-10s |",
+                what,
                 samples.isEmpty() ? "" : shown(samples.get(0)),
                 samples.isEmpty() ? "" : shown(samples.get(samples.size() - 1)),
-                samples.isEmpty() ? "" : shown(Collections.max(samples)), limit == Long.MAX_VALUE ? "" : shown(limit),
-                enough ? shown(firstThird()) : "", enough ? shown(lastThird()) : "", verdict());
+                samples.isEmpty() ? "" : shown(Collections.max(samples)),
+                limit == Long.MAX_VALUE ? "" : shown(limit),
+                enough ? shown(firstThird()) : "",
+                enough ? shown(lastThird()) : "",
+                verdict());
     }
 }

@@ -5,7 +5,6 @@ import static org.mmapqueue.soak.RaceRecords.require;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.SplittableRandom;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -34,6 +33,7 @@ final class Killing {
         private boolean mayBeGone = true;
         /** It stands there, or further when acks are allowed to be unheard of. */
         private long committed = ANY;
+
         private String fault;
 
         void hear(String line) {
@@ -131,8 +131,9 @@ final class Killing {
             require(!there || heard.mayBeThere, name + " is there, though it was deleted");
             if (there) {
                 Consumer consumer = queue.consumer(name, StartAt.LATEST);
-                require(consumer.committedOffset() >= heard.committed, "acked up to " + heard.committed
-                        + ", but it stands at " + consumer.committedOffset());
+                require(
+                        consumer.committedOffset() >= heard.committed,
+                        "acked up to " + heard.committed + ", but it stands at " + consumer.committedOffset());
                 long next = consumer.readOffset();
                 long end = queue.endOffset() + RaceRecords.LAP;
                 while (next < end) {

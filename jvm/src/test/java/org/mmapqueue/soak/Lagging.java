@@ -5,7 +5,6 @@ import static org.mmapqueue.soak.RaceRecords.require;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.SplittableRandom;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -14,8 +13,7 @@ import org.mmapqueue.errors.DroppedException;
 
 /** A process whose consumer falls behind further than max_consumer_lag allows, again and again. */
 final class Lagging {
-    private Lagging() {
-    }
+    private Lagging() {}
 
     /** Arguments: directory, consumer, seed, how often records are dropped for it before it ends. */
     public static void main(String[] args) throws Exception {
@@ -64,9 +62,11 @@ final class Lagging {
                 committed = consumer.committedOffset();
             }
         } catch (DroppedException e) {
-            require((e.first() == committed || e.first() == acked) && e.first() <= e.last(),
+            require(
+                    (e.first() == committed || e.first() == acked) && e.first() <= e.last(),
                     "stood at " + committed + ", acked before " + acked + ": " + e.getMessage());
-            require(consumer.readOffset() == e.last() + 1 && consumer.committedOffset() == e.last() + 1,
+            require(
+                    consumer.readOffset() == e.last() + 1 && consumer.committedOffset() == e.last() + 1,
                     "stands at " + consumer.readOffset() + " after: " + e.getMessage());
             tally.count("dropped");
             tally.add("records dropped", e.last() - e.first() + 1);

@@ -4,7 +4,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
-
 import org.mmapqueue.support.Directories;
 
 /**
@@ -16,8 +15,7 @@ public final class LongSoak {
     private static final int SAMPLES_PER_MINUTE = 12;
     private static final int SHOWN = 20;
 
-    private LongSoak() {
-    }
+    private LongSoak() {}
 
     /** Runs it. */
     public static void main(String[] args) throws Exception {

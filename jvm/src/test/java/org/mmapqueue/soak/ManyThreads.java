@@ -16,7 +16,6 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -54,8 +53,13 @@ public final class ManyThreads {
     public static void main(String[] arguments) throws Exception {
         long messages = arguments.length > 0 ? Long.parseLong(arguments[0]) : 10_000_000;
         Path directory = arguments.length > 1 ? Path.of(arguments[1]) : Files.createTempDirectory("mmapqueue-soak");
-        QueueConfig config = QueueConfig.of(Map.of("queue_dir", directory.resolve("queue").toString(),
-                "segment_size", "128k", "queue_capacity_segments", CAPACITY_SEGMENTS));
+        QueueConfig config = QueueConfig.of(Map.of(
+                "queue_dir",
+                directory.resolve("queue").toString(),
+                "segment_size",
+                "128k",
+                "queue_capacity_segments",
+                CAPACITY_SEGMENTS));
         boolean good = false;
         try (MmapQueue queue = MmapQueue.open(config)) {
             good = new ManyThreads(messages, queue).run();
@@ -90,12 +94,16 @@ public final class ManyThreads {
             thrown.printStackTrace();
         }
         Runtime runtime = Runtime.getRuntime();
-        System.out.printf("%,d messages of %d B, %d producers, %d consumers: %.1f s, %,.0f MB/s%n", each * PRODUCERS,
-                PAYLOAD, PRODUCERS, CONSUMERS, seconds, each * PRODUCERS * PAYLOAD / seconds / 1e6);
+        System.out.printf(
+                "%,d messages of %d B, %d producers, %d consumers: %.1f s, %,.0f MB/s%n",
+                each * PRODUCERS, PAYLOAD, PRODUCERS, CONSUMERS, seconds, each * PRODUCERS * PAYLOAD / seconds / 1e6);
         long disordered = outOfOrder();
-        System.out.printf("missing %d, out of order %d, peak of mapped segments %d, heap used %d of at most %d MiB%n",
+        System.out.printf(
+                "missing %d, out of order %d, peak of mapped segments %d, heap used %d of at most %d MiB%n",
                 missing,
-                disordered, stats.peakMappedSegments(), runtime.totalMemory() - runtime.freeMemory() >> 20,
+                disordered,
+                stats.peakMappedSegments(),
+                runtime.totalMemory() - runtime.freeMemory() >> 20,
                 runtime.maxMemory() >> 20);
         boolean good = thrown == null && missing == 0 && disordered == 0;
         System.out.println(good ? "1 passed, 0 failed" : "0 passed, 1 failed");
@@ -107,13 +115,15 @@ public final class ManyThreads {
     }
 
     private Thread thread(String name, Work work) {
-        Thread thread = new Thread(() -> {
-            try {
-                work.run();
-            } catch (Throwable e) {
-                failure.compareAndSet(null, e);
-            }
-        }, name);
+        Thread thread = new Thread(
+                () -> {
+                    try {
+                        work.run();
+                    } catch (Throwable e) {
+                        failure.compareAndSet(null, e);
+                    }
+                },
+                name);
         thread.start();
         return thread;
     }
@@ -132,17 +142,18 @@ public final class ManyThreads {
         long[] lastOffset = {-1};
         while (left.get() > 0 && failure.get() == null) {
             Arrays.fill(numbers, -1);
-            int count = consumer.popBatch(500, 1 << 20, Duration.ofMillis(200), (offset, time, buffer, at,
-                    length, attempts) -> {
-                ByteBuffer head = ByteBuffer.wrap(buffer, at, length);
-                int producer = head.getInt(at);
-                long number = head.getLong(at + 4);
-                if (length != PAYLOAD || head.getLong(at + PAYLOAD - 8) != number) {
-                    throw new IllegalStateException("the message at offset " + offset + " is not what was pushed");
-                }
-                note(producer, number, numbers);
-                lastOffset[0] = offset;
-            });
+            int count = consumer.popBatch(
+                    500, 1 << 20, Duration.ofMillis(200), (offset, time, buffer, at, length, attempts) -> {
+                        ByteBuffer head = ByteBuffer.wrap(buffer, at, length);
+                        int producer = head.getInt(at);
+                        long number = head.getLong(at + 4);
+                        if (length != PAYLOAD || head.getLong(at + PAYLOAD - 8) != number) {
+                            throw new IllegalStateException(
+                                    "the message at offset " + offset + " is not what was pushed");
+                        }
+                        note(producer, number, numbers);
+                        lastOffset[0] = offset;
+                    });
             if (count > 0) {
                 batches.add(new Batch(lastOffset[0], numbers.clone()));
                 left.addAndGet(-count);
@@ -153,8 +164,8 @@ public final class ManyThreads {
 
     private void note(int producer, long number, long[] numbers) {
         if (number <= numbers[2 * producer + 1]) {
-            throw new IllegalStateException("producer " + producer + ": message " + number + " after "
-                    + numbers[2 * producer + 1]);
+            throw new IllegalStateException(
+                    "producer " + producer + ": message " + number + " after " + numbers[2 * producer + 1]);
         }
         numbers[2 * producer + 1] = number;
         if (numbers[2 * producer] < 0) {
@@ -169,8 +180,7 @@ public final class ManyThreads {
     }
 
     /** A batch is a stretch of the log: for each producer the first and the last number in it, or -1. */
-    private record Batch(long lastOffset, long[] numbers) {
-    }
+    private record Batch(long lastOffset, long[] numbers) {}
 
     private long outOfOrder() {
         List<Batch> inOrder = new ArrayList<>(batches);

@@ -8,7 +8,6 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.SplittableRandom;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -38,8 +37,12 @@ final class Owning {
     public static void main(String[] args) throws Exception {
         RaceTally tally = new RaceTally();
         try (MmapQueue queue = MmapQueue.open(RaceRecords.reader(Path.of(args[0])))) {
-            new Owning(queue.consumer(args[1], StartAt.EARLIEST), Long.parseLong(args[2]), Long.parseLong(args[3]),
-                    tally).run();
+            new Owning(
+                            queue.consumer(args[1], StartAt.EARLIEST),
+                            Long.parseLong(args[2]),
+                            Long.parseLong(args[3]),
+                            tally)
+                    .run();
         } catch (RuntimeException e) {
             tally.fault(args[1], e);
         }
@@ -58,7 +61,8 @@ final class Owning {
                 deal();
             }
         }
-        require(consumer.committedOffset() == total && consumer.unacked() == 0 && seen == total,
+        require(
+                consumer.committedOffset() == total && consumer.unacked() == 0 && seen == total,
                 "all is acked, but committed is " + consumer.committedOffset() + " of " + total);
         tally.add("records acked", total);
     }

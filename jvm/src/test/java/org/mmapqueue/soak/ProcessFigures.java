@@ -29,8 +29,8 @@ record ProcessFigures(long segments, long pages, long descriptors, long threads)
         List<String> maps = Files.readAllLines(process.resolve("maps"));
         long all = mapped(maps, directory + "/", "");
         long segments = mapped(maps, directory + "/", "_segment.dat");
-        return new ProcessFigures(segments, all - segments, count(process.resolve("fd")),
-                count(process.resolve("task")));
+        return new ProcessFigures(
+                segments, all - segments, count(process.resolve("fd")), count(process.resolve("task")));
     }
 
     /** Lines look like {@code 7f00-7f80 rw-s 00000000 fe:00 4711    /queue/0_segment.dat}. */

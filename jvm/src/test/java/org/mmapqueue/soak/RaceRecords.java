@@ -4,7 +4,6 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Random;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.QueueConfig;
 
@@ -13,6 +12,7 @@ final class RaceRecords {
     static final int SEGMENT = 4096;
     /** More than a lap of the largest ring holds. */
     static final int LAP = 400;
+
     private static final int LARGE = 6000;
     private static final byte[] NOISE = new byte[1 << 16];
 
@@ -20,12 +20,15 @@ final class RaceRecords {
         new Random(4711).nextBytes(NOISE);
     }
 
-    private RaceRecords() {
-    }
+    private RaceRecords() {}
 
     static QueueConfig.Builder writer(Path directory, int capacity) {
-        return QueueConfig.builder(directory).segmentSize(SEGMENT).queueCapacitySegments(capacity)
-                .maxInMemSegments(12).maxEventSize(LARGE).flushPeriodMillis(20);
+        return QueueConfig.builder(directory)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(capacity)
+                .maxInMemSegments(12)
+                .maxEventSize(LARGE)
+                .flushPeriodMillis(20);
     }
 
     static QueueConfig reader(Path directory) {

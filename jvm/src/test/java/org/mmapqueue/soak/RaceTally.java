@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
-
 import org.mmapqueue.support.ChildJvm;
 
 /** What a race has tried and found; goes from a child to its parent by lines. Any number of threads. */

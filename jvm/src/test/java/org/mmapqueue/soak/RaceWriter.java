@@ -4,7 +4,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -107,13 +106,15 @@ final class RaceWriter implements AutoCloseable {
     }
 
     private void start(String name, Work work) {
-        Thread thread = new Thread(() -> {
-            try {
-                work.run();
-            } catch (InterruptedException | RuntimeException e) {
-                tally.fault("the writer's " + name, e);
-            }
-        }, name);
+        Thread thread = new Thread(
+                () -> {
+                    try {
+                        work.run();
+                    } catch (InterruptedException | RuntimeException e) {
+                        tally.fault("the writer's " + name, e);
+                    }
+                },
+                name);
         threads.add(thread);
         thread.start();
     }
@@ -124,7 +125,11 @@ final class RaceWriter implements AutoCloseable {
         stopped = true;
         threads.forEach(RaceWriter::join);
         tally.add("records pushed", queue.endOffset());
-        tally.add("laps", queue.stats().writingPosition() / RaceRecords.SEGMENT / queue.stats().capacitySegments());
+        tally.add(
+                "laps",
+                queue.stats().writingPosition()
+                        / RaceRecords.SEGMENT
+                        / queue.stats().capacitySegments());
         try {
             drain();
         } catch (RuntimeException e) {
@@ -152,8 +157,8 @@ final class RaceWriter implements AutoCloseable {
             RaceRecords.check(message, next++);
         }
         if (next != queue.endOffset()) {
-            throw new MmapQueueException("the default consumer ends at " + next + ", the queue at "
-                    + queue.endOffset());
+            throw new MmapQueueException(
+                    "the default consumer ends at " + next + ", the queue at " + queue.endOffset());
         }
     }
 }

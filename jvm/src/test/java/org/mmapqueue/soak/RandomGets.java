@@ -12,7 +12,6 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.stream.Stream;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -46,8 +45,15 @@ public final class RandomGets {
         this.directory = directory;
         this.records = size / RECORD;
         this.segmentSize = bytes(segmentSize);
-        this.config = Map.of("queue_dir", directory.toString(), "segment_size", segmentSize, "queue_capacity_segments",
-                Long.toString(size / (this.segmentSize - SEGMENT_HEADER) + 16), "flush_ceiling_num", "1000000");
+        this.config = Map.of(
+                "queue_dir",
+                directory.toString(),
+                "segment_size",
+                segmentSize,
+                "queue_capacity_segments",
+                Long.toString(size / (this.segmentSize - SEGMENT_HEADER) + 16),
+                "flush_ceiling_num",
+                "1000000");
     }
 
     /** Runs it; raises what a get raises. */
@@ -78,8 +84,9 @@ public final class RandomGets {
 
     private void run() throws Exception {
         fill();
-        System.out.printf("%n%-42s %9s %10s %10s %10s %10s %10s%n", "one record (µs)", "gets", "p50", "p99", "p99.9",
-                "max", "mean");
+        System.out.printf(
+                "%n%-42s %9s %10s %10s %10s %10s %10s%n",
+                "one record (µs)", "gets", "p50", "p99", "p99.9", "max", "mean");
         boolean cold = dropCaches();
         open();
         measure("first get after the open" + (cold ? ", cold" : ""), 1, 0);
@@ -119,7 +126,7 @@ public final class RandomGets {
         open();
         byte[][] batch = new byte[BATCH][PAYLOAD];
         long start = System.nanoTime();
-        for (long number = 0; number < records;) {
+        for (long number = 0; number < records; ) {
             int count = (int) Math.min(BATCH, records - number);
             for (int i = 0; i < count; i++) {
                 ByteBuffer.wrap(batch[i]).putLong(0, number + i).putLong(PAYLOAD - 8, number + i);
@@ -129,14 +136,16 @@ public final class RandomGets {
         }
         queue.flush();
         double seconds = (System.nanoTime() - start) / 1e9;
-        System.out.printf("%,d records of %d B in segments of %,d KiB, in %s%n", records, PAYLOAD, segmentSize >> 10,
-                directory);
+        System.out.printf(
+                "%,d records of %d B in segments of %,d KiB, in %s%n", records, PAYLOAD, segmentSize >> 10, directory);
         System.out.printf("filled and flushed in %.1f s, %,.0f MB/s%n", seconds, records * PAYLOAD / seconds / 1e6);
     }
 
     private void check(long number, Message message) {
         ByteBuffer data = ByteBuffer.wrap(message.data());
-        if (message.offset() != number || data.capacity() != PAYLOAD || data.getLong(0) != number
+        if (message.offset() != number
+                || data.capacity() != PAYLOAD
+                || data.getLong(0) != number
                 || data.getLong(PAYLOAD - 8) != number) {
             throw new IllegalStateException("the record at " + number + " is not what was pushed");
         }
@@ -152,7 +161,8 @@ public final class RandomGets {
         int count = 0;
         for (; count < most && System.nanoTime() - patience < 0; count++) {
             long stretch = (records - from) / most;
-            long number = eachSegment ? from + count * stretch + random.nextLong(stretch)
+            long number = eachSegment
+                    ? from + count * stretch + random.nextLong(stretch)
                     : from + random.nextLong(records - from);
             long start = System.nanoTime();
             Message message = queue.get(number);
@@ -164,8 +174,14 @@ public final class RandomGets {
 
     private static void report(String what, long[] nanos) {
         Arrays.sort(nanos);
-        System.out.printf("%-42s %,9d %,10.1f %,10.1f %,10.1f %,10.1f %,10.1f%n", what, nanos.length,
-                at(nanos, 0.5), at(nanos, 0.99), at(nanos, 0.999), nanos[nanos.length - 1] / 1e3,
+        System.out.printf(
+                "%-42s %,9d %,10.1f %,10.1f %,10.1f %,10.1f %,10.1f%n",
+                what,
+                nanos.length,
+                at(nanos, 0.5),
+                at(nanos, 0.99),
+                at(nanos, 0.999),
+                nanos[nanos.length - 1] / 1e3,
                 Arrays.stream(nanos).average().orElse(0) / 1e3);
     }
 
@@ -195,8 +211,12 @@ public final class RandomGets {
             }
         }
         double nanos = System.nanoTime() - start;
-        System.out.printf("%-42s %,9d records, %.0f ns each, %,.0f MB/s%n", "one after the other, 1000 in a call",
-                records - from, nanos / (records - from), (records - from) * 1e3 * PAYLOAD / nanos);
+        System.out.printf(
+                "%-42s %,9d records, %.0f ns each, %,.0f MB/s%n",
+                "one after the other, 1000 in a call",
+                records - from,
+                nanos / (records - from),
+                (records - from) * 1e3 * PAYLOAD / nanos);
     }
 
     // All of the machine's clean pages that nobody has mapped.

@@ -6,7 +6,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.SplittableRandom;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.Message;
@@ -107,8 +106,9 @@ final class Registering {
             return;
         }
         if (givenUpAt != UNKNOWN) {
-            require(consumer.committedOffset() == givenUpAt, "given up at " + givenUpAt + ", taken up at "
-                    + consumer.committedOffset());
+            require(
+                    consumer.committedOffset() == givenUpAt,
+                    "given up at " + givenUpAt + ", taken up at " + consumer.committedOffset());
             givenUpAt = UNKNOWN;
             tally.count("taken up again");
         } else if (!shared) {
@@ -134,9 +134,12 @@ final class Registering {
             require(each.lagRecords() >= 0 && each.lagBytes() >= 0 && each.lagMicros() >= 0, each.toString());
             found = each.name().equals(consumer.name()) ? each : found;
         }
-        require(found != null && found.committedOffset() == consumer.committedOffset()
-                && found.unacked() == consumer.unacked(), consumer.name() + " stands at " + consumer.committedOffset()
-                + " with " + consumer.unacked() + " unacked, but " + found);
+        require(
+                found != null
+                        && found.committedOffset() == consumer.committedOffset()
+                        && found.unacked() == consumer.unacked(),
+                consumer.name() + " stands at " + consumer.committedOffset() + " with " + consumer.unacked()
+                        + " unacked, but " + found);
         tally.count("looks at statistics");
     }
 
@@ -210,13 +213,15 @@ final class Registering {
             consumer.seek(to);
         } catch (OutOfRangeException e) {
             checkRange(e);
-            require(consumer.readOffset() == read && consumer.committedOffset() == committed,
+            require(
+                    consumer.readOffset() == read && consumer.committedOffset() == committed,
                     "a seek that was refused has moved the consumer");
             tally.count("seek, out of range");
             return;
         }
         checkBegin(to, consumer.readOffset(), endBefore);
-        require(to.kind() != StartAt.Kind.EARLIEST || consumer.readOffset() <= committed,
+        require(
+                to.kind() != StartAt.Kind.EARLIEST || consumer.readOffset() <= committed,
                 "EARLIEST is " + consumer.readOffset() + ", but the consumer itself held " + committed);
         tally.count(consumer.readOffset() < committed ? "seek back" : "seek forward");
     }
@@ -237,12 +242,14 @@ final class Registering {
         if (place.kind() == StartAt.Kind.OFFSET) {
             require(begin == place.value(), "begins at " + begin + ", was to begin at " + place.value());
         }
-        require(place.kind() != StartAt.Kind.LATEST || begin >= endBefore,
+        require(
+                place.kind() != StartAt.Kind.LATEST || begin >= endBefore,
                 "the latest is " + begin + ", but the end was " + endBefore);
     }
 
     private static void checkRange(OutOfRangeException e) {
-        require(e.first() <= e.last() + 1 && (e.requested() < e.first() || e.requested() > e.last()),
+        require(
+                e.first() <= e.last() + 1 && (e.requested() < e.first() || e.requested() > e.last()),
                 "a range that makes no sense: " + e.getMessage());
     }
 }

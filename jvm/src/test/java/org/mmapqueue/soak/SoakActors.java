@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 
@@ -15,8 +14,7 @@ final class SoakActors {
     private static final Duration SLICE = Duration.ofMillis(50);
     private static final int MOST = 300;
 
-    private SoakActors() {
-    }
+    private SoakActors() {}
 
     /** One producer: its records are numbered without a gap. */
     static final class Producer {
@@ -104,7 +102,8 @@ final class SoakActors {
             if (count == 0) {
                 first = offset;
             }
-            RaceRecords.require(offset == first + count && attempts == 1,
+            RaceRecords.require(
+                    offset == first + count && attempts == 1,
                     "offset " + offset + ", attempt " + attempts + ", comes behind " + (first + count - 1));
             keys[count] = RaceRecords.key(buffer, from, length);
             count++;

@@ -13,7 +13,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -56,12 +55,19 @@ final class SoakProcess {
     }
 
     static QueueConfig writer(Path directory) {
-        return QueueConfig.builder(directory).segmentSize(SEGMENT).queueCapacitySegments(CAPACITY)
-                .maxInMemSegments(MAPPED).flushPeriodMillis(100).build();
+        return QueueConfig.builder(directory)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(CAPACITY)
+                .maxInMemSegments(MAPPED)
+                .flushPeriodMillis(100)
+                .build();
     }
 
     private static QueueConfig reader(Path directory) {
-        return QueueConfig.builder(directory).readOnly(true).maxInMemSegments(MAPPED).build();
+        return QueueConfig.builder(directory)
+                .readOnly(true)
+                .maxInMemSegments(MAPPED)
+                .build();
     }
 
     /** Arguments: directory, seed, "writer" or "reader", names of consumers. */
@@ -100,13 +106,15 @@ final class SoakProcess {
 
     // A thread that has found a fault ends, and so does the run: the process says so at the next sample.
     private Thread thread(String name, Work work) {
-        Thread thread = new Thread(() -> {
-            try {
-                work.run();
-            } catch (InterruptedException | RuntimeException | Error e) {
-                tally.fault(name, e);
-            }
-        }, name);
+        Thread thread = new Thread(
+                () -> {
+                    try {
+                        work.run();
+                    } catch (InterruptedException | RuntimeException | Error e) {
+                        tally.fault(name, e);
+                    }
+                },
+                name);
         thread.setDaemon(true);
         thread.start();
         return thread;
@@ -129,12 +137,17 @@ final class SoakProcess {
     private void sample() {
         System.gc();
         // What each pool held right after its last collection: the threads go on meanwhile.
-        long heap = ManagementFactory.getMemoryPoolMXBeans().stream().filter(pool -> pool.getType() == MemoryType.HEAP)
-                .mapToLong(pool -> pool.getCollectionUsage().getUsed()).sum();
+        long heap = ManagementFactory.getMemoryPoolMXBeans().stream()
+                .filter(pool -> pool.getType() == MemoryType.HEAP)
+                .mapToLong(pool -> pool.getCollectionUsage().getUsed())
+                .sum();
         long pushed = producers.stream().mapToLong(SoakActors.Producer::pushed).sum();
         System.out.println("sample " + heap + " " + tally.faults().size()
-                + " " + pushed + " " + queue.endOffset() + " " + consumers.values().stream()
-                        .mapToLong(SoakCounter::counted).min().orElse(0));
+                + " " + pushed + " " + queue.endOffset() + " "
+                + consumers.values().stream()
+                        .mapToLong(SoakCounter::counted)
+                        .min()
+                        .orElse(0));
     }
 
     private void stop() throws InterruptedException {
@@ -160,14 +173,16 @@ final class SoakProcess {
 
     private void check(Consumer consumer, SoakCounter counter, long end, long[] pushed) {
         try {
-            RaceRecords.require(Arrays.stream(pushed).sum() == end, "the queue ends at " + end
-                    + ", but pushed were " + Arrays.toString(pushed));
+            RaceRecords.require(
+                    Arrays.stream(pushed).sum() == end,
+                    "the queue ends at " + end + ", but pushed were " + Arrays.toString(pushed));
             counter.require(pushed);
             RaceRecords.require(consumer.poll() == null, "there is a record behind the last one");
             if (end > 0) {
                 consumer.ack(end - 1);
             }
-            RaceRecords.require(consumer.committedOffset() == end && consumer.unacked() == 0 && consumer.lag() == 0,
+            RaceRecords.require(
+                    consumer.committedOffset() == end && consumer.unacked() == 0 && consumer.lag() == 0,
                     "all is acked, but committed is " + consumer.committedOffset() + " of " + end);
             tally.add("records counted", end);
         } catch (RuntimeException e) {

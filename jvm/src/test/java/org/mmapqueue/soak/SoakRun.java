@@ -9,7 +9,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.CopyOnWriteArrayList;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.support.ChildJvm;
@@ -44,7 +43,7 @@ final class SoakRun implements AutoCloseable {
         private final Growth pages;
         private final Growth descriptors;
         private final Growth threads;
-    
+
         Member(String name, String role, long seed, String... consumers) throws IOException {
             this.name = name;
             List<Object> arguments = new ArrayList<>(List.of(directory, seed, role));
@@ -88,7 +87,10 @@ final class SoakRun implements AutoCloseable {
 
         private void signal(String signal) throws IOException, InterruptedException {
             String command = "kill -" + signal + " " + process.pid();
-            int code = new ProcessBuilder("sh", "-c", command).redirectErrorStream(true).start().waitFor();
+            int code = new ProcessBuilder("sh", "-c", command)
+                    .redirectErrorStream(true)
+                    .start()
+                    .waitFor();
             RaceRecords.require(code == 0, name + " has ended: " + command + " gave " + code);
         }
 

@@ -8,12 +8,10 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-
 import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.support.QuickDirectory;
 
 /** The short form of {@link LongSoak}, and what it judges by. */
@@ -87,14 +85,17 @@ class SoakTest {
     @Test
     void aFigureThatGrowsIsToldFromOneThatDoesNot() {
         assertTrue(growth(900, 100, 100, 104, 700, 90, 110, 110, 800).isGood(), "peaks are no growth");
-        assertEquals("grows", growth(100, 101, 102, 105, 106, 107, 111, 112, 113).verdict());
-        assertEquals("above its limit, 1000", growth(1, 1, 1, 1, 1001, 1, 1, 1, 1).verdict());
+        assertEquals(
+                "grows", growth(100, 101, 102, 105, 106, 107, 111, 112, 113).verdict());
+        assertEquals(
+                "above its limit, 1000", growth(1, 1, 1, 1, 1001, 1, 1, 1, 1).verdict());
         assertFalse(growth(1, 1, 1, 1, 1, 1, 1, 1).isGood(), "too few to tell");
     }
 
     @Test
     void mappingsOfTheQueuesFilesAreCounted() {
-        List<String> maps = List.of("7f0000000000-7f0000010000 rw-s 00000000 00:1b 11    /q/dir/0_segment.dat",
+        List<String> maps = List.of(
+                "7f0000000000-7f0000010000 rw-s 00000000 00:1b 11    /q/dir/0_segment.dat",
                 "7f0000010000-7f0000020000 rw-s 00000000 00:1b 12    /q/dir/1_segment.dat (deleted)",
                 "7f0000020000-7f0000021000 rw-s 00000000 00:1b 13    /q/dir/meta.dat",
                 "7f0000021000-7f0000022000 rw-s 00000000 00:1b 14    /q/directory/0_segment.dat",

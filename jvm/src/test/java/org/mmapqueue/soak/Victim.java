@@ -8,7 +8,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
 import java.util.SplittableRandom;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -32,8 +31,7 @@ import org.mmapqueue.errors.OutOfRangeException;
 final class Victim {
     private static final FileOutputStream OUT = new FileOutputStream(FileDescriptor.out);
 
-    private Victim() {
-    }
+    private Victim() {}
 
     /** Arguments: directory, consumer, seed. */
     public static void main(String[] args) throws Exception {
@@ -79,8 +77,10 @@ final class Victim {
             if (random.nextInt(3) == 0) {
                 say("moves");
                 try {
-                    consumer.seek(random.nextBoolean() ? StartAt.EARLIEST
-                            : StartAt.offset(Math.max(0, next - random.nextInt(100))));
+                    consumer.seek(
+                            random.nextBoolean()
+                                    ? StartAt.EARLIEST
+                                    : StartAt.offset(Math.max(0, next - random.nextInt(100))));
                 } catch (OutOfRangeException e) {
                     RaceRecords.require(e.first() <= e.last() + 1, e.getMessage());
                 }

@@ -1,5 +1,6 @@
 package org.mmapqueue.soak;
 
+import com.sun.management.OperatingSystemMXBean;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
@@ -18,9 +19,6 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
-
-import com.sun.management.OperatingSystemMXBean;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -55,7 +53,8 @@ public final class WakeUps {
     public static void main(String[] arguments) throws Exception {
         int wakes = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 2000;
         String strategies = arguments.length > 1 ? arguments[1] : "backoff,park,spin";
-        System.out.printf("%d cores, %d wakes each, microseconds from before push() to after pop()%n",
+        System.out.printf(
+                "%d cores, %d wakes each, microseconds from before push() to after pop()%n",
                 Runtime.getRuntime().availableProcessors(), wakes);
         bare(wakes);
         for (String strategy : strategies.split(",")) {
@@ -101,7 +100,8 @@ public final class WakeUps {
             }
         }
         sleeper.join();
-        System.out.printf("bare     same process, 1 waiting: wake %s; unpark %s%n",
+        System.out.printf(
+                "bare     same process, 1 waiting: wake %s; unpark %s%n",
                 percentiles(Arrays.copyOfRange(wake, WARM_UP, wake.length)),
                 percentiles(Arrays.copyOfRange(unpark, WARM_UP, unpark.length)));
     }
@@ -121,8 +121,12 @@ public final class WakeUps {
             for (int i = 0; i < consumers; i++) {
                 System.arraycopy(waiters.get(i).nanos(), WARM_UP, all, i * wakes, wakes);
             }
-            System.out.printf("%-8s same process, %d waiting: wake %s; push %s; idle %s%n", strategy, consumers,
-                    percentiles(all), percentiles(Arrays.copyOfRange(pushNanos, WARM_UP, pushNanos.length)),
+            System.out.printf(
+                    "%-8s same process, %d waiting: wake %s; push %s; idle %s%n",
+                    strategy,
+                    consumers,
+                    percentiles(all),
+                    percentiles(Arrays.copyOfRange(pushNanos, WARM_UP, pushNanos.length)),
                     idle(waiters));
             for (Waiter waiter : waiters) {
                 waiter.stop();
@@ -146,10 +150,18 @@ public final class WakeUps {
     private void acrossProcesses() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config(directory, strategy).build())) {
             queue.createConsumer("remote", StartAt.LATEST);
-            Process child = new ProcessBuilder(Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                    "-XX:+UseSerialGC", "-cp", System.getProperty("java.class.path"), Reader.class.getName(),
-                    directory.toString(), Integer.toString(wakes), strategy)
-                    .redirectError(ProcessBuilder.Redirect.INHERIT).start();
+            Process child = new ProcessBuilder(
+                            Path.of(System.getProperty("java.home"), "bin", "java")
+                                    .toString(),
+                            "-XX:+UseSerialGC",
+                            "-cp",
+                            System.getProperty("java.class.path"),
+                            Reader.class.getName(),
+                            directory.toString(),
+                            Integer.toString(wakes),
+                            strategy)
+                    .redirectError(ProcessBuilder.Redirect.INHERIT)
+                    .start();
             try (BufferedReader says = child.inputReader(StandardCharsets.US_ASCII)) {
                 expect(says.readLine(), "ready");
                 push(queue);
@@ -171,17 +183,18 @@ public final class WakeUps {
 
     /** The other process: opens the directory to read only and waits. */
     static final class Reader {
-        private Reader() {
-        }
+        private Reader() {}
 
         /** Arguments: directory, wakes, strategy. */
         public static void main(String[] arguments) throws Exception {
             int wakes = Integer.parseInt(arguments[1]);
-            QueueConfig config = config(Path.of(arguments[0]), arguments[2]).readOnly(true).build();
+            QueueConfig config =
+                    config(Path.of(arguments[0]), arguments[2]).readOnly(true).build();
             try (MmapQueue queue = MmapQueue.open(config)) {
                 Waiter waiter = new Waiter(queue.consumer("remote", StartAt.EARLIEST), WARM_UP + wakes);
                 System.out.println("ready");
-                System.out.printf("wake %s; idle %s%n",
+                System.out.printf(
+                        "wake %s; idle %s%n",
                         percentiles(Arrays.copyOfRange(waiter.nanos(), WARM_UP, WARM_UP + wakes)),
                         idle(List.of(waiter)));
                 waiter.stop();
@@ -253,21 +266,26 @@ public final class WakeUps {
         long start = System.nanoTime();
         Thread.sleep(TimeUnit.SECONDS.toMillis(IDLE_SECONDS));
         double elapsed = System.nanoTime() - start;
-        return String.format("%.2f %% of a core for each, process %.2f %%",
+        return String.format(
+                "%.2f %% of a core for each, process %.2f %%",
                 100 * (cpuTime(waiters) - threads) / elapsed / waiters.size(),
                 100 * (system.getProcessCpuTime() - process) / elapsed);
     }
 
     private static long cpuTime(List<Waiter> waiters) {
         return waiters.stream()
-                .mapToLong(waiter -> ManagementFactory.getThreadMXBean().getThreadCpuTime(waiter.thread.getId())).sum();
+                .mapToLong(waiter -> ManagementFactory.getThreadMXBean().getThreadCpuTime(waiter.thread.getId()))
+                .sum();
     }
 
     private static String percentiles(long[] nanos) {
         long[] sorted = nanos.clone();
         Arrays.sort(sorted);
-        return String.format("median %,.1f p99 %,.1f max %,.1f", sorted[sorted.length / 2] / 1e3,
-                sorted[(int) (sorted.length * 0.99)] / 1e3, sorted[sorted.length - 1] / 1e3);
+        return String.format(
+                "median %,.1f p99 %,.1f max %,.1f",
+                sorted[sorted.length / 2] / 1e3,
+                sorted[(int) (sorted.length * 0.99)] / 1e3,
+                sorted[sorted.length - 1] / 1e3);
     }
 
     private static void remove(Path directory) throws IOException {

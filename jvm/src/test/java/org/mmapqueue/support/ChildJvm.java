@@ -19,13 +19,20 @@ public final class ChildJvm implements AutoCloseable {
 
     private ChildJvm(String mode, Class<?> main, Object... arguments) throws IOException {
         List<String> command = new ArrayList<>(List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xshare:auto",
-                mode, "-XX:+UseSerialGC", "-Xmx256m", "-cp",
-                System.getProperty("java.class.path"), main.getName()));
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "-Xshare:auto",
+                mode,
+                "-XX:+UseSerialGC",
+                "-Xmx256m",
+                "-cp",
+                System.getProperty("java.class.path"),
+                main.getName()));
         for (Object argument : arguments) {
             command.add(argument.toString());
         }
-        this.process = new ProcessBuilder(command).redirectError(ProcessBuilder.Redirect.DISCARD).start();
+        this.process = new ProcessBuilder(command)
+                .redirectError(ProcessBuilder.Redirect.DISCARD)
+                .start();
         this.output = process.inputReader(StandardCharsets.US_ASCII);
     }
 

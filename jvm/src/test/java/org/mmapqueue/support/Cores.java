@@ -7,8 +7,7 @@ import org.mmapqueue.io.Storage;
 
 /** Opens queues on a storage of the test's, without their threads. */
 public final class Cores {
-    private Cores() {
-    }
+    private Cores() {}
 
     public static QueueCore open(QueueConfig config, Storage storage) {
         return QueueCore.open(values(config), storage);

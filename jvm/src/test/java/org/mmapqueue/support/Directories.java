@@ -22,8 +22,7 @@ import java.util.stream.Stream;
 
 /** Queue directories as files: copies, fingerprints, and changes behind the queue's back. */
 public final class Directories {
-    private Directories() {
-    }
+    private Directories() {}
 
     /**
      * Copies a queue directory. From one that is open this gives what a killed process leaves. Lock files stay out:
@@ -76,7 +75,9 @@ public final class Directories {
     /** The segment files, by slot. */
     public static List<Path> segments(Path directory) {
         try (Stream<Path> files = Files.list(directory)) {
-            return files.filter(file -> file.toString().endsWith("_segment.dat")).sorted().toList();
+            return files.filter(file -> file.toString().endsWith("_segment.dat"))
+                    .sorted()
+                    .toList();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -96,7 +97,13 @@ public final class Directories {
     }
 
     public static void putWord(Path file, int at, long value) {
-        overwrite(file, at, ByteBuffer.allocate(8).order(ByteOrder.LITTLE_ENDIAN).putLong(0, value).array());
+        overwrite(
+                file,
+                at,
+                ByteBuffer.allocate(8)
+                        .order(ByteOrder.LITTLE_ENDIAN)
+                        .putLong(0, value)
+                        .array());
     }
 
     /** Changes bytes in place. */

@@ -9,7 +9,6 @@ import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiPredicate;
-
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.ForwardingFile;
@@ -18,14 +17,27 @@ import org.mmapqueue.io.Storage;
 /** The disk, but a call fails when a test says so. */
 public final class FaultyStorage implements Storage {
     /** What is done to a file. */
-    public enum Call { OPEN, SIZE, READ, WRITE, ZERO_FILL, MAP, FORCE, CREATE_DIRECTORIES, FORCE_DIRECTORY, RENAME, DELETE }
+    public enum Call {
+        OPEN,
+        SIZE,
+        READ,
+        WRITE,
+        ZERO_FILL,
+        MAP,
+        FORCE,
+        CREATE_DIRECTORIES,
+        FORCE_DIRECTORY,
+        RENAME,
+        DELETE
+    }
 
     /** How a call fails, and which calls can. */
     public enum Fault {
         /** The device reports an error. */
         INPUT_OUTPUT("Input/output error", EnumSet.allOf(Call.class)),
         /** There are no blocks left: a part may have been written. */
-        NO_SPACE("No space left on device",
+        NO_SPACE(
+                "No space left on device",
                 EnumSet.of(Call.OPEN, Call.WRITE, Call.ZERO_FILL, Call.CREATE_DIRECTORIES, Call.RENAME)),
         /** A part is written, and no more. */
         SHORT_WRITE("short write", EnumSet.of(Call.WRITE, Call.ZERO_FILL)),
@@ -92,7 +104,8 @@ public final class FaultyStorage implements Storage {
     private void step(Call call, Path path) throws IOException {
         if (fault.calls.contains(call) && left.getAndUpdate(now -> Math.max(-1, now - 1)) == 0) {
             failed = call;
-            throw new IOException("injected: " + call + " of " + path.getFileName() + ": " + fault.text,
+            throw new IOException(
+                    "injected: " + call + " of " + path.getFileName() + ": " + fault.text,
                     fault == Fault.NO_MAPPING ? new OutOfMemoryError(fault.text) : null);
         }
         if (fails.test(call, path)) {

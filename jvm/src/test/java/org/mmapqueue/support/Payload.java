@@ -14,8 +14,7 @@ import org.mmapqueue.MmapQueue;
 
 /** Payloads that can be told from one another, and what a queue gives compared with them. */
 public final class Payload {
-    private Payload() {
-    }
+    private Payload() {}
 
     /** The payload of this number: the same bytes each time, others for any other number. */
     public static byte[] of(long number, int length) {

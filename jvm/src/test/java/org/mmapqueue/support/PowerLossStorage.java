@@ -12,7 +12,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
-
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.ForwardingFile;
@@ -33,6 +32,7 @@ public final class PowerLossStorage implements Storage {
     private final Storage disk = DiskStorage.INSTANCE;
     /** What is on the platter, by file. */
     private final Map<Path, byte[]> forced = new HashMap<>();
+
     private final Set<Path> entries = new HashSet<>();
     /** What the platter has of files that were deleted, while the entry is there still. */
     private final Map<Path, byte[]> unlinked = new HashMap<>();
@@ -58,10 +58,12 @@ public final class PowerLossStorage implements Storage {
     /** What is on the disk of a directory is on that of its copy, too: a killed process leaves the page cache. */
     public PowerLossStorage killed(Path directory, Path copy) {
         PowerLossStorage next = new PowerLossStorage();
-        forced.forEach((file, bytes) -> next.forced.put(copy.resolve(directory.relativize(file).toString()), bytes));
-        entries.forEach(file -> next.entries.add(copy.resolve(directory.relativize(file).toString())));
-        unlinked.forEach((file, bytes) -> next.unlinked.put(copy.resolve(directory.relativize(file).toString()),
-                bytes));
+        forced.forEach((file, bytes) ->
+                next.forced.put(copy.resolve(directory.relativize(file).toString()), bytes));
+        entries.forEach(
+                file -> next.entries.add(copy.resolve(directory.relativize(file).toString())));
+        unlinked.forEach((file, bytes) ->
+                next.unlinked.put(copy.resolve(directory.relativize(file).toString()), bytes));
         return next;
     }
 
@@ -79,7 +81,9 @@ public final class PowerLossStorage implements Storage {
 
     private static List<Path> files(Path directory) {
         try (var all = Files.walk(directory)) {
-            return all.filter(Files::isRegularFile).filter(file -> !file.toString().endsWith("lock")).toList();
+            return all.filter(Files::isRegularFile)
+                    .filter(file -> !file.toString().endsWith("lock"))
+                    .toList();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -90,7 +94,8 @@ public final class PowerLossStorage implements Storage {
      *
      * @param percent how likely a sector that was not forced has reached the disk all the same
      */
-    public synchronized Path lose(Path directory, Path result, SplittableRandom random, int percent) throws IOException {
+    public synchronized Path lose(Path directory, Path result, SplittableRandom random, int percent)
+            throws IOException {
         Files.createDirectories(result);
         for (Map.Entry<Path, byte[]> old : unlinked.entrySet()) {
             if (old.getKey().startsWith(directory) && random.nextInt(100) >= percent) {
@@ -131,7 +136,9 @@ public final class PowerLossStorage implements Storage {
     @Override
     public synchronized void forceDirectory(Path directory) throws IOException {
         disk.forceDirectory(directory);
-        entries.addAll(files(directory).stream().filter(file -> file.getParent().equals(directory)).toList());
+        entries.addAll(files(directory).stream()
+                .filter(file -> file.getParent().equals(directory))
+                .toList());
         unlinked.keySet().removeIf(file -> file.getParent().equals(directory));
     }
 

@@ -3,7 +3,6 @@ package org.mmapqueue.support;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-
 import org.junit.jupiter.api.extension.AnnotatedElementContext;
 import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.io.TempDirFactory;
@@ -22,7 +21,8 @@ public final class QuickDirectory implements TempDirFactory {
 
     /** For tests that no JUnit extension serves. */
     public static Path create() throws IOException {
-        return Files.isWritable(MEMORY) ? Files.createTempDirectory(MEMORY, "mmapqueue-test-")
+        return Files.isWritable(MEMORY)
+                ? Files.createTempDirectory(MEMORY, "mmapqueue-test-")
                 : Files.createTempDirectory("mmapqueue-test-");
     }
 }

@@ -46,7 +46,8 @@ public final class SteppedQueue implements AutoCloseable {
 
     /** Pushes one record, or several as a batch. */
     public long push(List<byte[]> records) {
-        return records.size() > 1 ? core.writer().push(Records.of(records))
+        return records.size() > 1
+                ? core.writer().push(Records.of(records))
                 : core.writer().push(records.get(0), 0, records.get(0).length);
     }
 
@@ -112,8 +113,13 @@ public final class SteppedQueue implements AutoCloseable {
     /** Pops at most {@code most} records. */
     public List<Message> pop(String name, int most) {
         List<Message> popped = new ArrayList<>();
-        core.poll(consumer(name), most, Long.MAX_VALUE, true, (offset, timestamp, data, start, length, attempts) ->
-                popped.add(new Message(offset, timestamp, data, attempts)));
+        core.poll(
+                consumer(name),
+                most,
+                Long.MAX_VALUE,
+                true,
+                (offset, timestamp, data, start, length, attempts) ->
+                        popped.add(new Message(offset, timestamp, data, attempts)));
         return popped;
     }
 

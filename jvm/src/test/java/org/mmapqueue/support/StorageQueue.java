@@ -3,7 +3,6 @@ package org.mmapqueue.support;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
-
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.Message;
 import org.mmapqueue.QueueConfig;

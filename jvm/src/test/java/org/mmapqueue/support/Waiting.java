@@ -15,8 +15,7 @@ public final class Waiting {
     /** Longer than anything takes. */
     public static final Duration LONG = Duration.ofSeconds(60);
 
-    private Waiting() {
-    }
+    private Waiting() {}
 
     /** A call in a thread of its own. */
     public static final class Running<T> {

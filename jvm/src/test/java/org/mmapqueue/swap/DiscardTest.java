@@ -15,13 +15,11 @@ import java.util.concurrent.Callable;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
@@ -204,7 +202,7 @@ class DiscardTest {
         };
         writer.force(0, 0, SIZE);
         assertTrue(isForced.get());
-        storage.whileForcingFile = () -> { };
+        storage.whileForcingFile = () -> {};
         assertEquals(SIZE, writer.discard(0, NOTHING_NEEDED));
     }
 
@@ -291,7 +289,7 @@ class DiscardTest {
         assertThrows(IOException.class, () -> writer.force(0, 0, SIZE));
         assertThrows(IOException.class, writer::forceEntries);
         assertEquals(0, storage.forcedDirectories.get());
-        storage.beforeForcingDirectory = () -> { };
+        storage.beforeForcingDirectory = () -> {};
         writer.force(0, 0, SIZE);
         assertEquals(1, storage.forcedDirectories.get());
     }
@@ -324,7 +322,7 @@ class DiscardTest {
         assertThrows(IOException.class, () -> writer.discard(0, NOTHING_NEEDED));
         assertEquals(0, writer.mapped());
         assertReads(writer, 0);
-        storage.beforeDeleting = () -> { };
+        storage.beforeDeleting = () -> {};
         assertEquals(SIZE, writer.discard(0, NOTHING_NEEDED));
         assertEquals(0, writer.mapped());
     }

@@ -3,13 +3,11 @@ package org.mmapqueue.swap;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.io.IOException;
-
 import org.mmapqueue.segment.Segment;
 
 /** What a writer does with a segment, as far as tests of swappers need it. */
 final class EnteredSegment {
-    private EnteredSegment() {
-    }
+    private EnteredSegment() {}
 
     /** The writer goes into a segment, finds zeros, begins it, marks its end with the id + 1, and lets go of it. */
     static void write(Swapper writer, long id, int size, long uuidLow) throws IOException {

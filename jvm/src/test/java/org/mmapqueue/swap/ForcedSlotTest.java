@@ -8,13 +8,11 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.concurrent.atomic.AtomicReference;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentRing;
@@ -27,6 +25,7 @@ class ForcedSlotTest {
 
     @TempDir
     Path temp;
+
     private final WatchedStorage storage = new WatchedStorage();
     private final AtomicReference<Throwable> failure = new AtomicReference<>();
     private Swapper swapper;
@@ -112,7 +111,7 @@ class ForcedSlotTest {
         swapper.force(CAPACITY, 0, 4096);
         assertEquals(1, storage.forcedParts.get());
         assertEquals(before + 1, storage.forcedFiles.get());
-        storage.whileFilling = () -> { };
+        storage.whileFilling = () -> {};
         swapper.unpin(swapper.enter(CAPACITY + 1));
         swapper.unpin(swapper.enter(CAPACITY + 2));
         assertEquals(before + 2, storage.forcedFiles.get()); // once for each file

@@ -10,13 +10,11 @@ import java.nio.file.Path;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentRing;
@@ -32,6 +30,7 @@ class RefilledSlotTest {
 
     @TempDir
     Path temp;
+
     private final WatchedStorage storage = new WatchedStorage();
     private SegmentRing ring;
     private Swapper writer;
@@ -172,7 +171,7 @@ class RefilledSlotTest {
             return null;
         });
         storage.whileForcingFile = () -> {
-            storage.whileForcingFile = () -> { };
+            storage.whileForcingFile = () -> {};
             new Thread(preparing, "test-prepare").start();
             try {
                 preparing.get(30, TimeUnit.SECONDS);

@@ -14,12 +14,10 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.atomic.AtomicReference;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.segment.Geometry;
@@ -32,6 +30,7 @@ class SwapperTest {
 
     @TempDir
     Path temp;
+
     private final Places places = new Places();
     private Swapper swapper;
 
@@ -52,8 +51,8 @@ class SwapperTest {
     }
 
     private void make(int max, int capacity) {
-        swapper = new Swapper(new SegmentRing(DiskStorage.INSTANCE, temp, new Geometry(2, SIZE, capacity)), max, true,
-                places);
+        swapper = new Swapper(
+                new SegmentRing(DiskStorage.INSTANCE, temp, new Geometry(2, SIZE, capacity)), max, true, places);
     }
 
     @AfterEach
@@ -260,7 +259,8 @@ class SwapperTest {
     void aFileOfAnotherSizeIsRefused() throws IOException {
         make(4, 40);
         for (int size : new int[] {0, 100, SIZE - 1, SIZE + 1, 2 * SIZE}) {
-            try (RandomAccessFile file = new RandomAccessFile(temp.resolve("7_segment.dat").toFile(), "rw")) {
+            try (RandomAccessFile file =
+                    new RandomAccessFile(temp.resolve("7_segment.dat").toFile(), "rw")) {
                 file.setLength(size);
             }
             CorruptException refused = assertThrows(CorruptException.class, () -> swapper.pin(7));
@@ -275,8 +275,8 @@ class SwapperTest {
     void aReaderThatOnlyReadsMakesNoFiles() throws IOException {
         make(4, 40);
         write(0);
-        try (Swapper reading = new Swapper(new SegmentRing(DiskStorage.INSTANCE, temp, new Geometry(2, SIZE, 40)), 4,
-                false, places)) {
+        try (Swapper reading =
+                new Swapper(new SegmentRing(DiskStorage.INSTANCE, temp, new Geometry(2, SIZE, 40)), 4, false, places)) {
             Segment segment = reading.pin(0);
             assertEquals(1, segment.getLong(0));
             assertThrows(RuntimeException.class, () -> segment.putLong(8, 1));

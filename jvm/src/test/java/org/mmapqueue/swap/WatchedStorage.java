@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.nio.MappedByteBuffer;
 import java.nio.file.Path;
 import java.util.concurrent.atomic.AtomicInteger;
-
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.ForwardingFile;
@@ -27,11 +26,12 @@ final class WatchedStorage implements Storage {
     final AtomicInteger forcedFiles = new AtomicInteger();
     /** In blocks of how many bytes the last file was filled. */
     final AtomicInteger blockSize = new AtomicInteger();
-    volatile Step whileForcingPart = () -> { };
-    volatile Step whileForcingFile = () -> { };
-    volatile Step whileFilling = () -> { };
-    volatile Step beforeDeleting = () -> { };
-    volatile Step beforeForcingDirectory = () -> { };
+
+    volatile Step whileForcingPart = () -> {};
+    volatile Step whileForcingFile = () -> {};
+    volatile Step whileFilling = () -> {};
+    volatile Step beforeDeleting = () -> {};
+    volatile Step beforeForcingDirectory = () -> {};
     private final Storage disk = DiskStorage.INSTANCE;
 
     @Override

@@ -14,14 +14,12 @@ import java.time.Instant;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -34,6 +32,7 @@ class ClockResetTest {
 
     @TempDir
     Path temp;
+
     private Path directory;
     private List<Message> before;
 
@@ -52,7 +51,10 @@ class ClockResetTest {
     }
 
     private static MmapQueue open(Path directory) {
-        return MmapQueue.open(QueueConfig.builder(directory).segmentSize(4096).queueCapacitySegments(64).build());
+        return MmapQueue.open(QueueConfig.builder(directory)
+                .segmentSize(4096)
+                .queueCapacitySegments(64)
+                .build());
     }
 
     private static long now() {
@@ -84,7 +86,8 @@ class ClockResetTest {
         }
         long least = now();
         Path target = inPlace ? directory : temp.resolve("copy");
-        RepairReport report = inPlace ? Repairer.repairInPlace(directory, true, Progress.NONE)
+        RepairReport report = inPlace
+                ? Repairer.repairInPlace(directory, true, Progress.NONE)
                 : Repairer.repair(directory, target, true, Progress.NONE);
         assertTrue(report.actions().get(report.actions().size() - 1).contains("ahead of the clock"));
         try (MmapQueue queue = open(target)) {
@@ -118,9 +121,12 @@ class ClockResetTest {
         setHalfAhead();
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         PrintStream text = new PrintStream(out, true, StandardCharsets.UTF_8);
-        assertEquals(Main.WHOLE, Main.run(List.of("repair", directory.toString(), "--in-place", "--yes",
-                "--reset-clock"), text, text));
-        assertTrue(out.toString(StandardCharsets.UTF_8).contains("ahead of the clock"), out.toString(StandardCharsets.UTF_8));
+        assertEquals(
+                Main.WHOLE,
+                Main.run(List.of("repair", directory.toString(), "--in-place", "--yes", "--reset-clock"), text, text));
+        assertTrue(
+                out.toString(StandardCharsets.UTF_8).contains("ahead of the clock"),
+                out.toString(StandardCharsets.UTF_8));
         assertEquals(Main.USAGE, Main.run(List.of("verify", directory.toString(), "--reset-clock"), text, text));
     }
 }

@@ -24,8 +24,10 @@ final class RandomDamage {
     /** What was done. */
     List<String> run() {
         // A kill may leave a file that is being made.
-        List<Path> segments = Directories.segments(at).stream().filter(each -> Directories.read(each).length > 64)
-                .filter(each -> Directories.word(each, 0) != 0).toList();
+        List<Path> segments = Directories.segments(at).stream()
+                .filter(each -> Directories.read(each).length > 64)
+                .filter(each -> Directories.word(each, 0) != 0)
+                .toList();
         Path same = segments.isEmpty() ? null : segments.get(random.nextInt(segments.size()));
         for (int i = random.nextInt(4); i >= 0 && same != null; i--) {
             // Several in one segment are what leaves it open which records were lost.
@@ -58,7 +60,8 @@ final class RandomDamage {
                 Directories.flip(file, place, bit);
             }
             case 2, 3, 4 -> put(file, place, noise(Math.min(size - place, 1 + random.nextInt(300))), "noise");
-            case 5 -> put(file, place / 512 * 512, new byte[Math.min(512, size - place / 512 * 512)], "a sector of zeros");
+            case 5 ->
+                put(file, place / 512 * 512, new byte[Math.min(512, size - place / 512 * 512)], "a sector of zeros");
             case 6 -> put(file, place / 512 * 512, noise(Math.min(512, size - place / 512 * 512)), "a sector of noise");
             case 7 -> {
                 int header = random.nextInt(64);
@@ -102,7 +105,9 @@ final class RandomDamage {
     private void page() {
         Path consumers = at.resolve("consumers");
         try (var files = Files.exists(consumers) ? Files.list(consumers) : List.<Path>of().stream()) {
-            List<Path> pages = files.filter(each -> each.toString().endsWith(".dat")).sorted().toList();
+            List<Path> pages = files.filter(each -> each.toString().endsWith(".dat"))
+                    .sorted()
+                    .toList();
             if (!pages.isEmpty()) {
                 put(pages.get(random.nextInt(pages.size())), 0, noise(512), "a sector of noise");
             }

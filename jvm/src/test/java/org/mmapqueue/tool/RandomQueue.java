@@ -6,7 +6,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.TreeMap;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.Message;
@@ -34,8 +33,7 @@ final class RandomQueue {
      * @param isClosed whether the last writer closed it; else it was killed
      * @param committed by consumer, the offset of the first record that is not acked
      */
-    record Made(List<byte[]> payloads, long first, boolean isClosed, Map<String, Long> committed) {
-    }
+    record Made(List<byte[]> payloads, long first, boolean isClosed, Map<String, Long> committed) {}
 
     private final Random random;
     private final Path at;
@@ -52,12 +50,16 @@ final class RandomQueue {
         int segment = random.nextInt(4) == 0 ? 8192 : 4096;
         int capacity = 4 + random.nextInt(9);
         this.largest = Math.min(LARGEST[random.nextInt(LARGEST.length)], (capacity - 3) * (segment - 64));
-        QueueConfig.Builder builder = QueueConfig.builder(at).segmentSize(segment).queueCapacitySegments(capacity)
-                .maxInMemSegments(8).maxEventSize(largest).flushPeriodMillis(600_000);
+        QueueConfig.Builder builder = QueueConfig.builder(at)
+                .segmentSize(segment)
+                .queueCapacitySegments(capacity)
+                .maxInMemSegments(8)
+                .maxEventSize(largest)
+                .flushPeriodMillis(600_000);
         boolean stamped = random.nextInt(4) > 0;
         builder.timestamps(stamped);
         switch (random.nextInt(4)) {
-            case 0 -> { }
+            case 0 -> {}
             case 1 -> builder.retainMillis(stamped ? 3_600_000 : 0);
             default -> builder.retainBytes(segment * (1L + random.nextInt(capacity)));
         }
@@ -105,8 +107,8 @@ final class RandomQueue {
             case 3 -> queue.gc();
             case 4 -> {
                 if (queue.consumers().size() < 3) {
-                    queue.createConsumer("c" + random.nextInt(100), random.nextBoolean() ? StartAt.EARLIEST
-                            : StartAt.LATEST);
+                    queue.createConsumer(
+                            "c" + random.nextInt(100), random.nextBoolean() ? StartAt.EARLIEST : StartAt.LATEST);
                 }
             }
             case 5 -> {
@@ -128,7 +130,8 @@ final class RandomQueue {
 
     private Consumer any() {
         List<String> names = queue.consumers();
-        return names.isEmpty() ? queue.consumer()
+        return names.isEmpty()
+                ? queue.consumer()
                 : queue.consumer(names.get(random.nextInt(names.size())), StartAt.EARLIEST);
     }
 

@@ -13,14 +13,12 @@ import java.util.List;
 import java.util.Map;
 import java.util.Random;
 import java.util.Set;
-
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -82,8 +80,10 @@ class RepairedQueueTest {
                 for (int place = 0; place < 3; place++) {
                     byte[] noise = new byte[100 + random.nextInt(400)];
                     random.nextBytes(noise);
-                    Directories.overwrite(damaged.resolve(segment.getFileName()),
-                            64 + random.nextInt(Shape.SEGMENT - 64 - noise.length), noise);
+                    Directories.overwrite(
+                            damaged.resolve(segment.getFileName()),
+                            64 + random.nextInt(Shape.SEGMENT - 64 - noise.length),
+                            noise);
                 }
                 RepairReport report = Repairer.repair(damaged, temp.resolve("repaired"), Progress.NONE);
                 check(made, report, temp.resolve("repaired"));
@@ -102,7 +102,8 @@ class RepairedQueueTest {
         Directories.flip(file, places.get(3) + 20, 1);
         Directories.flip(file, places.get(6) + 20, 1);
         RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), Progress.NONE);
-        assertEquals(List.of(3L, 6L), report.lost().stream().map(Finding::firstLost).toList());
+        assertEquals(
+                List.of(3L, 6L), report.lost().stream().map(Finding::firstLost).toList());
         assertEquals(2, report.before().lost());
         check(made, report, temp.resolve("repaired"));
     }
@@ -117,7 +118,9 @@ class RepairedQueueTest {
         Directories.overwrite(file, places.get(5), new byte[places.get(7) - places.get(5)]);
         RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), Progress.NONE);
         Finding lost = report.lost().get(0);
-        assertEquals(List.of(2L, 6L, 1), List.of(lost.firstLost(), lost.lastLost(), report.lost().size()));
+        assertEquals(
+                List.of(2L, 6L, 1),
+                List.of(lost.firstLost(), lost.lastLost(), report.lost().size()));
         assertTrue(lost.exact());
         assertTrue(lost.detail().contains("1 whole records among those that are lost"), lost.detail());
         assertEquals(made.payloads().size() - 5, report.before().records());
@@ -150,7 +153,8 @@ class RepairedQueueTest {
         }
         Directories.flip(at.resolve("0_segment.dat"), 100, 1);
         Directories.resize(at.resolve("meta.dat"), 80);
-        RepairReport report = Repairer.repair(Directories.copy(at, temp.resolve("a")), temp.resolve("b"), Progress.NONE);
+        RepairReport report =
+                Repairer.repair(Directories.copy(at, temp.resolve("a")), temp.resolve("b"), Progress.NONE);
         assertEquals(0, report.before().records());
         assertEquals(1, report.lost().size());
         Files.delete(at.resolve("consumers/named.dat"));
@@ -209,11 +213,18 @@ class RepairedQueueTest {
                     if (lost.contains(offset)) {
                         assertThrows(OutOfRangeException.class, () -> queue.get(wanted));
                     } else {
-                        assertArrayEquals(made.payloads().get((int) offset), queue.get(offset).data());
+                        assertArrayEquals(
+                                made.payloads().get((int) offset),
+                                queue.get(offset).data());
                     }
                 }
                 for (String name : queue.consumers()) {
-                    drain(made, queue, queue.consumer(name, StartAt.EARLIEST), lost, report.before().endOffset());
+                    drain(
+                            made,
+                            queue,
+                            queue.consumer(name, StartAt.EARLIEST),
+                            lost,
+                            report.before().endOffset());
                 }
                 assertEquals(end, queue.push(new byte[] {7}));
                 assertArrayEquals(new byte[] {7}, queue.get(end).data());

@@ -16,12 +16,10 @@ import java.util.Map;
 import java.util.Random;
 import java.util.stream.Stream;
 import java.util.zip.CRC32C;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.damage.Shape;
@@ -51,8 +49,10 @@ class RepairerTest {
         assertEquals(before, Directories.fingerprint(damaged), "the original was changed");
         VerifyReport after = Verifier.verify(target, Progress.NONE);
         assertTrue(after.isWhole(), after.findings().toString());
-        assertEquals(report.before().records(), after.records(), () -> report.before().findings() + " "
-                + report.actions() + after.findings());
+        assertEquals(
+                report.before().records(),
+                after.records(),
+                () -> report.before().findings() + " " + report.actions() + after.findings());
         assertEquals(report.before().endOffset(), after.endOffset());
         return report;
     }
@@ -62,12 +62,13 @@ class RepairerTest {
         // What was not stored any more was found out, or is as it is by default.
         try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(at).build())) {
             long committed = queue.consumer().committedOffset();
-            Payload.assertMessages(committed, made.payloads().subList((int) committed, made.payloads().size()),
+            Payload.assertMessages(
+                    committed,
+                    made.payloads().subList((int) committed, made.payloads().size()),
                     Payload.drain(queue));
             queue.ack(made.payloads().size() - 1L);
             assertEquals(made.payloads().size(), queue.push(new byte[] {1, 2, 3}));
-            Payload.assertMessages(made.payloads().size(), List.of(new byte[] {1, 2, 3}),
-                    Payload.drain(queue));
+            Payload.assertMessages(made.payloads().size(), List.of(new byte[] {1, 2, 3}), Payload.drain(queue));
         }
     }
 
@@ -116,7 +117,10 @@ class RepairerTest {
                 Directories.overwrite(damaged.resolve(segment.getFileName()), 64 - length, new byte[length]);
                 RepairReport report = repair(damaged);
                 boolean torn = report.before().isWhole();
-                assertTrue(torn || report.before().records() == whole.records() || !report.lost().isEmpty(),
+                assertTrue(
+                        torn
+                                || report.before().records() == whole.records()
+                                || !report.lost().isEmpty(),
                         report.toString());
             }
         }
@@ -134,8 +138,10 @@ class RepairerTest {
                 Path damaged = Directories.copy(made.path(), temp.resolve(segment.getFileName() + "-" + round));
                 byte[] noise = new byte[1 + random.nextInt(100)];
                 random.nextBytes(noise);
-                Directories.overwrite(damaged.resolve(segment.getFileName()),
-                        64 + random.nextInt(Shape.SEGMENT - 64 - noise.length), noise);
+                Directories.overwrite(
+                        damaged.resolve(segment.getFileName()),
+                        64 + random.nextInt(Shape.SEGMENT - 64 - noise.length),
+                        noise);
                 RepairReport report = repair(damaged);
                 VerifyReport before = report.before();
                 if (before.isWhole()) {
@@ -143,10 +149,15 @@ class RepairerTest {
                 }
                 boolean exact = before.findings().stream().allMatch(each -> each.exact());
                 if (exact && !report.lost().isEmpty()) {
-                    assertEquals(whole.records() - before.records(), before.lost(), before.findings().toString());
+                    assertEquals(
+                            whole.records() - before.records(),
+                            before.lost(),
+                            before.findings().toString());
                     assertEquals(whole.endOffset(), before.endOffset());
                 } else {
-                    assertTrue(before.endOffset() >= whole.endOffset(), before.findings().toString());
+                    assertTrue(
+                            before.endOffset() >= whole.endOffset(),
+                            before.findings().toString());
                 }
                 Directories.delete(damaged);
                 Directories.delete(Path.of(report.path()));
@@ -163,8 +174,8 @@ class RepairerTest {
             Path damaged = Directories.copy(made.path(), temp.resolve("no-" + segment.getFileName()));
             Files.delete(damaged.resolve(segment.getFileName()));
             RepairReport report = repair(damaged);
-            assertTrue(report.before().isWhole() || report.before().endOffset() >= whole.endOffset(),
-                    report.toString());
+            assertTrue(
+                    report.before().isWhole() || report.before().endOffset() >= whole.endOffset(), report.toString());
         }
     }
 
@@ -173,8 +184,11 @@ class RepairerTest {
         Shape.Made made = make(Shape.CLEAN);
         Directories.overwrite(made.path().resolve("0_segment.dat"), 64, new byte[1000]);
         RepairReport report = repair(made.path());
-        assertTrue(report.actions().stream().anyMatch(each -> each.contains("consumer default goes on at offset "
-                + (report.lost().get(0).lastLost() + 1))), report.actions().toString());
+        assertTrue(
+                report.actions().stream()
+                        .anyMatch(each -> each.contains("consumer default goes on at offset "
+                                + (report.lost().get(0).lastLost() + 1))),
+                report.actions().toString());
         VerifyReport after = Verifier.verify(Path.of(report.path()), Progress.NONE);
         for (ConsumerState each : after.consumers()) {
             assertEquals(each.name().equals("named") ? 0 : report.lost().get(0).lastLost() + 1, each.offset());
@@ -213,8 +227,10 @@ class RepairerTest {
         Path target = Path.of(repair(made.path()).path());
         try (Stream<Path> files = Files.walk(target)) {
             for (Path each : files.toList()) {
-                assertEquals(Files.isDirectory(each) ? "rwx------" : "rw-------",
-                        PosixFilePermissions.toString(Files.getPosixFilePermissions(each)), each.toString());
+                assertEquals(
+                        Files.isDirectory(each) ? "rwx------" : "rw-------",
+                        PosixFilePermissions.toString(Files.getPosixFilePermissions(each)),
+                        each.toString());
             }
         }
     }
@@ -248,8 +264,7 @@ class RepairerTest {
         assertThrows(MmapQueueException.class, () -> Repairer.repair(made.path(), full, Progress.NONE));
         assertEquals("text", Files.readString(full.resolve("file")));
         try (MmapQueue queue = MmapQueue.open(Shape.Made.config(made.path(), true))) {
-            assertThrows(LockedException.class,
-                    () -> Repairer.repair(made.path(), temp.resolve("to"), Progress.NONE));
+            assertThrows(LockedException.class, () -> Repairer.repair(made.path(), temp.resolve("to"), Progress.NONE));
             assertThrows(LockedException.class, () -> Repairer.repairInPlace(made.path(), Progress.NONE));
             assertEquals(made.payloads().size(), queue.endOffset());
         }
@@ -264,8 +279,8 @@ class RepairerTest {
         assertEquals(1, report.version());
         assertEquals(3, report.records());
         Map<String, String> before = Directories.fingerprint(sample);
-        MmapQueueException refused = assertThrows(MmapQueueException.class,
-                () -> Repairer.repairInPlace(sample, Progress.NONE));
+        MmapQueueException refused =
+                assertThrows(MmapQueueException.class, () -> Repairer.repairInPlace(sample, Progress.NONE));
         assertTrue(refused.getMessage().contains("version 1"), refused.getMessage());
         assertEquals(before, Directories.fingerprint(sample));
     }

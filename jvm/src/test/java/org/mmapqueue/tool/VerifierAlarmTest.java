@@ -12,12 +12,10 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.zip.CRC32C;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -42,8 +40,13 @@ class VerifierAlarmTest {
     }
 
     private QueueConfig retaining() {
-        return QueueConfig.builder(at()).segmentSize(SEGMENT).queueCapacitySegments(12).maxEventSize(20_000)
-                .retainBytes(1 << 20).flushPeriodMillis(600_000).build();
+        return QueueConfig.builder(at())
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(12)
+                .maxEventSize(20_000)
+                .retainBytes(1 << 20)
+                .flushPeriodMillis(600_000)
+                .build();
     }
 
     private List<Finding> assertWhole(long end) {
@@ -113,14 +116,16 @@ class VerifierAlarmTest {
         Files.copy(early.resolve("consumers/half.dat"), page);
         ownPage(page);
         List<Finding> findings = assertWhole(made.payloads().size());
-        assertEquals(List.of(Finding.Kind.ORPHANED), findings.stream().map(Finding::kind).toList());
+        assertEquals(
+                List.of(Finding.Kind.ORPHANED),
+                findings.stream().map(Finding::kind).toList());
         assertTrue(findings.get(0).detail().contains("half"), findings.toString());
         try (MmapQueue queue = MmapQueue.open(Shape.Made.config(at(), true))) {
             Consumer half = queue.consumer("half", StartAt.EARLIEST);
             long first = queue.firstOffset();
             assertEquals(first, half.readOffset());
-            Payload.assertMessages(first, made.payloads().subList((int) first, made.payloads().size()),
-                    Payload.drain(half));
+            Payload.assertMessages(
+                    first, made.payloads().subList((int) first, made.payloads().size()), Payload.drain(half));
             assertNull(half.poll());
         }
     }
@@ -160,11 +165,14 @@ class VerifierAlarmTest {
         StorageQueue queue = StorageQueue.open(Shape.Made.config(at(), true), storage);
         queue.push(new byte[10]);
         queue.poll("default");
-        storage.failWhen((call, path) -> call == FaultyStorage.Call.WRITE && path.toString().endsWith(".inflight"));
+        storage.failWhen((call, path) ->
+                call == FaultyStorage.Call.WRITE && path.toString().endsWith(".inflight"));
         assertThrows(MmapQueueException.class, queue::close);
         storage.heal();
         assertEquals(0, Directories.read(at().resolve("consumers/default.inflight")).length);
-        assertEquals(List.of(Finding.Kind.ORPHANED), assertWhole(1).stream().map(Finding::kind).toList());
+        assertEquals(
+                List.of(Finding.Kind.ORPHANED),
+                assertWhole(1).stream().map(Finding::kind).toList());
     }
 
     // Makes the page one of this queue.

@@ -16,12 +16,10 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.zip.CRC32C;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.damage.Shape;
 import org.mmapqueue.errors.LockedException;
@@ -47,7 +45,9 @@ class VerifierTest {
 
     /** The one damage that there is. */
     private static Finding damage(Path at) {
-        List<Finding> all = verify(at).findings().stream().filter(each -> each.kind() == Finding.Kind.CORRUPT).toList();
+        List<Finding> all = verify(at).findings().stream()
+                .filter(each -> each.kind() == Finding.Kind.CORRUPT)
+                .toList();
         assertEquals(1, all.size(), all.toString());
         return all.get(0);
     }
@@ -62,8 +62,12 @@ class VerifierTest {
         assertEquals(made.payloads().size(), report.endOffset());
         assertEquals(report.endOffset() - report.firstOffset(), report.records());
         assertTrue(report.firstOffset() <= made.first(), "first " + report.firstOffset() + " of " + made.first());
-        long bytes = made.payloads().subList((int) report.firstOffset(), made.payloads().size()).stream()
-                .mapToLong(each -> each.length).sum();
+        long bytes = made
+                .payloads()
+                .subList((int) report.firstOffset(), made.payloads().size())
+                .stream()
+                .mapToLong(each -> each.length)
+                .sum();
         assertEquals(bytes, report.payloadBytes());
         assertEquals(shape != Shape.KILLED && shape != Shape.BATCHES, report.clean());
         for (ConsumerState each : report.consumers()) {
@@ -127,7 +131,9 @@ class VerifierTest {
         assertFalse(report.isWhole());
         assertEquals(whole.endOffset(), report.endOffset());
         assertEquals(whole.records() - report.records(), report.lost());
-        assertTrue(report.findings().stream().allMatch(each -> each.exact()), report.findings().toString());
+        assertTrue(
+                report.findings().stream().allMatch(each -> each.exact()),
+                report.findings().toString());
     }
 
     @Test
@@ -151,7 +157,11 @@ class VerifierTest {
         Directories.flip(file, (int) (writing % Shape.SEGMENT) - 9, 1);
         VerifyReport report = verify(made.path());
         assertTrue(report.isWhole(), report.findings().toString());
-        assertEquals(1, report.findings().stream().filter(each -> each.kind() == Finding.Kind.TORN).count());
+        assertEquals(
+                1,
+                report.findings().stream()
+                        .filter(each -> each.kind() == Finding.Kind.TORN)
+                        .count());
         assertEquals(made.payloads().size() - 1, report.endOffset());
     }
 
@@ -165,7 +175,9 @@ class VerifierTest {
             assertFalse(report.isWhole());
             assertEquals(whole.endOffset(), report.endOffset(), shape + ": " + report.findings());
             assertEquals(0, report.lost(), shape + ": " + report.findings());
-            assertTrue(report.findings().get(0).detail().contains("Satellite"), report.findings().toString());
+            assertTrue(
+                    report.findings().get(0).detail().contains("Satellite"),
+                    report.findings().toString());
         }
     }
 
@@ -184,15 +196,20 @@ class VerifierTest {
             bytes.putInt(60, (int) crc.getValue());
             Files.write(file, bytes.array());
             VerifyReport report = verify(copy);
-            assertTrue(report.findings().stream().anyMatch(each -> each.kind() == Finding.Kind.CORRUPT
-                    && each.file().equals(file.toString()) && each.position() == 56), report.findings().toString());
+            assertTrue(
+                    report.findings().stream()
+                            .anyMatch(each -> each.kind() == Finding.Kind.CORRUPT
+                                    && each.file().equals(file.toString())
+                                    && each.position() == 56),
+                    report.findings().toString());
         }
     }
 
     @Test
     void orphans() throws IOException {
         Shape.Made made = make(Shape.CONSUMERS);
-        Path other = Shape.CLEAN.make(temp.resolve("other"), temp.resolve("aside")).path();
+        Path other =
+                Shape.CLEAN.make(temp.resolve("other"), temp.resolve("aside")).path();
         Files.copy(other.resolve("0_segment.dat"), made.path().resolve("7_segment.dat"));
         Files.copy(other.resolve("1_segment.dat"), made.path().resolve("9_segment.dat"));
         Files.createFile(made.path().resolve("meta.dat.new"));
@@ -200,8 +217,10 @@ class VerifierTest {
         Files.copy(made.path().resolve("consumers/a.inflight"), made.path().resolve("consumers/gone.inflight"));
         VerifyReport report = verify(made.path());
         assertTrue(report.isWhole(), report.findings().toString());
-        List<String> names = report.findings().stream().map(each -> Path.of(each.file()).getFileName().toString())
-                .sorted().toList();
+        List<String> names = report.findings().stream()
+                .map(each -> Path.of(each.file()).getFileName().toString())
+                .sorted()
+                .toList();
         assertEquals(List.of("7_segment.dat", "9_segment.dat", "gone.inflight", "meta.dat.new", "notes"), names);
     }
 
@@ -245,9 +264,16 @@ class VerifierTest {
         assertEquals(Main.DAMAGED, run("verify", made.path().toString()));
         assertTrue(said.contains("0_segment.dat") && said.contains("offset"), said);
         assertEquals(Main.DAMAGED, run("verify", temp.resolve("none").toString()));
-        for (String[] wrong : new String[][] {{}, {"verify"}, {"verify", "a", "b"}, {"repair", "a"}, {"other"},
-            {"repair", "a", "--to"}, {"repair", "a", "--to", "b", "--in-place"},
-            {"repair", "a", "--to", "b", "--yes"}}) {
+        for (String[] wrong : new String[][] {
+            {},
+            {"verify"},
+            {"verify", "a", "b"},
+            {"repair", "a"},
+            {"other"},
+            {"repair", "a", "--to"},
+            {"repair", "a", "--to", "b", "--in-place"},
+            {"repair", "a", "--to", "b", "--yes"}
+        }) {
             assertEquals(Main.USAGE, run(wrong), String.join(" ", wrong));
         }
         assertEquals(Main.WHOLE, run("--help"));

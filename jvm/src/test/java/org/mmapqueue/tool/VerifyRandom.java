@@ -11,7 +11,6 @@ import java.util.TreeMap;
 import java.util.logging.Level;
 import java.util.logging.LogManager;
 import java.util.logging.Logger;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -32,6 +31,7 @@ final class VerifyRandom {
     private final Path temp;
     /** What must not be. */
     final List<String> faults = new ArrayList<>();
+
     private int healthy;
     private int damaged;
     private int unharmed;
@@ -60,8 +60,8 @@ final class VerifyRandom {
         } finally {
             Directories.delete(temp);
         }
-        System.out.printf("seeds %d..%d, %d s%n%s", seed, seed + queues - 1, (System.nanoTime() - start) / 1_000_000_000,
-                all);
+        System.out.printf(
+                "seeds %d..%d, %d s%n%s", seed, seed + queues - 1, (System.nanoTime() - start) / 1_000_000_000, all);
         all.refused.forEach((why, seeds) -> System.out.println("refused, seeds " + seeds + ": " + why));
         all.faults.stream().limit(30).forEach(System.out::println);
         System.exit(all.faults.isEmpty() ? 0 : 1);
@@ -69,12 +69,19 @@ final class VerifyRandom {
 
     @Override
     public String toString() {
-        return String.format("%d healthy queues, %d damaged ones (%d of them unharmed)%n"
-                + "%d whole records before the damage, %d have their offsets after the repair,%n"
-                + "%d were left whole and count as lost, since their offsets can not be told%n"
-                + "%d repairs refused%n%d false alarms, offsets that mean another record and other faults%n", healthy,
-                damaged, unharmed, whole, kept, givenUp,
-                refused.values().stream().mapToInt(List::size).sum(), faults.size());
+        return String.format(
+                "%d healthy queues, %d damaged ones (%d of them unharmed)%n"
+                        + "%d whole records before the damage, %d have their offsets after the repair,%n"
+                        + "%d were left whole and count as lost, since their offsets can not be told%n"
+                        + "%d repairs refused%n%d false alarms, offsets that mean another record and other faults%n",
+                healthy,
+                damaged,
+                unharmed,
+                whole,
+                kept,
+                givenUp,
+                refused.values().stream().mapToInt(List::size).sum(),
+                faults.size());
     }
 
     /** One healthy queue, and a damaged copy of it. */
@@ -95,8 +102,8 @@ final class VerifyRandom {
         try {
             work.run();
         } catch (AssertionError | RuntimeException e) {
-            faults.add("seed " + seed + ", " + what + ": " + e + " at " + Arrays.stream(e.getStackTrace()).limit(3)
-                    .toList());
+            faults.add("seed " + seed + ", " + what + ": " + e + " at "
+                    + Arrays.stream(e.getStackTrace()).limit(3).toList());
         } finally {
             if (Files.exists(temp.resolve("repaired"))) {
                 Directories.delete(temp.resolve("repaired"));
@@ -114,8 +121,10 @@ final class VerifyRandom {
         require(report.endOffset() == made.payloads().size(), "the end is " + report.endOffset());
         require(report.records() == report.endOffset() - report.firstOffset(), "records " + report.records());
         for (ConsumerState each : report.consumers()) {
-            require(each.offset() == made.committed().get(each.name()), each.name() + " at " + each.offset() + " of "
-                    + made.committed().get(each.name()));
+            require(
+                    each.offset() == made.committed().get(each.name()),
+                    each.name() + " at " + each.offset() + " of "
+                            + made.committed().get(each.name()));
         }
         RepairReport repaired = Repairer.repair(at, temp.resolve("repaired"), Progress.NONE);
         require(repaired.lost().isEmpty(), "lost by a repair of nothing: " + repaired.lost());
@@ -127,7 +136,8 @@ final class VerifyRandom {
         try (MmapQueue queue = MmapQueue.open(config(temp.resolve("repaired")))) {
             // A recovery may take what is acked for not retained.
             boolean fromFirst = queue.firstOffset() == first || !made.isClosed();
-            require(fromFirst && queue.endOffset() == made.payloads().size(),
+            require(
+                    fromFirst && queue.endOffset() == made.payloads().size(),
                     "repaired from " + queue.firstOffset() + " to " + queue.endOffset() + ", first " + first);
             for (long offset = queue.firstOffset(); offset < queue.endOffset(); offset++) {
                 require(Arrays.equals(queue.get(offset).data(), made.payloads().get((int) offset)), "get " + offset);
@@ -143,8 +153,9 @@ final class VerifyRandom {
         try {
             report = Repairer.repair(at, temp.resolve("repaired"), Progress.NONE);
         } catch (MmapQueueException e) {
-            refused.computeIfAbsent(e.getMessage().replaceAll("/\\S*", "…").replaceAll("\\d+", "#"),
-                    why -> new ArrayList<>()).add(seed);
+            refused.computeIfAbsent(
+                            e.getMessage().replaceAll("/\\S*", "…").replaceAll("\\d+", "#"), why -> new ArrayList<>())
+                    .add(seed);
             require(!e.getMessage().contains("not whole after the repair"), e.getMessage());
             return;
         }
@@ -156,7 +167,9 @@ final class VerifyRandom {
         try (MmapQueue queue = MmapQueue.open(config(temp.resolve("repaired")))) {
             long end = queue.endOffset();
             boolean mayBeCut = !made.isClosed() || isMetaHit;
-            require(mayBeCut || end >= made.payloads().size(), "the end is " + end + " of " + made.payloads().size());
+            require(
+                    mayBeCut || end >= made.payloads().size(),
+                    "the end is " + end + " of " + made.payloads().size());
             for (long offset = queue.firstOffset(); offset < end; offset++) {
                 try {
                     check(made, queue.get(offset));

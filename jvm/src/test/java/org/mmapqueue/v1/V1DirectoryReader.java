@@ -73,9 +73,10 @@ final class V1DirectoryReader {
                 id++;
                 offset = 0;
             }
-            long length = ByteBuffer.wrap(segment(id)).order(ByteOrder.LITTLE_ENDIAN).getLong(offset);
-            assertTrue(length >= 0 && length <= capacity() * segmentSize,
-                    "length " + length + " at " + id + "-" + offset);
+            long length =
+                    ByteBuffer.wrap(segment(id)).order(ByteOrder.LITTLE_ENDIAN).getLong(offset);
+            assertTrue(
+                    length >= 0 && length <= capacity() * segmentSize, "length " + length + " at " + id + "-" + offset);
             offset += 8;
             byte[] record = new byte[(int) length];
             int done = 0;

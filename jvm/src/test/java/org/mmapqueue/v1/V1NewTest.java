@@ -12,13 +12,11 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Map;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.CorruptException;
@@ -42,8 +40,13 @@ class V1NewTest {
     }
 
     private QueueConfig config() {
-        return QueueConfig.builder(at()).formatVersion(1).segmentSize(SEGMENT).queueCapacitySegments(CAPACITY)
-                .maxEventSize(9000).flushPeriodMillis(600_000).build();
+        return QueueConfig.builder(at())
+                .formatVersion(1)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(CAPACITY)
+                .maxEventSize(9000)
+                .flushPeriodMillis(600_000)
+                .build();
     }
 
     private void assertWorks() {
@@ -97,7 +100,8 @@ class V1NewTest {
         Files.write(at().resolve("meta.dat"), page.array());
         Files.write(at().resolve("0_segment.dat"), new byte[4096]);
         Map<String, String> before = Directories.fingerprint(at());
-        CorruptException refused = assertThrows(CorruptException.class,
+        CorruptException refused = assertThrows(
+                CorruptException.class,
                 () -> MmapQueue.open(QueueConfig.builder(at()).build()));
         assertTrue(refused.getMessage().contains("format_version = 1"), refused.getMessage());
         assertEquals(before, Directories.fingerprint(at()));
@@ -129,7 +133,8 @@ class V1NewTest {
             Files.write(meta, new byte[80]);
         }
         Map<String, String> before = Directories.fingerprint(at());
-        for (QueueConfig each : new QueueConfig[] {config(), QueueConfig.builder(at()).build()}) {
+        for (QueueConfig each :
+                new QueueConfig[] {config(), QueueConfig.builder(at()).build()}) {
             CorruptException refused = assertThrows(CorruptException.class, () -> MmapQueue.open(each));
             assertTrue(refused.getMessage().contains("0_segment.dat is not empty"), refused.getMessage());
         }

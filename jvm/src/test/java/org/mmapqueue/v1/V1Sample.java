@@ -16,8 +16,7 @@ import org.mmapqueue.support.Json;
 /** A directory that Satellite's own code has written, with what its manifest says of it. */
 public record V1Sample(String name, Map<?, ?> manifest) {
     /** A record of a manifest. */
-    record Entry(long number, int length, String sha256) {
-    }
+    record Entry(long number, int length, String sha256) {}
 
     /** Those that Satellite's code wrote, and those that were made by its rules. */
     static Stream<V1Sample> all() {
@@ -39,8 +38,8 @@ public record V1Sample(String name, Map<?, ?> manifest) {
 
     private static V1Sample of(Path file) {
         try {
-            return new V1Sample(file.getFileName().toString().replace(".json", ""),
-                    (Map<?, ?>) Json.parse(Files.readString(file)));
+            return new V1Sample(
+                    file.getFileName().toString().replace(".json", ""), (Map<?, ?>) Json.parse(Files.readString(file)));
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -54,7 +53,8 @@ public record V1Sample(String name, Map<?, ?> manifest) {
                 return samples;
             }
         }
-        throw new IllegalStateException("no tests/data/v1-samples above " + Path.of("").toAbsolutePath());
+        throw new IllegalStateException(
+                "no tests/data/v1-samples above " + Path.of("").toAbsolutePath());
     }
 
     private static Path made() {
@@ -89,17 +89,25 @@ public record V1Sample(String name, Map<?, ?> manifest) {
 
     /** The sample's own configuration; flushes only on request. */
     QueueConfig.Builder config(Path directory) {
-        return QueueConfig.builder(directory).formatVersion(1).segmentSize(segmentSize())
-                .queueCapacitySegments(capacity()).maxEventSize(maxEventSize())
-                .maxInMemSegments(configured("max_in_mem_segments")).flushPeriodMillis(600_000);
+        return QueueConfig.builder(directory)
+                .formatVersion(1)
+                .segmentSize(segmentSize())
+                .queueCapacitySegments(capacity())
+                .maxEventSize(maxEventSize())
+                .maxInMemSegments(configured("max_in_mem_segments"))
+                .flushPeriodMillis(600_000);
     }
 
     private List<Entry> entries(String key) {
         List<?> list = (List<?>) manifest.get(key);
-        return list == null ? List.of() : list.stream().map(each -> (Map<?, ?>) each)
-                .map(each -> new Entry(((Number) each.get("i")).longValue(), ((Number) each.get("length")).intValue(),
-                        (String) each.get("sha256")))
-                .toList();
+        return list == null
+                ? List.of()
+                : list.stream()
+                        .map(each -> (Map<?, ?>) each)
+                        .map(each -> new Entry(
+                                ((Number) each.get("i")).longValue(), ((Number) each.get("length")).intValue(), (String)
+                                        each.get("sha256")))
+                        .toList();
     }
 
     List<Entry> toDeliver() {

@@ -14,13 +14,11 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -53,7 +51,8 @@ class V1SamplesTest {
     }
 
     private static List<V1Sample.Entry> both(V1Sample sample) {
-        return Stream.concat(sample.toDeliver().stream(), sample.beyondWatermark().stream()).toList();
+        return Stream.concat(sample.toDeliver().stream(), sample.beyondWatermark().stream())
+                .toList();
     }
 
     @Test
@@ -87,7 +86,8 @@ class V1SamplesTest {
     @MethodSource("samples")
     void deliversWhatOnlyTheProcessHadLost(V1Sample sample) {
         Path directory = sample.copy(temp);
-        try (MmapQueue queue = MmapQueue.open(sample.config(directory).v1Recover("writing").build())) {
+        try (MmapQueue queue =
+                MmapQueue.open(sample.config(directory).v1Recover("writing").build())) {
             V1Sample.assertEntries(both(sample), data(Payload.drain(queue)));
         }
     }
@@ -111,15 +111,22 @@ class V1SamplesTest {
     void anotherSizeOrCapacityIsRefusedAndNothingIsChanged(V1Sample sample) {
         Path directory = sample.copy(temp);
         Map<String, String> before = Directories.fingerprint(directory);
-        ConfigException capacity = assertThrows(ConfigException.class, () -> MmapQueue
-                .open(sample.config(directory).queueCapacitySegments(sample.capacity() + 1).build()));
+        ConfigException capacity = assertThrows(
+                ConfigException.class,
+                () -> MmapQueue.open(sample.config(directory)
+                        .queueCapacitySegments(sample.capacity() + 1)
+                        .build()));
         assertEquals("queue_capacity_segments", capacity.key());
         if (!Directories.segments(directory).isEmpty() && !sample.isUnused()) {
-            ConfigException size = assertThrows(ConfigException.class, () -> MmapQueue
-                    .open(sample.config(directory).segmentSize(sample.segmentSize() * 2L).build()));
+            ConfigException size = assertThrows(
+                    ConfigException.class,
+                    () -> MmapQueue.open(sample.config(directory)
+                            .segmentSize(sample.segmentSize() * 2L)
+                            .build()));
             assertEquals("segment_size", size.key());
         }
-        ConfigException version = assertThrows(ConfigException.class,
+        ConfigException version = assertThrows(
+                ConfigException.class,
                 () -> MmapQueue.open(sample.config(directory).formatVersion(2).build()));
         assertEquals("format_version", version.key());
         assertEquals(before, Directories.fingerprint(directory));
@@ -131,8 +138,10 @@ class V1SamplesTest {
         for (String recover : List.of("watermark", "writing")) {
             Path directory = sample.copy(temp.resolve(recover));
             Map<String, String> before = Directories.fingerprint(directory);
-            CorruptException refused = assertThrows(CorruptException.class,
-                    () -> MmapQueue.open(sample.config(directory).v1Recover(recover).build()));
+            CorruptException refused = assertThrows(
+                    CorruptException.class,
+                    () -> MmapQueue.open(
+                            sample.config(directory).v1Recover(recover).build()));
             assertTrue(refused.file().startsWith(directory.toString()), refused.getMessage());
             assertEquals(before, Directories.fingerprint(directory));
         }

@@ -13,14 +13,12 @@ import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -45,8 +43,12 @@ class V1WriteTest {
     }
 
     private QueueConfig.Builder config() {
-        return QueueConfig.builder(directory()).formatVersion(1).segmentSize(SEGMENT).queueCapacitySegments(6)
-                .maxEventSize(9000).flushPeriodMillis(600_000);
+        return QueueConfig.builder(directory())
+                .formatVersion(1)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(6)
+                .maxEventSize(9000)
+                .flushPeriodMillis(600_000);
     }
 
     private V1DirectoryReader reader() {
@@ -71,7 +73,8 @@ class V1WriteTest {
         }
         try (Stream<Path> files = Files.list(directory())) {
             Set<String> names = files.map(file -> file.getFileName().toString())
-                    .filter(name -> !name.endsWith("_segment.dat")).collect(Collectors.toSet());
+                    .filter(name -> !name.endsWith("_segment.dat"))
+                    .collect(Collectors.toSet());
             assertEquals(Set.of("meta.dat", "lock"), names);
         }
         assertTrue(Files.exists(directory().resolve("0_segment.dat")));
@@ -169,8 +172,13 @@ class V1WriteTest {
     @ParameterizedTest
     @CsvSource({"6, 9000", "6, 4000", "4, 1000", "10, 20000", "3, 100", "4, 4096"})
     void theMarginThatSatelliteNeedsIsKept(int capacity, int maxEvent) {
-        QueueConfig config = QueueConfig.builder(directory()).formatVersion(1).segmentSize(SEGMENT)
-                .queueCapacitySegments(capacity).maxEventSize(maxEvent).flushPeriodMillis(600_000).build();
+        QueueConfig config = QueueConfig.builder(directory())
+                .formatVersion(1)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(capacity)
+                .maxEventSize(maxEvent)
+                .flushPeriodMillis(600_000)
+                .build();
         try (MmapQueue queue = MmapQueue.open(config)) {
             for (int lap = 0; lap < 3; lap++) {
                 int pushed = 0;
@@ -199,8 +207,13 @@ class V1WriteTest {
     @ParameterizedTest
     @CsvSource({"2, 1000", "3, 5000", "4, 4096", "4, 12000", "3, 8000", "2, 1"})
     void aRingThatIsTooSmallForItsLargestRecordIsRefusedAtOpen(int capacity, int maxEvent) {
-        QueueConfig config = QueueConfig.builder(directory()).formatVersion(1).segmentSize(SEGMENT)
-                .queueCapacitySegments(capacity).maxEventSize(maxEvent).flushPeriodMillis(600_000).build();
+        QueueConfig config = QueueConfig.builder(directory())
+                .formatVersion(1)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(capacity)
+                .maxEventSize(maxEvent)
+                .flushPeriodMillis(600_000)
+                .build();
         MmapQueue queue;
         try {
             queue = MmapQueue.open(config);
@@ -248,8 +261,11 @@ class V1WriteTest {
             Directories.copy(whole, directory());
             damages.get(i).run();
             Map<String, String> before = Directories.fingerprint(directory());
-            CorruptException refused = assertThrows(CorruptException.class,
-                    () -> MmapQueue.open(QueueConfig.builder(directory()).maxEventSize(9000).build()), "damage " + i);
+            CorruptException refused = assertThrows(
+                    CorruptException.class,
+                    () -> MmapQueue.open(
+                            QueueConfig.builder(directory()).maxEventSize(9000).build()),
+                    "damage " + i);
             assertTrue(refused.file().startsWith(directory().toString()), refused.getMessage());
             assertEquals(before, Directories.fingerprint(directory()));
         }
@@ -271,15 +287,16 @@ class V1WriteTest {
 
     @Test
     void namedConsumersAndTimestampsAreNotPartOfVersion1() {
-        ConfigException stamps = assertThrows(ConfigException.class,
+        ConfigException stamps = assertThrows(
+                ConfigException.class,
                 () -> MmapQueue.open(config().timestamps(true).build()));
         assertEquals("timestamps", stamps.key());
         assertTrue(!Files.exists(directory().resolve("meta.dat")));
         try (MmapQueue queue = MmapQueue.open(config().timestamps(false).build())) {
             queue.push(new byte[1]);
             assertEquals(0, queue.pop().timestampMicros());
-            ConfigException refused = assertThrows(ConfigException.class,
-                    () -> queue.consumer("other", StartAt.EARLIEST));
+            ConfigException refused =
+                    assertThrows(ConfigException.class, () -> queue.consumer("other", StartAt.EARLIEST));
             assertEquals("consumer", refused.key());
         }
     }

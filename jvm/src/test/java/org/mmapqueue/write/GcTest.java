@@ -7,14 +7,12 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
@@ -35,19 +33,28 @@ class GcTest {
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private Path directory;
     /** Without its threads: nobody makes files ahead meanwhile. */
     private QueueCore core;
+
     private ConsumerCore consumer;
 
     private QueueConfig.Builder config(int version) {
         directory = directory == null ? temp.resolve("queue") : directory;
-        return QueueConfig.builder(directory).formatVersion(version).segmentSize(SEGMENT).queueCapacitySegments(16)
-                .maxInMemSegments(6).maxEventSize(6000).flushPeriodMillis(600_000);
+        return QueueConfig.builder(directory)
+                .formatVersion(version)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(16)
+                .maxInMemSegments(6)
+                .maxEventSize(6000)
+                .flushPeriodMillis(600_000);
     }
 
     private void open(int version) {
-        QueueConfig config = version == 1 ? config(1).v1Recover("writing").build() : config(2).build();
+        QueueConfig config = version == 1
+                ? config(1).v1Recover("writing").build()
+                : config(2).build();
         core = Cores.open(config, DiskStorage.INSTANCE);
         consumer = core.consumer("default", StartAt.EARLIEST);
     }

@@ -7,14 +7,12 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.List;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
@@ -34,18 +32,26 @@ class RetentionTest {
     private static final int CAPACITY = 16;
     /** Twelve records of this are one segment: 320 bytes each, and a rest that the thirteenth begins in. */
     private static final int LENGTH = 304;
+
     private static final int FOOTPRINT = LENGTH + 16;
     private static final long DAY = Duration.ofDays(1).toMillis();
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private Path directory;
     private MmapQueue queue;
 
     private void open(long millis, long bytes) {
         directory = directory == null ? temp.resolve("queue") : directory;
-        queue = MmapQueue.open(QueueConfig.builder(directory).segmentSize(SEGMENT).queueCapacitySegments(CAPACITY)
-                .maxInMemSegments(6).flushPeriodMillis(600_000).retainMillis(millis).retainBytes(bytes).build());
+        queue = MmapQueue.open(QueueConfig.builder(directory)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(CAPACITY)
+                .maxInMemSegments(6)
+                .flushPeriodMillis(600_000)
+                .retainMillis(millis)
+                .retainBytes(bytes)
+                .build());
     }
 
     @AfterEach

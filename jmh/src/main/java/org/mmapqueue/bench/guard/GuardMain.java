@@ -10,7 +10,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-
 import org.mmapqueue.bench.BenchChild;
 import org.mmapqueue.bench.BenchDirectory;
 
@@ -77,21 +76,40 @@ public final class GuardMain {
         comparisons.get("push, " + payload + " B").add(baseRates[0], headRates[0]);
         comparisons.get("pop, " + payload + " B").add(baseRates[1], headRates[1]);
         comparisons.get("1 + 1, " + payload + " B").add(baseRates[2], headRates[2]);
-        raw.add(String.format(Locale.ROOT, "{\"payload_bytes\": %d, \"base_push\": %.0f, \"head_push\": %.0f, "
-                + "\"base_pop\": %.0f, \"head_pop\": %.0f, \"base_both\": %.0f, \"head_both\": %.0f}", payload,
-                baseRates[0], headRates[0], baseRates[1], headRates[1], baseRates[2], headRates[2]));
+        raw.add(String.format(
+                Locale.ROOT,
+                "{\"payload_bytes\": %d, \"base_push\": %.0f, \"head_push\": %.0f, "
+                        + "\"base_pop\": %.0f, \"head_pop\": %.0f, \"base_both\": %.0f, \"head_both\": %.0f}",
+                payload,
+                baseRates[0],
+                headRates[0],
+                baseRates[1],
+                headRates[1],
+                baseRates[2],
+                headRates[2]));
     }
 
-    // The jar stands before the classes that this program was built with, so it is the one that counts; and before the jar
+    // The jar stands before the classes that this program was built with, so it is the one that counts; and before the
+    // jar
     // what was compiled for it.
     private double[] run(Path jar, int payload) throws IOException {
         Path directory = BenchDirectory.create("guard");
         Path file = directory.resolve("rates");
         try {
-            BenchChild.run(jar + ".run" + File.pathSeparator + jar + File.pathSeparator + System.getProperty("java.class.path"), GuardRun.class,
-                    List.of("-Xmx512m"), List.of(directory.resolve("queue").toString(), Integer.toString(payload),
-                    millis, millis, file.toString()));
-            return Arrays.stream(Files.readString(file).split(" ")).mapToDouble(Double::parseDouble).toArray();
+            BenchChild.run(
+                    jar + ".run" + File.pathSeparator + jar + File.pathSeparator
+                            + System.getProperty("java.class.path"),
+                    GuardRun.class,
+                    List.of("-Xmx512m"),
+                    List.of(
+                            directory.resolve("queue").toString(),
+                            Integer.toString(payload),
+                            millis,
+                            millis,
+                            file.toString()));
+            return Arrays.stream(Files.readString(file).split(" "))
+                    .mapToDouble(Double::parseDouble)
+                    .toArray();
         } finally {
             BenchDirectory.delete(directory);
         }
@@ -102,11 +120,17 @@ public final class GuardMain {
         System.out.printf("%-14s %10s %20s%n", "", "head/base", "95 % interval");
         for (Map.Entry<String, Comparison> entry : comparisons.entrySet()) {
             Comparison comparison = entry.getValue();
-            String verdict = comparison.isSlower(TOLERANCE) ? "SLOWER"
+            String verdict = comparison.isSlower(TOLERANCE)
+                    ? "SLOWER"
                     : comparison.isOpen(TOLERANCE) ? "too noisy to tell: more pairs" : "";
             good &= !comparison.isSlower(TOLERANCE);
-            System.out.printf(Locale.ROOT, "%-14s %10.3f %20s  %s%n", entry.getKey(), comparison.ratio(),
-                    String.format(Locale.ROOT, "%.3f .. %.3f", comparison.low(), comparison.high()), verdict);
+            System.out.printf(
+                    Locale.ROOT,
+                    "%-14s %10.3f %20s  %s%n",
+                    entry.getKey(),
+                    comparison.ratio(),
+                    String.format(Locale.ROOT, "%.3f .. %.3f", comparison.low(), comparison.high()),
+                    verdict);
         }
         return good;
     }

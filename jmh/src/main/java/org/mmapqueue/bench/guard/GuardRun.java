@@ -6,7 +6,6 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MessageHandler;
 import org.mmapqueue.MmapQueue;
@@ -33,8 +32,11 @@ public final class GuardRun implements MessageHandler {
     private long bytes;
 
     private GuardRun(Path directory, int payload) {
-        queue = MmapQueue.open(QueueConfig.builder(directory).segmentSize(SEGMENT).queueCapacitySegments(SEGMENTS)
-                .maxInMemSegments(SEGMENTS).build());
+        queue = MmapQueue.open(QueueConfig.builder(directory)
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(SEGMENTS)
+                .maxInMemSegments(SEGMENTS)
+                .build());
         consumer = queue.consumer();
         record = new byte[payload];
         new Random(payload).nextBytes(record);

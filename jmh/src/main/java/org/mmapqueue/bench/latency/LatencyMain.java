@@ -8,7 +8,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-
 import org.mmapqueue.bench.BenchChild;
 import org.mmapqueue.bench.BenchDirectory;
 import org.mmapqueue.bench.peer.BigQueue;
@@ -38,8 +37,7 @@ public final class LatencyMain {
         }
     }
 
-    private LatencyMain() {
-    }
+    private LatencyMain() {}
 
     /** Runs what the arguments choose: by default five rounds of ten seconds each. */
     public static void main(String[] words) throws IOException {
@@ -101,7 +99,8 @@ public final class LatencyMain {
         try {
             for (int round = 1; round <= rounds; round++) {
                 for (int i = 0; i < lines.size(); i++) {
-                    System.err.printf("round %d of %d: %s%n", round, rounds, lines.get(i).title());
+                    System.err.printf(
+                            "round %d of %d: %s%n", round, rounds, lines.get(i).title());
                     String json = run(lines.get(i));
                     perLine.get(i).add(json);
                     all.add(json.strip());
@@ -113,14 +112,15 @@ public final class LatencyMain {
         Path file = results.resolve("latency.json");
         Files.writeString(file, "[\n" + String.join(",\n", all) + "\n]\n");
         for (String kind : new String[] {"service", "response"}) {
-            System.out.printf("%n" + ROW, kind + " time, us", FIELDS[0], FIELDS[1], FIELDS[2], FIELDS[3], FIELDS[4],
-                    FIELDS[5]);
+            System.out.printf(
+                    "%n" + ROW, kind + " time, us", FIELDS[0], FIELDS[1], FIELDS[2], FIELDS[3], FIELDS[4], FIELDS[5]);
             for (int i = 0; i < lines.size(); i++) {
                 print(lines.get(i), kind, perLine.get(i));
             }
         }
-        System.out.printf("%nMedians of %d rounds of %d s; 1 KiB; response = from when a push was due.%n"
-                + "Raw results: %s%n", rounds, seconds, file);
+        System.out.printf(
+                "%nMedians of %d rounds of %d s; 1 KiB; response = from when a push was due.%n" + "Raw results: %s%n",
+                rounds, seconds, file);
     }
 
     private String run(Line line) throws IOException {
@@ -130,9 +130,19 @@ public final class LatencyMain {
         flags.add("-Xmx512m");
         flags.add(BenchDirectory.quietLogging());
         try {
-            BenchChild.run(LatencyRun.class, flags, List.of(line.contender(), Integer.toString(PAYLOAD), line.segment(),
-                    line.segments(), Integer.toString(line.rate()), Integer.toString(Math.max(1000, seconds * 300)),
-                    Integer.toString(seconds * 1000), directory.resolve("lane").toString(), file.toString()));
+            BenchChild.run(
+                    LatencyRun.class,
+                    flags,
+                    List.of(
+                            line.contender(),
+                            Integer.toString(PAYLOAD),
+                            line.segment(),
+                            line.segments(),
+                            Integer.toString(line.rate()),
+                            Integer.toString(Math.max(1000, seconds * 300)),
+                            Integer.toString(seconds * 1000),
+                            directory.resolve("lane").toString(),
+                            file.toString()));
             return Files.readString(file);
         } finally {
             BenchDirectory.delete(directory);
@@ -143,9 +153,12 @@ public final class LatencyMain {
         Object[] values = new Object[FIELDS.length + 1];
         values[0] = "  " + line.title();
         for (int i = 0; i < FIELDS.length; i++) {
-            Pattern pattern = Pattern.compile("\"" + kind + "_micros\": \\{[^}]*\"" + Pattern.quote(FIELDS[i])
-                    + "\": ([0-9.E]+)");
-            double[] sorted = rounds.stream().mapToDouble(json -> value(pattern, json)).sorted().toArray();
+            Pattern pattern = Pattern.compile(
+                    "\"" + kind + "_micros\": \\{[^}]*\"" + Pattern.quote(FIELDS[i]) + "\": ([0-9.E]+)");
+            double[] sorted = rounds.stream()
+                    .mapToDouble(json -> value(pattern, json))
+                    .sorted()
+                    .toArray();
             values[i + 1] = String.format(Locale.ROOT, "%.2f", sorted[sorted.length / 2]);
         }
         System.out.printf(ROW, values);

@@ -6,9 +6,7 @@ import java.nio.file.Path;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
-
 import org.HdrHistogram.Histogram;
-
 import org.mmapqueue.bench.Contender;
 import org.mmapqueue.bench.Contenders;
 import org.mmapqueue.bench.Shape;
@@ -27,8 +25,7 @@ public final class LatencyRun {
     private volatile boolean stopped;
     private volatile Throwable failure;
 
-    private LatencyRun() {
-    }
+    private LatencyRun() {}
 
     /**
      * Runs.
@@ -37,8 +34,13 @@ public final class LatencyRun {
      *     measurement, a directory that is not there yet, the file to write
      */
     public static void main(String[] arguments) throws IOException {
-        Shape shape = new Shape(Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2]),
-                Integer.parseInt(arguments[3]), Integer.parseInt(arguments[3]), Shape.DEFAULT_CEILING, true);
+        Shape shape = new Shape(
+                Integer.parseInt(arguments[1]),
+                Integer.parseInt(arguments[2]),
+                Integer.parseInt(arguments[3]),
+                Integer.parseInt(arguments[3]),
+                Shape.DEFAULT_CEILING,
+                true);
         int rate = Integer.parseInt(arguments[4]);
         Path directory = Path.of(arguments[7]);
         try (Contender contender = Contenders.open(arguments[0], shape, directory)) {
@@ -114,10 +116,17 @@ public final class LatencyRun {
     private static String json(Histogram histogram) {
         StringBuilder text = new StringBuilder("{");
         for (double percentile : PERCENTILES) {
-            text.append("\"p").append(percentile % 1 == 0 ? Long.toString((long) percentile) : percentile)
-                    .append("\": ").append(histogram.getValueAtPercentile(percentile) / 1e3).append(", ");
+            text.append("\"p")
+                    .append(percentile % 1 == 0 ? Long.toString((long) percentile) : percentile)
+                    .append("\": ")
+                    .append(histogram.getValueAtPercentile(percentile) / 1e3)
+                    .append(", ");
         }
-        return text.append("\"max\": ").append(histogram.getMaxValue() / 1e3).append(", \"mean\": ")
-                .append(Math.round(histogram.getMean()) / 1e3).append('}').toString();
+        return text.append("\"max\": ")
+                .append(histogram.getMaxValue() / 1e3)
+                .append(", \"mean\": ")
+                .append(Math.round(histogram.getMean()) / 1e3)
+                .append('}')
+                .toString();
     }
 }

@@ -1,9 +1,7 @@
 package org.mmapqueue.bench.latency;
 
 import java.util.concurrent.TimeUnit;
-
 import org.HdrHistogram.Histogram;
-
 import org.mmapqueue.bench.Contender;
 
 /**

@@ -7,7 +7,6 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-
 import org.mmapqueue.bench.Contender;
 import org.mmapqueue.bench.Shape;
 

@@ -1,7 +1,6 @@
 package org.mmapqueue.bench.other;
 
 import java.util.concurrent.ArrayBlockingQueue;
-
 import org.mmapqueue.bench.Contender;
 import org.mmapqueue.bench.Shape;
 

@@ -2,7 +2,6 @@ package org.mmapqueue.bench.other;
 
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.bench.Contender;
 import org.mmapqueue.bench.Shape;
 
@@ -21,6 +20,7 @@ public final class Memcpy implements Contender {
     private long popped;
     private int writeAt;
     private int readAt;
+
     @SuppressWarnings("UnusedVariable") // keeps what is measured from being dropped
     private long sum;
 

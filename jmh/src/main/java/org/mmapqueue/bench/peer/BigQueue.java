@@ -11,7 +11,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.mmapqueue.bench.Contender;
 import org.mmapqueue.bench.Shape;
 
@@ -57,8 +56,7 @@ public final class BigQueue implements Contender {
             }
         }
 
-        private Calls() {
-        }
+        private Calls() {}
 
         // Open as long as the JVM lives: classes are loaded from it until the end.
         private static URLClassLoader loader() throws MalformedURLException {
@@ -77,8 +75,8 @@ public final class BigQueue implements Contender {
      */
     public BigQueue(Path directory, Shape shape) throws IOException {
         if (!isGiven()) {
-            throw new IllegalStateException("-D" + PROPERTY + "=" + System.getProperty(PROPERTY)
-                    + ": expected the jar of bigqueue");
+            throw new IllegalStateException(
+                    "-D" + PROPERTY + "=" + System.getProperty(PROPERTY) + ": expected the jar of bigqueue");
         }
         Files.createDirectories(directory);
         payload = shape.payload();

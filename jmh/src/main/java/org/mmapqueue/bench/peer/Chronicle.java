@@ -10,7 +10,6 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
-
 import net.openhft.chronicle.bytes.SyncMode;
 import net.openhft.chronicle.queue.ChronicleQueue;
 import net.openhft.chronicle.queue.ExcerptAppender;
@@ -18,7 +17,6 @@ import net.openhft.chronicle.queue.ExcerptTailer;
 import net.openhft.chronicle.queue.RollCycles;
 import net.openhft.chronicle.queue.impl.StoreFileListener;
 import net.openhft.chronicle.wire.DocumentContext;
-
 import org.mmapqueue.bench.Contender;
 import org.mmapqueue.bench.Shape;
 
@@ -159,7 +157,9 @@ public final class Chronicle implements Contender {
 
         private void deleteBefore(int current) {
             try {
-                for (Iterator<Map.Entry<Integer, File>> entries = files.entrySet().iterator(); entries.hasNext();) {
+                for (Iterator<Map.Entry<Integer, File>> entries =
+                                files.entrySet().iterator();
+                        entries.hasNext(); ) {
                     Map.Entry<Integer, File> entry = entries.next();
                     if (entry.getKey() >= current) {
                         return;

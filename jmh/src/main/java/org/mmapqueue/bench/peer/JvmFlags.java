@@ -20,8 +20,7 @@ public final class JvmFlags {
             "--add-opens=java.base/java.util=ALL-UNNAMED",
             "--add-opens=java.base/sun.nio.ch=ALL-UNNAMED");
 
-    private JvmFlags() {
-    }
+    private JvmFlags() {}
 
     /** The flags for a contender of this name; none for most. */
     public static List<String> of(String contender) {

@@ -6,7 +6,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
-
+import org.mmapqueue.bench.Contender;
+import org.mmapqueue.bench.Shape;
 import org.rocksdb.CompressionType;
 import org.rocksdb.Options;
 import org.rocksdb.ReadOptions;
@@ -15,9 +16,6 @@ import org.rocksdb.RocksDBException;
 import org.rocksdb.RocksIterator;
 import org.rocksdb.WriteBatch;
 import org.rocksdb.WriteOptions;
-
-import org.mmapqueue.bench.Contender;
-import org.mmapqueue.bench.Shape;
 
 /**
  * A queue on RocksDB, as many build one: a counter is the key, values are read in order of keys and removed in ranges.

@@ -19,6 +19,7 @@ final class Positions {
     static final int READABLE = 80;
     /** Where the next record goes, in bytes since the first segment: the one position that is no id. */
     static final int WRITTEN = 96;
+
     private static final int LENGTH = 112;
 
     private final AtomicLongArray values = new AtomicLongArray(LENGTH);

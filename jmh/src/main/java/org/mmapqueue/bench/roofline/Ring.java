@@ -3,7 +3,6 @@ package org.mmapqueue.bench.roofline;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
-
 import org.mmapqueue.bench.Contender;
 import org.mmapqueue.bench.Shape;
 

@@ -2,7 +2,6 @@ package org.mmapqueue.bench.roofline;
 
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.bench.Contender;
 import org.mmapqueue.io.Mapped;
 

@@ -8,7 +8,6 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-
 import org.mmapqueue.io.Mapped;
 
 /**
@@ -41,8 +40,11 @@ final class Slots implements Closeable {
         this.zeros = ByteBuffer.allocateDirect(Math.min(block, segmentBytes));
         Files.createDirectories(directory);
         for (int slot = 0; slot < count; slot++) {
-            channels[slot] = FileChannel.open(directory.resolve(slot + "_segment.dat"), StandardOpenOption.CREATE,
-                    StandardOpenOption.READ, StandardOpenOption.WRITE);
+            channels[slot] = FileChannel.open(
+                    directory.resolve(slot + "_segment.dat"),
+                    StandardOpenOption.CREATE,
+                    StandardOpenOption.READ,
+                    StandardOpenOption.WRITE);
             fill(slot);
         }
     }

@@ -3,15 +3,13 @@ package org.mmapqueue.bench.scale;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-
 import org.mmapqueue.QueueStats;
 
 /** Fills a queue while nobody reads, then reads all of it, in a JVM of its own; samples every 256 MiB. */
 final class FillRun {
     private static final long WINDOW = Lane.records(256L << 20);
 
-    private FillRun() {
-    }
+    private FillRun() {}
 
     /**
      * Runs.
@@ -32,8 +30,9 @@ final class FillRun {
                 sampler.time("pop", count, () -> lane.pop(count));
             }
             QueueStats stats = lane.queue.stats();
-            Files.writeString(Path.of(arguments[4]), "\"peak_mapped_segments\": " + stats.peakMappedSegments()
-                    + ",\n \"samples\": " + sampler.json());
+            Files.writeString(
+                    Path.of(arguments[4]),
+                    "\"peak_mapped_segments\": " + stats.peakMappedSegments() + ",\n \"samples\": " + sampler.json());
         }
     }
 }

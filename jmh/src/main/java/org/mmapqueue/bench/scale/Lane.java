@@ -3,7 +3,6 @@ package org.mmapqueue.bench.scale;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Random;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MessageHandler;
 import org.mmapqueue.MmapQueue;
@@ -16,11 +15,13 @@ final class Lane implements MessageHandler, AutoCloseable {
     static final int PAYLOAD = 1024;
     /** The queue's default. */
     static final int MAPPED = 10;
+
     static final int ACK_EVERY = 256;
     private static final int OVERHEAD = 16;
     private static final int SEGMENT_HEADER = 64;
     /** Room beyond what is queued: for segments in use at both ends and ahead, and for the largest tail. */
     static final long MARGIN_BYTES = 1L << 30;
+
     private static final int LEAST_MARGIN = 16;
 
     final MmapQueue queue;
@@ -30,8 +31,10 @@ final class Lane implements MessageHandler, AutoCloseable {
     private long popped;
 
     Lane(Path directory, int segment, int capacity, boolean flusher) {
-        QueueConfig.Builder builder = QueueConfig.builder(directory).segmentSize(segment)
-                .queueCapacitySegments(capacity).maxInMemSegments(MAPPED);
+        QueueConfig.Builder builder = QueueConfig.builder(directory)
+                .segmentSize(segment)
+                .queueCapacitySegments(capacity)
+                .maxInMemSegments(MAPPED);
         if (!flusher) {
             builder.flushPeriodMillis(Integer.MAX_VALUE).flushCeilingNum(Integer.MAX_VALUE);
         }

@@ -18,6 +18,7 @@ final class PairsRun {
     private static final int BURST = 32 << 10;
     /** Bursts that are not measured, for the compiler. */
     static final int WARM_UP = 6;
+
     private static final int BURSTS = 10;
     private static final int GROUPS = BURST / Lane.ACK_EVERY;
 
@@ -60,9 +61,15 @@ final class PairsRun {
             burst(i * GROUPS);
             cpu[i] = (double) (THREADS.getCurrentThreadCpuTime() - before) / BURST;
         }
-        return String.format(Locale.ROOT, "{\"push_ns\": %.2f, \"pop_ns\": %.2f, \"push_mean_ns\": %.2f, "
-                + "\"pop_mean_ns\": %.2f, \"cpu_ns\": %.2f}", median(pushes), median(pops), mean(pushes),
-                mean(pops), median(cpu));
+        return String.format(
+                Locale.ROOT,
+                "{\"push_ns\": %.2f, \"pop_ns\": %.2f, \"push_mean_ns\": %.2f, "
+                        + "\"pop_mean_ns\": %.2f, \"cpu_ns\": %.2f}",
+                median(pushes),
+                median(pops),
+                mean(pushes),
+                mean(pops),
+                median(cpu));
     }
 
     // In small groups: to look at the clock for each record would cost as much as to push it.

@@ -16,16 +16,16 @@ import java.util.TreeSet;
  */
 record Plan(long size, int segment, int rounds, Path results) {
     static final String USAGE = """
-            ScaleMain [--size 20g] [--segment 64m] [--rounds 5] [--results DIR]
+        ScaleMain [--size 20g] [--segment 64m] [--rounds 5] [--results DIR]
 
-              --size BYTES     payload that the large queue holds, at least 64m
-              --segment BYTES  of a segment, 4k to 1g
-              --rounds N       how often pairs, opening and recovery are gone through
-              --results DIR    where scale.json goes (build/bench/scale); scale-SEGMENT.json if that is not 64m
+          --size BYTES     payload that the large queue holds, at least 64m
+          --segment BYTES  of a segment, 4k to 1g
+          --rounds N       how often pairs, opening and recovery are gone through
+          --results DIR    where scale.json goes (build/bench/scale); scale-SEGMENT.json if that is not 64m
 
-            Queues are made in build/bench of the working directory, or in -Dbench.dir, and removed: they take
-            size + 4 GiB at once.
-            """;
+        Queues are made in build/bench of the working directory, or in -Dbench.dir, and removed: they take
+        size + 4 GiB at once.
+        """;
 
     private static final int DEFAULT_SEGMENT = 64 << 20;
     private static final long LEAST_SIZE = 64L << 20;
@@ -35,11 +35,11 @@ record Plan(long size, int segment, int rounds, Path results) {
     private static final long FIXED_TAIL = 16L << 20;
     /** What is recovered once before anything is timed. */
     static final long WARM_UP_TAIL = 256L << 20;
+
     private static final long[] TAILS = {1L << 20, 4L << 20, FIXED_TAIL, 64L << 20, 256L << 20};
 
     /** A recovery that is measured: the queue that it is of, and the bytes that were pushed and not flushed. */
-    record Recovery(long level, long tail) {
-    }
+    record Recovery(long level, long tail) {}
 
     Plan {
         if (size < LEAST_SIZE) {
@@ -83,8 +83,8 @@ record Plan(long size, int segment, int rounds, Path results) {
             default -> 0;
         };
         try {
-            return Math.multiplyExact(Long.parseLong(shift == 0 ? lower : lower.substring(0, lower.length() - 1)),
-                    1L << shift);
+            return Math.multiplyExact(
+                    Long.parseLong(shift == 0 ? lower : lower.substring(0, lower.length() - 1)), 1L << shift);
         } catch (NumberFormatException | ArithmeticException e) {
             throw new IllegalArgumentException(name + " " + text + ": expected a number such as 128k, 64m or 20g", e);
         }

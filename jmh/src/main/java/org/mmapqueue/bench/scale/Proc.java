@@ -12,8 +12,7 @@ final class Proc {
     private static final Path IO = Path.of("/proc/self/io");
     private static final int KIB = 1024;
 
-    private Proc() {
-    }
+    private Proc() {}
 
     /** A size of this process in bytes, such as VmRSS. */
     static long status(String name) {
@@ -37,7 +36,10 @@ final class Proc {
         try {
             for (String line : Files.readAllLines(file)) {
                 if (line.startsWith(name + ":")) {
-                    return Long.parseLong(line.substring(name.length() + 1).replace("kB", "").strip()) * unit;
+                    return Long.parseLong(line.substring(name.length() + 1)
+                                    .replace("kB", "")
+                                    .strip())
+                            * unit;
                 }
             }
             return -1;

@@ -31,13 +31,26 @@ final class Sampler {
         long used = heap();
         // What is reachable: how much garbage lies beside it is the collector's affair.
         System.gc();
-        samples.add(String.format(Locale.ROOT, "{\"phase\": \"%s\", \"seconds\": %.3f, \"queued_bytes\": %d, "
-                + "\"ns_per_record\": %.1f, \"cpu_ns_per_record\": %.1f, \"rss_bytes\": %d, \"rss_anon_bytes\": %d, "
-                + "\"rss_file_bytes\": %d, \"heap_used_bytes\": %d, \"heap_live_bytes\": %d, \"mapped_bytes\": %d, "
-                + "\"page_cache_bytes\": %d, \"dirty_bytes\": %d, \"disk_read_bytes\": %d}",
-                phase, (System.nanoTime() - start) / 1e9, lane.queued() * Lane.PAYLOAD, (double) nanos / records,
-                (double) cpu / records, rss, anonymous, file, used, heap(), lane.queue.stats().mappedBytes(),
-                Proc.memory("Cached"), Proc.memory("Dirty"), Proc.io("read_bytes")));
+        samples.add(String.format(
+                Locale.ROOT,
+                "{\"phase\": \"%s\", \"seconds\": %.3f, \"queued_bytes\": %d, \"ns_per_record\": %.1f,"
+                        + " \"cpu_ns_per_record\": %.1f, \"rss_bytes\": %d, \"rss_anon_bytes\": %d, \"rss_file_bytes\":"
+                        + " %d, \"heap_used_bytes\": %d, \"heap_live_bytes\": %d, \"mapped_bytes\": %d,"
+                        + " \"page_cache_bytes\": %d, \"dirty_bytes\": %d, \"disk_read_bytes\": %d}",
+                phase,
+                (System.nanoTime() - start) / 1e9,
+                lane.queued() * Lane.PAYLOAD,
+                (double) nanos / records,
+                (double) cpu / records,
+                rss,
+                anonymous,
+                file,
+                used,
+                heap(),
+                lane.queue.stats().mappedBytes(),
+                Proc.memory("Cached"),
+                Proc.memory("Dirty"),
+                Proc.io("read_bytes")));
     }
 
     private static long heap() {

@@ -12,7 +12,6 @@ import java.util.logging.Level;
 import java.util.logging.Logger;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-
 import org.mmapqueue.bench.BenchDirectory;
 
 /**
@@ -75,7 +74,9 @@ public final class ScaleMain {
             for (int turn = 0; turn < levels.size(); turn++) {
                 // There and back: what the run before leaves behind, it leaves to each of them.
                 int i = round % 2 == 1 ? turn : levels.size() - 1 - turn;
-                say("round %d of %d: pairs, %,.0f MiB queued", round, plan.rounds(), levels.get(i).bytes() / MEBI);
+                say(
+                        "round %d of %d: pairs, %,.0f MiB queued",
+                        round, plan.rounds(), levels.get(i).bytes() / MEBI);
                 Map<String, Double> figures = figures(levels.get(i).pairs());
                 Series series = pairs.get(i);
                 figures.forEach(series::add);
@@ -86,8 +87,9 @@ public final class ScaleMain {
             }
             for (int i = 0; i < recoveries.size(); i++) {
                 Plan.Recovery each = plan.recoveries().get(i);
-                say("round %d of %d: recovery, %,.0f MiB queued, %,.0f MiB of them not flushed", round, plan.rounds(),
-                        each.level() / MEBI, each.tail() / MEBI);
+                say(
+                        "round %d of %d: recovery, %,.0f MiB queued, %,.0f MiB of them not flushed",
+                        round, plan.rounds(), each.level() / MEBI, each.tail() / MEBI);
                 recoveries.get(i).add("open_ms", level(each.level()).recover(each.tail()));
             }
         }
@@ -105,7 +107,10 @@ public final class ScaleMain {
     }
 
     private Stored level(long bytes) {
-        return levels.stream().filter(level -> level.bytes() == bytes).findFirst().orElseThrow();
+        return levels.stream()
+                .filter(level -> level.bytes() == bytes)
+                .findFirst()
+                .orElseThrow();
     }
 
     private static Map<String, Double> figures(String json) {
@@ -119,33 +124,47 @@ public final class ScaleMain {
 
     private void write(String run) throws IOException {
         Files.createDirectories(plan.results());
-        Files.writeString(plan.file(), "{\"machine\": {\"jdk\": \"" + Runtime.version() + "\", \"processors\": "
-                + Runtime.getRuntime().availableProcessors() + ", \"memory_bytes\": " + Proc.memory("MemTotal") + "},\n"
-                + " \"size_bytes\": " + plan.size() + ", \"payload_bytes\": " + Lane.PAYLOAD + ", \"segment_bytes\": "
-                + plan.segment() + ", \"max_in_mem_segments\": " + Lane.MAPPED + ", \"jvm_flags\": \""
-                + String.join(" ", Stored.FLAGS) + "\", \"rounds\": " + plan.rounds() + ",\n " + run
-                + ",\n \"pairs\": " + Series.json(pairs) + ",\n \"open\": " + Series.json(opens)
-                + ",\n \"recovery\": " + Series.json(recoveries) + "}\n");
+        Files.writeString(
+                plan.file(),
+                "{\"machine\": {\"jdk\": \"" + Runtime.version() + "\", \"processors\": "
+                        + Runtime.getRuntime().availableProcessors() + ", \"memory_bytes\": " + Proc.memory("MemTotal")
+                        + "},\n"
+                        + " \"size_bytes\": " + plan.size() + ", \"payload_bytes\": " + Lane.PAYLOAD
+                        + ", \"segment_bytes\": "
+                        + plan.segment() + ", \"max_in_mem_segments\": " + Lane.MAPPED + ", \"jvm_flags\": \""
+                        + String.join(" ", Stored.FLAGS) + "\", \"rounds\": " + plan.rounds() + ",\n " + run
+                        + ",\n \"pairs\": " + Series.json(pairs) + ",\n \"open\": " + Series.json(opens)
+                        + ",\n \"recovery\": " + Series.json(recoveries) + "}\n");
     }
 
     private void print() {
         System.out.printf("%-48s %10s %10s%n", "", "median", "min .. max");
         for (int i = 0; i < levels.size(); i++) {
-            String queued = String.format(Locale.ROOT, "%,.0f MiB queued", levels.get(i).bytes() / MEBI);
+            String queued =
+                    String.format(Locale.ROOT, "%,.0f MiB queued", levels.get(i).bytes() / MEBI);
             print("push, " + queued + ", ns", pairs.get(i), "push_ns");
             print("pop, " + queued + ", ns", pairs.get(i), "pop_ns");
             print("push + pop, " + queued + ", ns", pairs.get(i), "pair_ns");
         }
         for (int i = 0; i < levels.size(); i++) {
-            print(String.format(Locale.ROOT, "open, %,.0f MiB queued, ms", levels.get(i).bytes() / MEBI), opens.get(i),
+            print(
+                    String.format(
+                            Locale.ROOT,
+                            "open, %,.0f MiB queued, ms",
+                            levels.get(i).bytes() / MEBI),
+                    opens.get(i),
                     "open_ms");
         }
         for (int i = 0; i < recoveries.size(); i++) {
             Plan.Recovery each = plan.recoveries().get(i);
-            print(String.format(Locale.ROOT, "recovery, %,.0f + %,.0f MiB, ms", each.level() / MEBI,
-                    each.tail() / MEBI), recoveries.get(i), "open_ms");
+            print(
+                    String.format(
+                            Locale.ROOT, "recovery, %,.0f + %,.0f MiB, ms", each.level() / MEBI, each.tail() / MEBI),
+                    recoveries.get(i),
+                    "open_ms");
         }
-        System.out.printf("%nMedians of %d rounds; 1 KiB records; samples of the filling and emptying are in %s%n",
+        System.out.printf(
+                "%nMedians of %d rounds; 1 KiB records; samples of the filling and emptying are in %s%n",
                 plan.rounds(), plan.file());
     }
 

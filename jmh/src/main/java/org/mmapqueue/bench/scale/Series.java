@@ -29,14 +29,22 @@ final class Series {
     /** Median, least and greatest, as people read them. */
     String summary(String name) {
         List<Double> all = values.get(name);
-        return String.format(Locale.ROOT, "%10.1f %10.1f .. %.1f", median(name), all.stream().min(Double::compare)
-                .orElseThrow(), all.stream().max(Double::compare).orElseThrow());
+        return String.format(
+                Locale.ROOT,
+                "%10.1f %10.1f .. %.1f",
+                median(name),
+                all.stream().min(Double::compare).orElseThrow(),
+                all.stream().max(Double::compare).orElseThrow());
     }
 
     String json() {
         StringBuilder text = new StringBuilder("{").append(key);
-        values.forEach((name, all) -> text.append(", \"").append(name).append("\": ").append(all.stream()
-                .map(value -> String.format(Locale.ROOT, "%.3f", value)).toList()));
+        values.forEach((name, all) -> text.append(", \"")
+                .append(name)
+                .append("\": ")
+                .append(all.stream()
+                        .map(value -> String.format(Locale.ROOT, "%.3f", value))
+                        .toList()));
         return text.append('}').toString();
     }
 

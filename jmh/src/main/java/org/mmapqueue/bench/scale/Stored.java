@@ -8,7 +8,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.mmapqueue.bench.BenchChild;
 
 /** A queue that lies on the disk and holds so many bytes, and what is done to it from outside, by JVMs of 32 MiB. */
@@ -82,8 +81,8 @@ final class Stored {
 
     private long kill(long tail) throws IOException {
         Process writer = BenchChild.start(TailWriter.class, FLAGS, arguments(bytes, Long.toString(tail)));
-        try (BufferedReader out = new BufferedReader(
-                new InputStreamReader(writer.getInputStream(), StandardCharsets.UTF_8))) {
+        try (BufferedReader out =
+                new BufferedReader(new InputStreamReader(writer.getInputStream(), StandardCharsets.UTF_8))) {
             String end = out.readLine();
             // SIGKILL.
             writer.destroyForcibly().waitFor();

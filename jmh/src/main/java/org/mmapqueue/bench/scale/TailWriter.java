@@ -4,8 +4,7 @@ import java.io.IOException;
 
 /** Brings a queue to a size, flushes it, pushes a tail that nothing flushes, says so, and waits to be killed. */
 final class TailWriter {
-    private TailWriter() {
-    }
+    private TailWriter() {}
 
     /**
      * Writes.

@@ -12,8 +12,7 @@ public final class ConsumersOfQueries {
     /** How the labels of queries' consumers begin. */
     private static final String CHECKPOINT = "checkpoint ";
 
-    private ConsumersOfQueries() {
-    }
+    private ConsumersOfQueries() {}
 
     /**
      * Takes a consumer for a query.

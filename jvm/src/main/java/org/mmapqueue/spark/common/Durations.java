@@ -20,17 +20,26 @@ final class Durations {
 
     /** ns of each unit; the plural of a word of more than two letters counts, too. */
     private static final Map<String, Long> UNITS = Map.ofEntries(
-            Map.entry("us", 1_000L), Map.entry("microsecond", 1_000L),
-            Map.entry("ms", 1_000_000L), Map.entry("msec", 1_000_000L), Map.entry("millisecond", 1_000_000L),
-            Map.entry("s", 1_000_000_000L), Map.entry("sec", 1_000_000_000L), Map.entry("second", 1_000_000_000L),
-            Map.entry("m", 60_000_000_000L), Map.entry("min", 60_000_000_000L), Map.entry("minute", 60_000_000_000L),
-            Map.entry("h", 3_600_000_000_000L), Map.entry("hr", 3_600_000_000_000L),
+            Map.entry("us", 1_000L),
+            Map.entry("microsecond", 1_000L),
+            Map.entry("ms", 1_000_000L),
+            Map.entry("msec", 1_000_000L),
+            Map.entry("millisecond", 1_000_000L),
+            Map.entry("s", 1_000_000_000L),
+            Map.entry("sec", 1_000_000_000L),
+            Map.entry("second", 1_000_000_000L),
+            Map.entry("m", 60_000_000_000L),
+            Map.entry("min", 60_000_000_000L),
+            Map.entry("minute", 60_000_000_000L),
+            Map.entry("h", 3_600_000_000_000L),
+            Map.entry("hr", 3_600_000_000_000L),
             Map.entry("hour", 3_600_000_000_000L),
-            Map.entry("d", 86_400_000_000_000L), Map.entry("day", 86_400_000_000_000L),
-            Map.entry("w", 604_800_000_000_000L), Map.entry("week", 604_800_000_000_000L));
+            Map.entry("d", 86_400_000_000_000L),
+            Map.entry("day", 86_400_000_000_000L),
+            Map.entry("w", 604_800_000_000_000L),
+            Map.entry("week", 604_800_000_000_000L));
 
-    private Durations() {
-    }
+    private Durations() {}
 
     /**
      * Reads a time.
@@ -69,7 +78,8 @@ final class Durations {
     }
 
     private static Duration length(BigDecimal number, long unit) {
-        BigDecimal[] seconds = number.multiply(BigDecimal.valueOf(unit)).setScale(0, RoundingMode.DOWN)
+        BigDecimal[] seconds = number.multiply(BigDecimal.valueOf(unit))
+                .setScale(0, RoundingMode.DOWN)
                 .divideAndRemainder(BigDecimal.valueOf(1_000_000_000L));
         return Duration.ofSeconds(seconds[0].longValueExact(), seconds[1].longValueExact());
     }

@@ -2,13 +2,11 @@ package org.mmapqueue.spark.common;
 
 import java.net.InetAddress;
 import java.net.UnknownHostException;
-
 import org.apache.spark.SparkEnv;
 
 /** The names of this host. */
 public final class Hosts {
-    private Hosts() {
-    }
+    private Hosts() {}
 
     /**
      * This host, as Spark's scheduler calls it: a preferred location counts only under the name that block managers

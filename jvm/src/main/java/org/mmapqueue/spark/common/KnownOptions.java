@@ -15,7 +15,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
-
 import org.mmapqueue.QueueConfig;
 
 /**
@@ -44,8 +43,7 @@ public final class KnownOptions {
     private static final String NOTHING = "none is needed, as there are no servers";
     private static final String ONE_QUEUE = "path, and filter on the column partition";
 
-    private record Known(String name, Set<OptionUse> uses) {
-    }
+    private record Known(String name, Set<OptionUse> uses) {}
 
     static {
         known(ALL, Options.PATH);
@@ -53,7 +51,11 @@ public final class KnownOptions {
         known(EnumSet.of(BATCH_READ, STREAM_READ, REAL_TIME_READ, STREAM_WRITE), "failOnDataLoss");
         known(READS, "minPartitions", "maxPartitionBytes");
         known(EnumSet.of(BATCH_READ), "endingOffsets", "endingTimestamp");
-        known(EnumSet.of(STREAM_READ), "maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay",
+        known(
+                EnumSet.of(STREAM_READ),
+                "maxOffsetsPerTrigger",
+                "minOffsetsPerTrigger",
+                "maxTriggerDelay",
                 "maxBytesPerTrigger");
         known(WRITES, "key", "sync", "pushTimeout");
         Set<OptionUse> making = EnumSet.of(BATCH_WRITE, STREAM_WRITE, CREATE);
@@ -61,8 +63,13 @@ public final class KnownOptions {
         known(making, QueueConfig.defaults().keySet().toArray(String[]::new));
 
         // How Spark hands on what was said to it in other ways, or is meant for itself.
-        ofSpark(EnumSet.of(STREAM_WRITE), "checkpointLocation", "queryName", "asyncProgressTrackingEnabled",
-                "asyncProgressTrackingCheckpointIntervalMs", "_asyncProgressTrackingOverrideSinkSupportCheck");
+        ofSpark(
+                EnumSet.of(STREAM_WRITE),
+                "checkpointLocation",
+                "queryName",
+                "asyncProgressTrackingEnabled",
+                "asyncProgressTrackingCheckpointIntervalMs",
+                "_asyncProgressTrackingOverrideSinkSupportCheck");
         ofSpark(WRITES, "comment", "collation", "location", "provider");
 
         OF_KAFKA.put("kafka.bootstrap.servers", "path, the queue's directory");
@@ -76,13 +83,14 @@ public final class KnownOptions {
         OF_KAFKA.put("assign", ONE_QUEUE);
         OF_KAFKA.put("startingOffsetsByTimestamp", "startingTimestamp");
         OF_KAFKA.put("endingOffsetsByTimestamp", "endingTimestamp");
-        OF_KAFKA.put("startingOffsetsByTimestampStrategy", "startingTimestamp, which is the end when no record is"
-                + " so young");
+        OF_KAFKA.put(
+                "startingOffsetsByTimestampStrategy",
+                "startingTimestamp, which is the end when no record is" + " so young");
         OF_KAFKA.put("groupIdPrefix", "consumer");
         OF_KAFKA.put("includeHeaders", "put headers into the column value");
         OF_KAFKA.put("maxRecordsPerPartition", "maxPartitionBytes or minPartitions");
-        for (String name : List.of("kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries",
-                "fetchOffset.retryIntervalMs")) {
+        for (String name :
+                List.of("kafkaConsumer.pollTimeoutMs", "fetchOffset.numRetries", "fetchOffset.retryIntervalMs")) {
             OF_KAFKA.put(name, NOTHING);
         }
         OTHERS.put("maxFilesPerTrigger", "is a file source's; use maxOffsetsPerTrigger");
@@ -94,8 +102,7 @@ public final class KnownOptions {
         OTHERS.keySet().forEach(KNOWN::remove);
     }
 
-    private KnownOptions() {
-    }
+    private KnownOptions() {}
 
     private static void known(Set<OptionUse> uses, String... names) {
         Arrays.stream(names).forEach(name -> KNOWN.put(Options.plain(name), new Known(name, uses)));
@@ -161,10 +168,15 @@ public final class KnownOptions {
             boolean isAdvice = instead.startsWith("none ") || instead.startsWith("put ");
             return "is Kafka's; " + (isAdvice ? "" : "use ") + instead;
         }
-        List<String> names = KNOWN.values().stream().filter(each -> each.uses().stream().anyMatch(uses::contains))
-                .map(Known::name).sorted().toList();
-        return "has no effect: there is no such option" + Similar.to(name, names).map(near ->
-                "; did you mean " + near + "?").orElse("; allowed: " + String.join(", ", names));
+        List<String> names = KNOWN.values().stream()
+                .filter(each -> each.uses().stream().anyMatch(uses::contains))
+                .map(Known::name)
+                .sorted()
+                .toList();
+        return "has no effect: there is no such option"
+                + Similar.to(name, names)
+                        .map(near -> "; did you mean " + near + "?")
+                        .orElse("; allowed: " + String.join(", ", names));
     }
 
     private static String otherUse(Known known, Set<OptionUse> uses) {
@@ -172,7 +184,10 @@ public final class KnownOptions {
     }
 
     private static String text(Set<OptionUse> uses) {
-        return Arrays.stream(OptionUse.values()).filter(uses::contains).filter(use -> use != CREATE || uses.size() == 1)
-                .map(OptionUse::toString).collect(Collectors.joining(", "));
+        return Arrays.stream(OptionUse.values())
+                .filter(uses::contains)
+                .filter(use -> use != CREATE || uses.size() == 1)
+                .map(OptionUse::toString)
+                .collect(Collectors.joining(", "));
     }
 }

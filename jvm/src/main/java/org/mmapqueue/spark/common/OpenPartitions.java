@@ -5,7 +5,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.SortedMap;
 import java.util.TreeMap;
-
 import org.mmapqueue.MmapQueue;
 
 /** The partitions of a queue, open to be read. Any number of threads; a partition that is added later is not seen. */

@@ -10,7 +10,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
-
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
@@ -213,8 +212,7 @@ public final class Options {
      */
     public Duration duration(String name, Duration missing) {
         String text = text(name, null);
-        return text == null ? missing
-                : Durations.parse(text).orElseThrow(() -> bad(name, text, Durations.ALLOWED));
+        return text == null ? missing : Durations.parse(text).orElseThrow(() -> bad(name, text, Durations.ALLOWED));
     }
 
     /**

@@ -26,7 +26,8 @@ public record PartitionDirectory(int id, String path) implements Serializable {
      * @return whether it is a queue, or holds partitions
      */
     public static boolean isQueue(Path root) {
-        return Files.exists(root.resolve(META_FILE)) || Files.exists(of(root, 0).directory().resolve(META_FILE));
+        return Files.exists(root.resolve(META_FILE))
+                || Files.exists(of(root, 0).directory().resolve(META_FILE));
     }
 
     /**
@@ -45,8 +46,11 @@ public record PartitionDirectory(int id, String path) implements Serializable {
             found.add(of(root, id));
         }
         if (found.isEmpty()) {
-            throw Options.bad(Options.PATH, root.toString(), "the directory of a queue; there is none"
-                    + (Files.isDirectory(root) ? "" : ", nor a directory") + " on host " + Hosts.own());
+            throw Options.bad(
+                    Options.PATH,
+                    root.toString(),
+                    "the directory of a queue; there is none" + (Files.isDirectory(root) ? "" : ", nor a directory")
+                            + " on host " + Hosts.own());
         }
         return found;
     }

@@ -1,5 +1,7 @@
 package org.mmapqueue.spark.common;
 
+import com.fasterxml.jackson.core.type.TypeReference;
+import com.fasterxml.jackson.databind.ObjectMapper;
 import java.io.IOException;
 import java.io.Serializable;
 import java.util.Collections;
@@ -7,9 +9,6 @@ import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
-
-import com.fasterxml.jackson.core.type.TypeReference;
-import com.fasterxml.jackson.databind.ObjectMapper;
 
 /**
  * One offset for each partition, as text {@code {"0":12,"1":40}}. Immutable.
@@ -37,7 +36,7 @@ public record PartitionOffsets(SortedMap<Integer, Long> map) implements Serializ
      */
     public static PartitionOffsets parse(String json) {
         try {
-            Map<String, Long> byName = JSON.readValue(json, new TypeReference<Map<String, Long>>() { });
+            Map<String, Long> byName = JSON.readValue(json, new TypeReference<Map<String, Long>>() {});
             TreeMap<Integer, Long> map = new TreeMap<>();
             for (Map.Entry<String, Long> each : byName.entrySet()) {
                 int partition = Integer.parseInt(each.getKey());
@@ -48,8 +47,8 @@ public record PartitionOffsets(SortedMap<Integer, Long> map) implements Serializ
             }
             return new PartitionOffsets(map);
         } catch (IOException | NumberFormatException e) {
-            throw new IllegalArgumentException("offsets " + json + "; expected an offset for each partition, such as"
-                    + " {\"0\":12,\"1\":40}", e);
+            throw new IllegalArgumentException(
+                    "offsets " + json + "; expected an offset for each partition, such as" + " {\"0\":12,\"1\":40}", e);
         }
     }
 
@@ -70,7 +69,8 @@ public record PartitionOffsets(SortedMap<Integer, Long> map) implements Serializ
      * @return an object of offsets by partition
      */
     public String json() {
-        return map.entrySet().stream().map(each -> "\"" + each.getKey() + "\":" + each.getValue())
+        return map.entrySet().stream()
+                .map(each -> "\"" + each.getKey() + "\":" + each.getValue())
                 .collect(Collectors.joining(",", "{", "}"));
     }
 }

@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.common;
 
 import java.util.Arrays;
-
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
@@ -23,8 +22,7 @@ public final class RecordSchema {
             .add(OFFSET, DataTypes.LongType, false)
             .add(TIMESTAMP, DataTypes.TimestampType, true);
 
-    private RecordSchema() {
-    }
+    private RecordSchema() {}
 
     /**
      * Whether columns are some of those that are read.
@@ -33,7 +31,9 @@ public final class RecordSchema {
      * @return whether the names and types of all of them are among {@link #READ}'s
      */
     public static boolean hasColumnsOf(StructType schema) {
-        return Arrays.stream(schema.fields()).allMatch(field -> Arrays.stream(READ.fields())
-                .anyMatch(own -> own.name().equalsIgnoreCase(field.name()) && own.dataType().equals(field.dataType())));
+        return Arrays.stream(schema.fields())
+                .allMatch(field -> Arrays.stream(READ.fields())
+                        .anyMatch(own -> own.name().equalsIgnoreCase(field.name())
+                                && own.dataType().equals(field.dataType())));
     }
 }

@@ -9,8 +9,7 @@ final class Similar {
     /** One edit for so many letters. */
     private static final int LETTERS_PER_EDIT = 4;
 
-    private Similar() {
-    }
+    private Similar() {}
 
     /**
      * The nearest of some names, without regard to case and underscores.

@@ -4,8 +4,7 @@ package org.mmapqueue.spark.events;
 final class AnyValues {
     private static final int LAST_KIND = 7;
 
-    private AnyValues() {
-    }
+    private AnyValues() {}
 
     /** Writes the KeyValue, the nested message of the field, into an object that is opened when there is none. */
     static void attribute(WireReader in, int field, JsonBuffer out) throws MalformedException {

@@ -1,16 +1,14 @@
 package org.mmapqueue.spark.events;
 
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
 
-import com.fasterxml.jackson.core.JsonParser;
-import com.fasterxml.jackson.core.JsonToken;
-
 /** Batches of CloudEvents in JSON: each event is one log record, as a CloudEvent that came alone. Any thread. */
 final class CloudEvents {
-    private CloudEvents() {
-    }
+    private CloudEvents() {}
 
     /** The events of a batch, byte for byte; a payload that is no JSON array of objects is malformed. */
     static void batch(byte[] data, List<Object[]> rows) throws MalformedException {

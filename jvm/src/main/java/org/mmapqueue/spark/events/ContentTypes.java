@@ -3,7 +3,6 @@ package org.mmapqueue.spark.events;
 import java.util.Locale;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
-
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** The media types of payloads that are decoded further. */
@@ -13,10 +12,10 @@ final class ContentTypes {
 
     /** Clients may send any number of different types: those after the first ones are parsed each time. */
     private static final int MOST_KEPT = 256;
+
     private static final Map<UTF8String, String> FORMATS = new ConcurrentHashMap<>();
 
-    private ContentTypes() {
-    }
+    private ContentTypes() {}
 
     /** Of a member of SniffData's oneof that has no decoder. */
     static UTF8String sniffData(int field) {

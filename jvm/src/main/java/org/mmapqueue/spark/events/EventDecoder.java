@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.events;
 
 import java.util.Arrays;
-
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -34,8 +33,7 @@ final class EventDecoder {
     private static final int LAST_OF_ONEOF = 37;
     private static final long MOST_MILLIS = Long.MAX_VALUE / 1000;
 
-    private EventDecoder() {
-    }
+    private EventDecoder() {}
 
     /**
      * Decodes a record.

@@ -11,12 +11,12 @@ final class EventFields {
     static final int SEGMENT = 9;
     /** SkyWalking's, of Satellite's oneof: a list of LogData. */
     static final int LOG_LIST = 10;
+
     static final int CONTENT_TYPE = 1000;
     static final int DATA = 1001;
     static final int FIELDS = 1002;
     static final int ID = 1003;
     static final int SOURCE = 1004;
 
-    private EventFields() {
-    }
+    private EventFields() {}
 }

@@ -5,7 +5,6 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
-
 import org.apache.spark.sql.catalyst.analysis.NoSuchFunctionException;
 import org.apache.spark.sql.catalyst.analysis.NoSuchNamespaceException;
 import org.apache.spark.sql.connector.catalog.FunctionCatalog;
@@ -39,14 +38,13 @@ public final class EventFunctions implements FunctionCatalog {
     private String name;
 
     /** Made by Spark, which calls {@link #initialize} next. */
-    public EventFunctions() {
-    }
+    public EventFunctions() {}
 
     @Override
     public void initialize(String catalog, CaseInsensitiveStringMap options) {
         if (!options.isEmpty()) {
-            throw new IllegalArgumentException("catalog " + catalog + " has options " + options.keySet()
-                    + "; allowed: none");
+            throw new IllegalArgumentException(
+                    "catalog " + catalog + " has options " + options.keySet() + "; allowed: none");
         }
         name = catalog;
     }
@@ -61,7 +59,9 @@ public final class EventFunctions implements FunctionCatalog {
         if (namespace.length > 0) {
             throw new NoSuchNamespaceException(namespace);
         }
-        return FUNCTIONS.keySet().stream().map(each -> Identifier.of(namespace, each)).toArray(Identifier[]::new);
+        return FUNCTIONS.keySet().stream()
+                .map(each -> Identifier.of(namespace, each))
+                .toArray(Identifier[]::new);
     }
 
     @Override
@@ -79,20 +79,22 @@ public final class EventFunctions implements FunctionCatalog {
         public BoundFunction bind(StructType given) {
             DataType[] wanted = function.inputTypes();
             if (given.size() != wanted.length) {
-                throw new UnsupportedOperationException(name() + " has " + given.size() + " arguments; allowed: "
-                        + types(wanted));
+                throw new UnsupportedOperationException(
+                        name() + " has " + given.size() + " arguments; allowed: " + types(wanted));
             }
-            DataType[] found = Arrays.stream(given.fields()).map(StructField::dataType).toArray(DataType[]::new);
+            DataType[] found =
+                    Arrays.stream(given.fields()).map(StructField::dataType).toArray(DataType[]::new);
             if (!Arrays.equals(found, wanted)) {
-                throw new UnsupportedOperationException(name() + " has arguments of types " + types(found)
-                        + "; allowed: " + types(wanted));
+                throw new UnsupportedOperationException(
+                        name() + " has arguments of types " + types(found) + "; allowed: " + types(wanted));
             }
             return function;
         }
 
         @Override
         public String description() {
-            return name() + types(function.inputTypes()) + ": " + function.resultType().catalogString();
+            return name() + types(function.inputTypes()) + ": "
+                    + function.resultType().catalogString();
         }
 
         @Override

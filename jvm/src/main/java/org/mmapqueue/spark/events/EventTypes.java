@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.events;
 
 import java.util.regex.Pattern;
-
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** The names of an event's types, by their numbers on the wire. */
@@ -9,11 +8,10 @@ final class EventTypes {
     private static final int OTHER = 100;
     private static final Pattern UNNAMED = Pattern.compile("Type-?[0-9]{1,9}");
     private static final UTF8String OTHER_NAME = UTF8String.fromString("Other");
-    private static final UTF8String[] NAMES = names("CLR", "JVM", "Metrics", "Tracing", "Logging", "Management",
-            "Profile", "ServiceMesh", "Event");
+    private static final UTF8String[] NAMES =
+            names("CLR", "JVM", "Metrics", "Tracing", "Logging", "Management", "Profile", "ServiceMesh", "Event");
 
-    private EventTypes() {
-    }
+    private EventTypes() {}
 
     static UTF8String name(long number) {
         if (number >= 0 && number < NAMES.length) {

@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.events;
 
 import java.nio.ByteBuffer;
-
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
@@ -16,6 +15,7 @@ final class GobEvent {
     private static final int LAST_FIELD = 6;
     /** Seconds from year 1, where Go's time begins, to 1970. */
     private static final long EPOCH = 62_135_596_800L;
+
     private static final long MICROS = 1_000_000;
     private static final long MOST_SECONDS = Long.MAX_VALUE / MICROS / 2;
 
@@ -27,12 +27,17 @@ final class GobEvent {
     private static final int STRING = 6;
 
     /** Of the first commit: its numbers are not those of later ones. */
-    private static final UTF8String[] TYPES = {null, UTF8String.fromString("Metrics"), UTF8String.fromString("Profile"),
-        UTF8String.fromString("Tracing"), UTF8String.fromString("Management"), UTF8String.fromString("Metrics"),
-        UTF8String.fromString("Logging")};
+    private static final UTF8String[] TYPES = {
+        null,
+        UTF8String.fromString("Metrics"),
+        UTF8String.fromString("Profile"),
+        UTF8String.fromString("Tracing"),
+        UTF8String.fromString("Management"),
+        UTF8String.fromString("Metrics"),
+        UTF8String.fromString("Logging")
+    };
 
-    private GobEvent() {
-    }
+    private GobEvent() {}
 
     /** Whether the record is a sequence of gob's messages, of which the last has a value of type 64. */
     static boolean looksLikeOne(byte[] record) {
@@ -97,8 +102,8 @@ final class GobEvent {
             throw new MalformedException("bytes after the event", in.position());
         }
         row[EventDecoder.META] = meta.toMap();
-        row[EventDecoder.TYPE] = type > 0 && type < TYPES.length ? TYPES[(int) type]
-                : UTF8String.fromString("Type" + type);
+        row[EventDecoder.TYPE] =
+                type > 0 && type < TYPES.length ? TYPES[(int) type] : UTF8String.fromString("Type" + type);
         return row;
     }
 
@@ -153,8 +158,9 @@ final class GobEvent {
                 byte[] text = in.copy();
                 json.string(text, 0, text.length);
             }
-            default -> throw new MalformedException("a value of type " + name
-                    + " in data; known: bool, int, uint, float64, []byte, string", at);
+            default ->
+                throw new MalformedException(
+                        "a value of type " + name + " in data; known: bool, int, uint, float64, []byte, string", at);
         }
         if (in.position() != end) {
             throw new MalformedException("value of type " + name, at);

@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.events;
 
 import java.util.Arrays;
-
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Reads the values of Go's encoding/gob. One thread. */
@@ -61,8 +60,8 @@ final class GobReader {
         int start = position;
         long length = unsigned();
         if (length < 0 || length > bytes.length - position) {
-            throw new MalformedException("length " + Long.toUnsignedString(length) + " of " + (bytes.length - position)
-                    + " bytes", start);
+            throw new MalformedException(
+                    "length " + Long.toUnsignedString(length) + " of " + (bytes.length - position) + " bytes", start);
         }
         return (int) length;
     }

@@ -5,7 +5,6 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.util.Arrays;
 import java.util.Base64;
-
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
@@ -179,8 +178,11 @@ final class JsonBuffer {
     JsonBuffer base64(byte[] from, int offset, int length) {
         separate();
         append((byte) '"');
-        append(Base64.getEncoder().encode(offset == 0 && length == from.length ? from
-                : Arrays.copyOfRange(from, offset, offset + length)));
+        append(Base64.getEncoder()
+                .encode(
+                        offset == 0 && length == from.length
+                                ? from
+                                : Arrays.copyOfRange(from, offset, offset + length)));
         append((byte) '"');
         return this;
     }
@@ -221,7 +223,8 @@ final class JsonBuffer {
 
     private void reserve(int more) {
         if (bytes.length - size < more) {
-            bytes = Arrays.copyOf(bytes, Math.max(Math.addExact(size, more), (int) Math.min(2L * bytes.length, Integer.MAX_VALUE - 8)));
+            bytes = Arrays.copyOf(bytes, Math.max(Math.addExact(size, more), (int)
+                    Math.min(2L * bytes.length, Integer.MAX_VALUE - 8)));
         }
     }
 }

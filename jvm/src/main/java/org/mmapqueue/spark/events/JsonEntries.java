@@ -4,8 +4,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /** Entries of protobuf messages {1 key, 2 value} as members of a JSON object. */
 final class JsonEntries {
-    private JsonEntries() {
-    }
+    private JsonEntries() {}
 
     /**
      * Writes the key of the entry that the reader has entered.

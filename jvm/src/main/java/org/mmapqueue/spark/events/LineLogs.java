@@ -1,13 +1,11 @@
 package org.mmapqueue.spark.events;
 
 import java.util.List;
-
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Texts as log records, of which only the body is known. */
 final class LineLogs {
-    private LineLogs() {
-    }
+    private LineLogs() {}
 
     /** Each line; the end of the last one may be missing. */
     static void lines(byte[] data, List<Object[]> rows) {

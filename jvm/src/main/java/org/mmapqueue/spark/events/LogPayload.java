@@ -4,8 +4,7 @@ import java.util.List;
 
 /** Which formats hold log records. */
 final class LogPayload {
-    private LogPayload() {
-    }
+    private LogPayload() {}
 
     static boolean decode(String format, byte[] data, long time, List<Object[]> rows) throws MalformedException {
         switch (format) {

@@ -2,7 +2,6 @@ package org.mmapqueue.spark.events;
 
 import java.util.Locale;
 import java.util.Map;
-
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** The columns of a log record, one schema for all sources, and what severities are called. */
@@ -28,15 +27,22 @@ final class LogRow {
     static final int COLUMNS = 15;
 
     /** OpenTelemetry's numbers of the names that loggers use. */
-    private static final Map<String, Integer> NUMBERS = Map.ofEntries(Map.entry("TRACE", 1), Map.entry("DEBUG", 5),
-            Map.entry("INFO", 9), Map.entry("NOTICE", 10), Map.entry("WARN", 13), Map.entry("WARNING", 13),
-            Map.entry("ERROR", 17), Map.entry("CRITICAL", 21), Map.entry("FATAL", 21));
+    private static final Map<String, Integer> NUMBERS = Map.ofEntries(
+            Map.entry("TRACE", 1),
+            Map.entry("DEBUG", 5),
+            Map.entry("INFO", 9),
+            Map.entry("NOTICE", 10),
+            Map.entry("WARN", 13),
+            Map.entry("WARNING", 13),
+            Map.entry("ERROR", 17),
+            Map.entry("CRITICAL", 21),
+            Map.entry("FATAL", 21));
+
     private static final String[] NAMES = {"TRACE", "DEBUG", "INFO", "WARN", "ERROR", "FATAL"};
     private static final int STEPS = 4;
     private static final UTF8String[] TEXTS = texts();
 
-    private LogRow() {
-    }
+    private LogRow() {}
 
     /** The number of a level's name; null for one that is not known. */
     static Integer severityNumber(UTF8String name) {

@@ -3,7 +3,6 @@ package org.mmapqueue.spark.events;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
 import java.util.Map;
-
 import org.apache.spark.sql.catalyst.util.ArrayBasedMapData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
@@ -63,7 +62,8 @@ final class MetaMap {
     }
 
     ArrayBasedMapData toMap() {
-        return many != null ? map(many.keySet().toArray(), many.values().toArray())
+        return many != null
+                ? map(many.keySet().toArray(), many.values().toArray())
                 : map(Arrays.copyOf(keys, size), Arrays.copyOf(values, size));
     }
 

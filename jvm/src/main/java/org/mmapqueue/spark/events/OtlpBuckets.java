@@ -2,8 +2,7 @@ package org.mmapqueue.spark.events;
 
 /** Data points of histograms and summaries: their distribution is JSON. */
 final class OtlpBuckets {
-    private OtlpBuckets() {
-    }
+    private OtlpBuckets() {}
 
     /** {"bounds": […], "counts": […], "min": …, "max": …}: bounds are upper ones, the last count has none. */
     static void histogram(WireReader in, Object[] row, Scratch scratch) throws MalformedException {
@@ -24,7 +23,11 @@ final class OtlpBuckets {
             }
         }
         JsonBuffer out = scratch.fourth;
-        out.open('{').key("bounds").json(bounds.close(']').take()).key("counts").json(counts.close(']').take());
+        out.open('{')
+                .key("bounds")
+                .json(bounds.close(']').take())
+                .key("counts")
+                .json(counts.close(']').take());
         limits(out, min, max);
         row[PointRow.BUCKETS] = out.close('}').take();
     }
@@ -98,7 +101,12 @@ final class OtlpBuckets {
             }
         }
         in.leave(outer);
-        out.open('{').key("quantile").number(quantile).key("value").number(value).close('}');
+        out.open('{')
+                .key("quantile")
+                .number(quantile)
+                .key("value")
+                .number(value)
+                .close('}');
     }
 
     private static void side(WireReader in, int number, JsonBuffer out, JsonBuffer counts) throws MalformedException {
@@ -121,7 +129,12 @@ final class OtlpBuckets {
             }
         }
         in.leave(outer);
-        out.open('{').key("offset").number(offset).key("counts").json(counts.close(']').take()).close('}');
+        out.open('{')
+                .key("offset")
+                .number(offset)
+                .key("counts")
+                .json(counts.close(']').take())
+                .close('}');
     }
 
     // Packed or not: readers take both.

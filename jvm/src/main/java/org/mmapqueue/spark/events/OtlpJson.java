@@ -1,13 +1,12 @@
 package org.mmapqueue.spark.events;
 
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
 import java.io.IOException;
 import java.util.Base64;
 import java.util.HexFormat;
 import java.util.Map;
-
-import com.fasterxml.jackson.core.JsonFactory;
-import com.fasterxml.jackson.core.JsonParser;
-import com.fasterxml.jackson.core.JsonToken;
 
 /**
  * An export request of OTLP in JSON as protobuf, so that one decoder serves both.
@@ -21,7 +20,8 @@ final class OtlpJson {
     static final OtlpJson METRICS = new OtlpJson("MetricsRequest");
 
     static final JsonFactory PARSERS = JsonFactory.builder()
-            .disable(JsonFactory.Feature.INTERN_FIELD_NAMES).build();
+            .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
+            .build();
 
     private final Map<String, OtlpSchema.Field> root;
 
@@ -45,7 +45,8 @@ final class OtlpJson {
     // Jackson's message ends with the source and the place, which the payload's own position says better.
     static MalformedException malformed(IOException e) {
         if (e instanceof com.fasterxml.jackson.core.JsonProcessingException known) {
-            return new MalformedException(known.getOriginalMessage(),
+            return new MalformedException(
+                    known.getOriginalMessage(),
                     known.getLocation() == null ? 0 : (int) known.getLocation().getByteOffset());
         }
         return new MalformedException(String.valueOf(e.getMessage()), 0);
@@ -139,8 +140,7 @@ final class OtlpJson {
         return text.startsWith("-") ? Long.parseLong(text) : Long.parseUnsignedLong(text);
     }
 
-    static void expect(JsonParser in, JsonToken found, JsonToken wanted, String what)
-            throws MalformedException {
+    static void expect(JsonParser in, JsonToken found, JsonToken wanted, String what) throws MalformedException {
         if (found != wanted) {
             throw wrong(in, (found == null ? "the end" : found.toString()) + " in place of " + what);
         }

@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.events;
 
 import java.util.List;
-
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** The log records of an ExportLogsServiceRequest. */

@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.events;
 
 import java.util.List;
-
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** The data points of an ExportMetricsServiceRequest. A record is a metric; each of its points is a row. */

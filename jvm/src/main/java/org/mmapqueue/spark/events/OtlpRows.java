@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.events;
 
 import java.util.List;
-
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
@@ -13,6 +12,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 abstract class OtlpRows {
     /** Where the records' rows go. */
     final List<Object[]> rows;
+
     final Scratch scratch = Scratch.get();
     OtlpResource resource;
     UTF8String scope;

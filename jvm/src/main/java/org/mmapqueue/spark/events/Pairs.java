@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.events;
 
 import java.util.Arrays;
-
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Messages of a key (field 1) and a value (field 2): attributes of OTLP, tags of SkyWalking. Any thread. */
@@ -9,8 +8,7 @@ final class Pairs {
     private static final int KEY = 1;
     private static final int VALUE = 2;
 
-    private Pairs() {
-    }
+    private Pairs() {}
 
     /** Reads the value that the reader stands at. */
     @FunctionalInterface

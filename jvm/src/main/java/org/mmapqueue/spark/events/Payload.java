@@ -2,7 +2,6 @@ package org.mmapqueue.spark.events;
 
 import java.util.ArrayList;
 import java.util.List;
-
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
@@ -12,8 +11,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 final class Payload {
     private static final byte[] NONE = new byte[0];
 
-    private Payload() {
-    }
+    private Payload() {}
 
     /** Makes the rows of a payload. */
     @FunctionalInterface
@@ -35,8 +33,15 @@ final class Payload {
      * @param columns of a row, of which the last two are its number in the payload and the error
      * @param timeColumn the column that the event's time fills
      */
-    static ArrayData rows(UTF8String contentType, byte[] data, long time, UTF8String error, Decoder decoder, String kind,
-            int columns, int timeColumn) {
+    static ArrayData rows(
+            UTF8String contentType,
+            byte[] data,
+            long time,
+            UTF8String error,
+            Decoder decoder,
+            String kind,
+            int columns,
+            int timeColumn) {
         if (error != null) {
             return failed(error, columns);
         }

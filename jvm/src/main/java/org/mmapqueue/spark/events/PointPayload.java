@@ -4,8 +4,7 @@ import java.util.List;
 
 /** Which formats hold data points of metrics. */
 final class PointPayload {
-    private PointPayload() {
-    }
+    private PointPayload() {}
 
     static boolean decode(String format, byte[] data, long time, List<Object[]> rows) throws MalformedException {
         switch (format) {

@@ -34,6 +34,5 @@ final class PointRow {
     static final UTF8String EXPONENTIAL = UTF8String.fromString("exponential_histogram");
     static final UTF8String SUMMARY = UTF8String.fromString("summary");
 
-    private PointRow() {
-    }
+    private PointRow() {}
 }

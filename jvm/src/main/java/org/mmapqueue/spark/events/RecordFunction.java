@@ -16,9 +16,19 @@ public final class RecordFunction extends RowFunction<byte[]> {
 
     /** Made by the catalog. */
     public RecordFunction() {
-        super("record", DataTypes.BinaryType, DataTypes.LongType, DataTypes.StringType, DataTypes.StringType,
-                DataTypes.BooleanType, Schemas.texts(), DataTypes.StringType, DataTypes.BinaryType, DataTypes.StringType,
-                DataTypes.StringType, DataTypes.StringType);
+        super(
+                "record",
+                DataTypes.BinaryType,
+                DataTypes.LongType,
+                DataTypes.StringType,
+                DataTypes.StringType,
+                DataTypes.BooleanType,
+                Schemas.texts(),
+                DataTypes.StringType,
+                DataTypes.BinaryType,
+                DataTypes.StringType,
+                DataTypes.StringType,
+                DataTypes.StringType);
     }
 
     /**
@@ -38,8 +48,17 @@ public final class RecordFunction extends RowFunction<byte[]> {
      * @return the serialized Event
      * @throws IllegalArgumentException when {@code fields} is no JSON object
      */
-    public static byte[] invoke(long timeMillis, UTF8String name, UTF8String type, boolean remote, MapData meta,
-            UTF8String contentType, byte[] data, UTF8String fields, UTF8String id, UTF8String source) {
+    public static byte[] invoke(
+            long timeMillis,
+            UTF8String name,
+            UTF8String type,
+            boolean remote,
+            MapData meta,
+            UTF8String contentType,
+            byte[] data,
+            UTF8String fields,
+            UTF8String id,
+            UTF8String source) {
         WireWriter out = new WireWriter(HEADER_BYTES + (data == null ? 0 : data.length));
         if (timeMillis != 0) {
             out.varint(EventFields.TIMESTAMP, timeMillis);
@@ -95,9 +114,17 @@ public final class RecordFunction extends RowFunction<byte[]> {
 
     @Override
     public byte[] produceResult(InternalRow input) {
-        return invoke(input.getLong(0), string(input, 1), string(input, 2), input.getBoolean(3),
-                input.isNullAt(4) ? null : input.getMap(4), string(input, 5),
-                input.isNullAt(6) ? null : input.getBinary(6), string(input, 7), string(input, 8), string(input, 9));
+        return invoke(
+                input.getLong(0),
+                string(input, 1),
+                string(input, 2),
+                input.getBoolean(3),
+                input.isNullAt(4) ? null : input.getMap(4),
+                string(input, 5),
+                input.isNullAt(6) ? null : input.getBinary(6),
+                string(input, 7),
+                string(input, 8),
+                string(input, 9));
     }
 
     private static UTF8String string(InternalRow input, int column) {

@@ -7,8 +7,7 @@ import org.apache.spark.sql.types.StructType;
 
 /** Columns as "name type, name type" in Spark's types. The decoders do without Spark's schemas, which load much. */
 final class Schemas {
-    private Schemas() {
-    }
+    private Schemas() {}
 
     static ArrayType array(String columns) {
         return DataTypes.createArrayType(struct(columns), false);

@@ -9,8 +9,7 @@ final class Scratch {
     final JsonBuffer third = new JsonBuffer();
     final JsonBuffer fourth = new JsonBuffer();
 
-    private Scratch() {
-    }
+    private Scratch() {}
 
     /** The thread's buffers, empty. What was begun and not taken is forgotten. */
     static Scratch get() {

@@ -7,8 +7,7 @@ final class SkyWalking {
     private static final UTF8String DASH = UTF8String.fromString("-");
     private static final long MOST_MILLIS = Long.MAX_VALUE / 1000;
 
-    private SkyWalking() {
-    }
+    private SkyWalking() {}
 
     /** A time in ms as Spark's µs; null for 0, which is no time, and for one that is out of range. */
     static Object micros(long millis) {

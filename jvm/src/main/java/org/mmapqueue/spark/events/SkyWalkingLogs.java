@@ -4,13 +4,13 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 
 import java.util.Arrays;
 import java.util.List;
-
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** The logs of a SkyWalking stream: a list of serialized LogData. */
 final class SkyWalkingLogs {
     /** Field 1 as bytes: how a list of logs begins, and a LogData of 2020 never. */
     private static final int LIST_TAG = 1 << 3 | WireReader.LENGTH;
+
     private static final byte[] LEVEL = "level".getBytes(UTF_8);
 
     private final List<Object[]> rows;

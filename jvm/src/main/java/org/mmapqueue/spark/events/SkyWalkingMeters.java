@@ -2,7 +2,6 @@ package org.mmapqueue.spark.events;
 
 import java.util.ArrayList;
 import java.util.List;
-
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** The meters of a MeterDataCollection: a single value is a gauge. */

@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.events;
 
 import java.util.List;
-
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** The spans of one SegmentObject, in OpenTelemetry's terms. */

@@ -4,8 +4,7 @@ import java.util.List;
 
 /** Which formats hold spans. */
 final class SpanPayload {
-    private SpanPayload() {
-    }
+    private SpanPayload() {}
 
     static boolean decode(String format, byte[] data, long time, List<Object[]> rows) throws MalformedException {
         switch (format) {

@@ -36,12 +36,12 @@ final class SpanRow {
     static final UTF8String CLIENT = UTF8String.fromString("CLIENT");
     static final UTF8String PRODUCER = UTF8String.fromString("PRODUCER");
     static final UTF8String CONSUMER = UTF8String.fromString("CONSUMER");
-    private static final UTF8String[] KINDS = {UTF8String.fromString("UNSPECIFIED"), INTERNAL, SERVER, CLIENT, PRODUCER,
-        CONSUMER};
+    private static final UTF8String[] KINDS = {
+        UTF8String.fromString("UNSPECIFIED"), INTERNAL, SERVER, CLIENT, PRODUCER, CONSUMER
+    };
     private static final UTF8String[] STATES = {UNSET, OK, ERROR_STATUS};
 
-    private SpanRow() {
-    }
+    private SpanRow() {}
 
     /** The name of OpenTelemetry's number of a kind, the number itself when it has none. */
     static UTF8String kind(long number) {
@@ -54,7 +54,8 @@ final class SpanRow {
     }
 
     private static UTF8String name(UTF8String[] names, long number) {
-        return number >= 0 && number < names.length ? names[(int) number]
+        return number >= 0 && number < names.length
+                ? names[(int) number]
                 : UTF8String.fromString(Integer.toString((int) number));
     }
 }

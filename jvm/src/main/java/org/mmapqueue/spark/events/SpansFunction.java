@@ -11,8 +11,13 @@ public final class SpansFunction extends RowFunction<ArrayData> {
 
     /** Made by the catalog. */
     public SpansFunction() {
-        super("spans", Schemas.array(SpanRow.SCHEMA), DataTypes.StringType, DataTypes.BinaryType,
-                DataTypes.TimestampType, DataTypes.StringType);
+        super(
+                "spans",
+                Schemas.array(SpanRow.SCHEMA),
+                DataTypes.StringType,
+                DataTypes.BinaryType,
+                DataTypes.TimestampType,
+                DataTypes.StringType);
     }
 
     /**
@@ -25,12 +30,16 @@ public final class SpansFunction extends RowFunction<ArrayData> {
      * @return the rows; a single one with {@code error} when the event or its payload cannot be decoded
      */
     public static ArrayData invoke(UTF8String contentType, byte[] data, long time, UTF8String error) {
-        return Payload.rows(contentType, data, time, error, SpanPayload::decode, "spans", SpanRow.COLUMNS, SpanRow.TIME);
+        return Payload.rows(
+                contentType, data, time, error, SpanPayload::decode, "spans", SpanRow.COLUMNS, SpanRow.TIME);
     }
 
     @Override
     public ArrayData produceResult(InternalRow input) {
-        return invoke(input.isNullAt(0) ? null : input.getUTF8String(0), input.isNullAt(1) ? null : input.getBinary(1),
-                input.isNullAt(2) ? 0 : input.getLong(2), input.isNullAt(3) ? null : input.getUTF8String(3));
+        return invoke(
+                input.isNullAt(0) ? null : input.getUTF8String(0),
+                input.isNullAt(1) ? null : input.getBinary(1),
+                input.isNullAt(2) ? 0 : input.getLong(2),
+                input.isNullAt(3) ? null : input.getUTF8String(3));
     }
 }

@@ -2,8 +2,7 @@ package org.mmapqueue.spark.events;
 
 /** google.protobuf.Struct as JSON text. */
 final class StructJson {
-    private StructJson() {
-    }
+    private StructJson() {}
 
     /** Writes the Struct that the reader has entered. */
     static void object(WireReader in, JsonBuffer out) throws MalformedException {

@@ -1,10 +1,9 @@
 package org.mmapqueue.spark.events;
 
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-
 import com.fasterxml.jackson.core.JsonParser;
 import com.fasterxml.jackson.core.JsonToken;
+import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 
 /** A JSON object as google.protobuf.Struct, the inverse of {@link StructJson}. */
 final class StructWriter {
@@ -16,8 +15,7 @@ final class StructWriter {
     private static final int STRUCT = 5;
     private static final int LIST = 6;
 
-    private StructWriter() {
-    }
+    private StructWriter() {}
 
     /**
      * Writes the object as a field.
@@ -55,7 +53,7 @@ final class StructWriter {
         switch (token) {
             case VALUE_NULL -> out.varint(NULL, 0);
             case VALUE_NUMBER_INT, VALUE_NUMBER_FLOAT ->
-                    out.fixed64(NUMBER, Double.doubleToRawLongBits(in.getDoubleValue()));
+                out.fixed64(NUMBER, Double.doubleToRawLongBits(in.getDoubleValue()));
             case VALUE_STRING -> string(out, STRING, in.getText());
             case VALUE_TRUE -> out.varint(BOOL, 1);
             case VALUE_FALSE -> out.varint(BOOL, 0);

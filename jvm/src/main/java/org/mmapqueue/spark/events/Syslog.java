@@ -11,7 +11,6 @@ import java.time.temporal.ChronoUnit;
 import java.util.List;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
@@ -20,23 +19,32 @@ import org.apache.spark.unsafe.types.UTF8String;
  */
 final class Syslog {
     /** Names of severities, and OpenTelemetry's numbers for them. */
-    private static final UTF8String[] SEVERITIES = {UTF8String.fromString("emerg"), UTF8String.fromString("alert"),
-        UTF8String.fromString("crit"), UTF8String.fromString("err"), UTF8String.fromString("warning"),
-        UTF8String.fromString("notice"), UTF8String.fromString("info"), UTF8String.fromString("debug")};
+    private static final UTF8String[] SEVERITIES = {
+        UTF8String.fromString("emerg"),
+        UTF8String.fromString("alert"),
+        UTF8String.fromString("crit"),
+        UTF8String.fromString("err"),
+        UTF8String.fromString("warning"),
+        UTF8String.fromString("notice"),
+        UTF8String.fromString("info"),
+        UTF8String.fromString("debug")
+    };
+
     private static final int[] NUMBERS = {21, 19, 18, 17, 13, 10, 9, 5};
     private static final int MOST_PRIORITY = 191;
 
     private static final Pattern PRIORITY = Pattern.compile("<(\\d{1,3})>");
     private static final Pattern HEADER = Pattern.compile("1 (\\S+) (\\S+) (\\S+) (\\S+) (\\S+) ?");
     private static final Pattern ELEMENT = Pattern.compile("\\[([^ =\\]\"]+)");
-    private static final Pattern PARAMETER = Pattern.compile(" ([^ =\\]\"]+)=\"((?:[^\"\\\\]|\\\\.)*+)\"",
-            Pattern.DOTALL);
+    private static final Pattern PARAMETER =
+            Pattern.compile(" ([^ =\\]\"]+)=\"((?:[^\"\\\\]|\\\\.)*+)\"", Pattern.DOTALL);
     private static final Pattern ESCAPED = Pattern.compile("\\\\([\"\\\\\\]])");
     /** A header of RFC 3164: month, day, time; host; tag and process. */
     private static final Pattern OLD = Pattern.compile(
             "(Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) ([ \\d]\\d) (\\d\\d):(\\d\\d):(\\d\\d) (\\S+) ");
     /** As OLD, with the time of RFC 3339 that many daemons write. */
     private static final Pattern OLD_ISO = Pattern.compile("(\\d{4}-\\d\\d-\\d\\dT\\S+) (\\S+) ");
+
     private static final Pattern TAG = Pattern.compile("([^\\s:\\[]{1,128})(?:\\[([^\\]\\s]{1,128})\\])?: ?");
     private static final String MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec";
     private static final String NIL = "-";
@@ -170,8 +178,12 @@ final class Syslog {
     private void host(String name) {
         if (!name.equals(NIL)) {
             byte[] encoded = name.getBytes(UTF_8);
-            row[LogRow.RESOURCE] = new JsonBuffer().open('{').key("host.name").string(encoded, 0, encoded.length)
-                    .close('}').take();
+            row[LogRow.RESOURCE] = new JsonBuffer()
+                    .open('{')
+                    .key("host.name")
+                    .string(encoded, 0, encoded.length)
+                    .close('}')
+                    .take();
             row[LogRow.INSTANCE] = UTF8String.fromBytes(encoded);
         }
     }
@@ -205,12 +217,20 @@ final class Syslog {
     private static Object nearest(Matcher header, long received) {
         int month = MONTHS.indexOf(header.group(1)) / 3 + 1;
         int day = Integer.parseInt(header.group(2).strip());
-        int year = Instant.EPOCH.plus(received, ChronoUnit.MICROS).atOffset(ZoneOffset.UTC).getYear();
+        int year = Instant.EPOCH
+                .plus(received, ChronoUnit.MICROS)
+                .atOffset(ZoneOffset.UTC)
+                .getYear();
         Long best = null;
         for (int each = year - 1; received != 0 && each <= year + 1; each++) {
             try {
-                long micros = micros(LocalDateTime.of(each, month, day, Integer.parseInt(header.group(3)),
-                        Integer.parseInt(header.group(4)), Integer.parseInt(header.group(5)))
+                long micros = micros(LocalDateTime.of(
+                                each,
+                                month,
+                                day,
+                                Integer.parseInt(header.group(3)),
+                                Integer.parseInt(header.group(4)),
+                                Integer.parseInt(header.group(5)))
                         .toInstant(ZoneOffset.UTC));
                 best = best == null || Math.abs(micros - received) < Math.abs(best - received) ? (Long) micros : best;
             } catch (DateTimeException e) {

@@ -5,7 +5,6 @@ import static java.nio.charset.StandardCharsets.UTF_8;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
-
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** Texts that are UTF-8 for certain: what is not is replaced by U+FFFD, as a client decides what it sends. */
@@ -14,8 +13,7 @@ final class Utf8 {
     private static final long HIGH_BITS = 0x8080808080808080L;
     private static final byte[] HEX = "0123456789abcdef".getBytes(UTF_8);
 
-    private Utf8() {
-    }
+    private Utf8() {}
 
     /** The text, empty in place of null. */
     static UTF8String orEmpty(UTF8String text) {
@@ -48,7 +46,9 @@ final class Utf8 {
 
     /** Null when the bytes are well-formed UTF-8, else their replacement. */
     static byte[] valid(byte[] bytes, int offset, int length) {
-        return wellFormed(bytes, offset, offset + length) ? null : new String(bytes, offset, length, UTF_8).getBytes(UTF_8);
+        return wellFormed(bytes, offset, offset + length)
+                ? null
+                : new String(bytes, offset, length, UTF_8).getBytes(UTF_8);
     }
 
     // The ranges of table 3-7 of the Unicode standard.
@@ -56,7 +56,8 @@ final class Utf8 {
         int at = start;
         while (at < end) {
             int first = bytes[at] & 0xff;
-            int more = first < 0x80 ? 0 : first < 0xc2 ? -1 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : first < 0xf5 ? 3 : -1;
+            int more =
+                    first < 0x80 ? 0 : first < 0xc2 ? -1 : first < 0xe0 ? 1 : first < 0xf0 ? 2 : first < 0xf5 ? 3 : -1;
             if (more < 0 || end - at <= more) {
                 return false;
             }

@@ -4,7 +4,6 @@ import java.lang.invoke.MethodHandles;
 import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 import java.util.Arrays;
-
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
@@ -91,8 +90,8 @@ final class WireReader {
     /** Refuses the field that was read when its wire type is another one. */
     void expect(int type, int field) throws MalformedException {
         if (wireType != type) {
-            throw new MalformedException("field " + field + " has wire type " + wireType + ", not " + type,
-                    tagPosition);
+            throw new MalformedException(
+                    "field " + field + " has wire type " + wireType + ", not " + type, tagPosition);
         }
     }
 
@@ -153,8 +152,10 @@ final class WireReader {
         expect(LENGTH, field);
         long length = varint();
         if (length < 0 || length > end - position) {
-            throw new MalformedException("field " + field + " has " + Long.toUnsignedString(length) + " bytes, "
-                    + (end - position) + " are left", tagPosition);
+            throw new MalformedException(
+                    "field " + field + " has " + Long.toUnsignedString(length) + " bytes, " + (end - position)
+                            + " are left",
+                    tagPosition);
         }
         return (int) length;
     }

@@ -87,8 +87,8 @@ final class WireWriter {
 
     private void reserve(int more) {
         if (bytes.length - size < more) {
-            bytes = Arrays.copyOf(bytes, (int) Math.min(Math.max(Math.addExact(size, more), 2L * bytes.length),
-                    Integer.MAX_VALUE - 8));
+            bytes = Arrays.copyOf(bytes, (int)
+                    Math.min(Math.max(Math.addExact(size, more), 2L * bytes.length), Integer.MAX_VALUE - 8));
         }
     }
 }

@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.read;
 
 import java.util.List;
-
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.read.InputPartition;

@@ -3,7 +3,6 @@ package org.mmapqueue.spark.read;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
@@ -14,7 +13,6 @@ import org.apache.spark.sql.connector.expressions.aggregate.Max;
 import org.apache.spark.sql.connector.expressions.aggregate.Min;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.RecordSchema;
@@ -66,7 +64,8 @@ record Aggregates(List<Function> functions, boolean byPartition) {
         }
         Expression[] groups = aggregation.groupByExpressions();
         boolean byPartition = groups.length == 1 && RecordSchema.PARTITION.equals(column(groups[0]));
-        return groups.length > 0 && !byPartition ? Optional.empty()
+        return groups.length > 0 && !byPartition
+                ? Optional.empty()
                 : Optional.of(new Aggregates(functions, byPartition));
     }
 
@@ -83,17 +82,18 @@ record Aggregates(List<Function> functions, boolean byPartition) {
             return extreme(column(min.column()), Function.MIN_OFFSET, Function.MIN_TIMESTAMP);
         }
         return asked instanceof Max max
-                ? extreme(column(max.column()), Function.MAX_OFFSET, Function.MAX_TIMESTAMP) : null;
+                ? extreme(column(max.column()), Function.MAX_OFFSET, Function.MAX_TIMESTAMP)
+                : null;
     }
 
     private static Function extreme(String column, Function offset, Function timestamp) {
-        return RecordSchema.OFFSET.equals(column) ? offset
-                : RecordSchema.TIMESTAMP.equals(column) ? timestamp : null;
+        return RecordSchema.OFFSET.equals(column) ? offset : RecordSchema.TIMESTAMP.equals(column) ? timestamp : null;
     }
 
     private static String column(Expression expression) {
         return expression instanceof NamedReference reference && reference.fieldNames().length == 1
-                ? reference.fieldNames()[0] : null;
+                ? reference.fieldNames()[0]
+                : null;
     }
 
     /** The columns of the rows. */
@@ -103,7 +103,8 @@ record Aggregates(List<Function> functions, boolean byPartition) {
             schema = schema.add(RecordSchema.PARTITION, DataTypes.IntegerType, false);
         }
         for (Function each : functions) {
-            schema = schema.add(each.text,
+            schema = schema.add(
+                    each.text,
                     RecordSchema.TIMESTAMP.equals(each.column) ? DataTypes.TimestampType : DataTypes.LongType,
                     each != Function.COUNT);
         }
@@ -129,7 +130,9 @@ record Aggregates(List<Function> functions, boolean byPartition) {
         }
         for (int id = 0; id < partitions.count(); id++) {
             int partition = id;
-            List<ReadRange> own = ranges.stream().filter(each -> each.partition() == partition).toList();
+            List<ReadRange> own = ranges.stream()
+                    .filter(each -> each.partition() == partition)
+                    .toList();
             if (!own.isEmpty() && !add(id, partitions, own, needTimes, rows)) {
                 return Optional.empty();
             }
@@ -137,7 +140,11 @@ record Aggregates(List<Function> functions, boolean byPartition) {
         return Optional.of(rows);
     }
 
-    private boolean add(Integer partition, OpenPartitions partitions, List<ReadRange> ranges, boolean needTimes,
+    private boolean add(
+            Integer partition,
+            OpenPartitions partitions,
+            List<ReadRange> ranges,
+            boolean needTimes,
             List<Object[]> rows) {
         long count = 0;
         Long minOffset = null;
@@ -164,13 +171,14 @@ record Aggregates(List<Function> functions, boolean byPartition) {
             row.add(partition);
         }
         for (Function each : functions) {
-            row.add(switch (each) {
-                case COUNT -> (Object) count;
-                case MIN_OFFSET -> minOffset;
-                case MAX_OFFSET -> maxOffset;
-                case MIN_TIMESTAMP -> minTime;
-                case MAX_TIMESTAMP -> maxTime;
-            });
+            row.add(
+                    switch (each) {
+                        case COUNT -> (Object) count;
+                        case MIN_OFFSET -> minOffset;
+                        case MAX_OFFSET -> maxOffset;
+                        case MIN_TIMESTAMP -> minTime;
+                        case MAX_TIMESTAMP -> maxTime;
+                    });
         }
         rows.add(row.toArray());
         return true;
@@ -178,7 +186,8 @@ record Aggregates(List<Function> functions, boolean byPartition) {
 
     @Override
     public String toString() {
-        return "PushedAggregates: [" + String.join(", ", functions.stream().map(each -> each.text).toList()) + "]"
+        return "PushedAggregates: ["
+                + String.join(", ", functions.stream().map(each -> each.text).toList()) + "]"
                 + (byPartition ? ", PushedGroupBy: [" + RecordSchema.PARTITION + "]" : "");
     }
 }

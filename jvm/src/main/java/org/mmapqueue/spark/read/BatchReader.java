@@ -32,8 +32,8 @@ final class BatchReader implements PartitionReader<ColumnarBatch> {
 
     @Override
     public CustomTaskMetric[] currentMetricsValues() {
-        return ScanMetrics.values(rows.recordsRead(), rows.bytesRead(), source.lost(), source.segments(),
-                source.waitedMillis(), 0);
+        return ScanMetrics.values(
+                rows.recordsRead(), rows.bytesRead(), source.lost(), source.segments(), source.waitedMillis(), 0);
     }
 
     @Override

@@ -2,12 +2,10 @@ package org.mmapqueue.spark.read;
 
 import java.util.ArrayList;
 import java.util.List;
-
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
-
 import org.mmapqueue.RecordReader;
 import org.mmapqueue.spark.common.RecordSchema;
 
@@ -42,14 +40,16 @@ final class BatchRows {
         timestampColumn = new RecordColumn.Timestamps(timestamps);
         List<ColumnVector> vectors = new ArrayList<>();
         for (StructField field : columns.fields()) {
-            vectors.add(switch (field.name()) {
-                case RecordSchema.VALUE -> new RecordColumn.Values(values);
-                case RecordSchema.PARTITION -> new RecordColumn.Partition(partition);
-                case RecordSchema.OFFSET -> new RecordColumn.Offsets(offsets);
-                case RecordSchema.TIMESTAMP -> timestampColumn;
-                default -> throw new IllegalArgumentException("column " + field.name() + "; expected one of "
-                        + String.join(", ", RecordSchema.READ.fieldNames()));
-            });
+            vectors.add(
+                    switch (field.name()) {
+                        case RecordSchema.VALUE -> new RecordColumn.Values(values);
+                        case RecordSchema.PARTITION -> new RecordColumn.Partition(partition);
+                        case RecordSchema.OFFSET -> new RecordColumn.Offsets(offsets);
+                        case RecordSchema.TIMESTAMP -> timestampColumn;
+                        default ->
+                            throw new IllegalArgumentException("column " + field.name() + "; expected one of "
+                                    + String.join(", ", RecordSchema.READ.fieldNames()));
+                    });
         }
         batch = new ColumnarBatch(vectors.toArray(ColumnVector[]::new));
     }
@@ -97,8 +97,11 @@ final class BatchRows {
     int take(RecordReader reader, long maxBytes) {
         return values != null
                 ? reader.read(room(), maxBytes, (offset, timestamp, data) -> take(offset, timestamp, data, data.length))
-                : reader.read(room(), maxBytes, (offset, timestamp, buffer, start, length, attempts) ->
-                        take(offset, timestamp, NO_BYTES, length));
+                : reader.read(
+                        room(),
+                        maxBytes,
+                        (offset, timestamp, buffer, start, length, attempts) ->
+                                take(offset, timestamp, NO_BYTES, length));
     }
 
     private void take(long offset, long timestampMicros, byte[] data, int length) {

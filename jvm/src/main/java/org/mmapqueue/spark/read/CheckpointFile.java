@@ -7,7 +7,6 @@ import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.Optional;
 import java.util.UUID;
-
 import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.FSDataInputStream;
 import org.apache.hadoop.fs.FSDataOutputStream;
@@ -81,8 +80,12 @@ final class CheckpointFile {
     boolean isMadeUp() {
         String beneath = SQLConf.get().getConfString(LOCATION_KEY, null);
         Path checkpoint = directory.getParent().getParent();
-        return beneath != null && checkpoint.getName().matches(UUID_PATTERN)
-                && new Path(beneath).toUri().getPath().equals(checkpoint.getParent().toUri().getPath());
+        return beneath != null
+                && checkpoint.getName().matches(UUID_PATTERN)
+                && new Path(beneath)
+                        .toUri()
+                        .getPath()
+                        .equals(checkpoint.getParent().toUri().getPath());
     }
 
     /** What was written last; empty before the query's first batch. */
@@ -113,8 +116,8 @@ final class CheckpointFile {
                 out.hsync();
             }
             if (!files.rename(fresh, file)) {
-                throw new IOException(fresh + " could not be renamed to " + file
-                        + "; does another query write this checkpoint?");
+                throw new IOException(
+                        fresh + " could not be renamed to " + file + "; does another query write this checkpoint?");
             }
         } catch (IOException e) {
             throw new UncheckedIOException("the checkpoint " + this + " can not be written: " + e, e);

@@ -2,12 +2,10 @@ package org.mmapqueue.spark.read;
 
 import java.util.List;
 import java.util.Optional;
-
 import org.apache.spark.sql.connector.expressions.Expression;
 import org.apache.spark.sql.connector.expressions.Literal;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
-
 import org.mmapqueue.spark.common.RecordSchema;
 
 /**
@@ -73,13 +71,16 @@ record Condition(String column, LongSet values) {
         if (name.isEmpty()) {
             return column(right).isEmpty() ? Optional.empty() : comparison(turned(operator), right, left);
         }
-        return value(right).map(value -> new Condition(name.get(), switch (operator) {
-            case "=" -> LongSet.between(value, value);
-            case "<" -> LongSet.below(value);
-            case "<=" -> LongSet.between(Long.MIN_VALUE, value);
-            case ">" -> LongSet.above(value);
-            default -> LongSet.between(value, Long.MAX_VALUE);
-        }));
+        return value(right)
+                .map(value -> new Condition(
+                        name.get(),
+                        switch (operator) {
+                            case "=" -> LongSet.between(value, value);
+                            case "<" -> LongSet.below(value);
+                            case "<=" -> LongSet.between(Long.MIN_VALUE, value);
+                            case ">" -> LongSet.above(value);
+                            default -> LongSet.between(value, Long.MAX_VALUE);
+                        }));
     }
 
     private static String turned(String operator) {
@@ -94,13 +95,15 @@ record Condition(String column, LongSet values) {
 
     private static Optional<String> column(Expression expression) {
         return expression instanceof NamedReference reference && reference.fieldNames().length == 1
-                ? Optional.of(reference.fieldNames()[0]).filter(COLUMNS::contains) : Optional.empty();
+                ? Optional.of(reference.fieldNames()[0]).filter(COLUMNS::contains)
+                : Optional.empty();
     }
 
     // Spark gives literals the column's type, or puts a cast around the column, which is no reference then.
     private static Optional<Long> value(Expression expression) {
         return expression instanceof Literal<?> literal
-                && (literal.value() instanceof Long || literal.value() instanceof Integer)
-                ? Optional.of(((Number) literal.value()).longValue()) : Optional.empty();
+                        && (literal.value() instanceof Long || literal.value() instanceof Integer)
+                ? Optional.of(((Number) literal.value()).longValue())
+                : Optional.empty();
     }
 }

@@ -1,16 +1,14 @@
 package org.mmapqueue.spark.read;
 
+import org.mmapqueue.spark.common.PartitionDirectory;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
-
-import org.mmapqueue.spark.common.PartitionDirectory;
 
 /** What becomes of records that were asked for and are not there any more. */
 final class DataLoss {
     private static final Logger LOG = LoggerFactory.getLogger(DataLoss.class);
 
-    private DataLoss() {
-    }
+    private DataLoss() {}
 
     /**
      * Records were lost.

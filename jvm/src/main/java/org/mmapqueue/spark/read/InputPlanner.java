@@ -2,7 +2,6 @@ package org.mmapqueue.spark.read;
 
 import java.util.ArrayList;
 import java.util.List;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.spark.common.Hosts;
 import org.mmapqueue.spark.common.OpenPartitions;
@@ -50,8 +49,8 @@ final class InputPlanner {
             MmapQueue queue = partitions.queue(each.partition());
             long[] bounds = stored ? queue.split(each.from(), each.to(), part) : even(each, part);
             for (int i = 1; i < bounds.length; i++) {
-                inputs.add(new QueueInputPartition(partitions.directories().get(each.partition()), queue.id(), host,
-                        bounds[i - 1], bounds[i]));
+                inputs.add(new QueueInputPartition(
+                        partitions.directories().get(each.partition()), queue.id(), host, bounds[i - 1], bounds[i]));
             }
         }
         return inputs;

@@ -129,8 +129,7 @@ record LongSet(List<Interval> intervals) implements Serializable {
 
     /** From its lowest number to its highest. */
     LongSet hull() {
-        return isEmpty() ? this
-                : between(intervals.get(0).low, intervals.get(intervals.size() - 1).high);
+        return isEmpty() ? this : between(intervals.get(0).low, intervals.get(intervals.size() - 1).high);
     }
 
     @Override

@@ -3,7 +3,6 @@ package org.mmapqueue.spark.read;
 import java.util.List;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;
-
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.errors.ConfigException;
@@ -19,8 +18,7 @@ public final class OffsetRanges {
      */
     public static final String DEFAULT_CONSUMER = "default";
 
-    private OffsetRanges() {
-    }
+    private OffsetRanges() {}
 
     /**
      * Where to begin. An offset that was named is given as it is: it may be one that is not retained any more. One
@@ -34,7 +32,10 @@ public final class OffsetRanges {
      */
     public static PartitionOffsets starts(OpenPartitions partitions, ReadOptions options, String consumer) {
         return options.startingTimestamp().isPresent()
-                ? at(partitions, ReadOptions.STARTING_TIMESTAMP, options.startingTimestamp().getAsLong())
+                ? at(
+                        partitions,
+                        ReadOptions.STARTING_TIMESTAMP,
+                        options.startingTimestamp().getAsLong())
                 : places(partitions, options.startingOffsets(), consumer, options.failOnDataLoss());
     }
 
@@ -49,20 +50,26 @@ public final class OffsetRanges {
      */
     public static PartitionOffsets ends(OpenPartitions partitions, ReadOptions options, String consumer) {
         return options.endingTimestamp().isPresent()
-                ? at(partitions, ReadOptions.ENDING_TIMESTAMP, options.endingTimestamp().getAsLong())
+                ? at(
+                        partitions,
+                        ReadOptions.ENDING_TIMESTAMP,
+                        options.endingTimestamp().getAsLong())
                 : places(partitions, options.endingOffsets(), consumer, options.failOnDataLoss());
     }
 
-    private static PartitionOffsets places(OpenPartitions partitions, OffsetSpec spec, String consumer,
-            boolean failOnDataLoss) {
+    private static PartitionOffsets places(
+            OpenPartitions partitions, OffsetSpec spec, String consumer, boolean failOnDataLoss) {
         return switch (spec.kind()) {
             case EARLIEST -> partitions.earliest();
             case LATEST -> partitions.latest();
             case COMMITTED -> partitions.offsets((id, queue) -> committed(queue, partitions, id, consumer));
             case NUMBER -> {
                 if (partitions.count() > 1) {
-                    throw Options.bad(spec.option(), spec.text(), "an offset for each partition, as the queue has "
-                            + partitions.count() + ", such as {\"0\":" + spec.number() + ",\"1\":…}");
+                    throw Options.bad(
+                            spec.option(),
+                            spec.text(),
+                            "an offset for each partition, as the queue has " + partitions.count() + ", such as {\"0\":"
+                                    + spec.number() + ",\"1\":…}");
                 }
                 yield partitions.offsets((id, queue) -> checked(spec, partitions, id, spec.number(), failOnDataLoss));
             }
@@ -74,10 +81,14 @@ public final class OffsetRanges {
     }
 
     private static void checkNames(OffsetSpec spec, OpenPartitions partitions) {
-        List<Integer> wanted = partitions.directories().stream().map(each -> each.id()).toList();
+        List<Integer> wanted =
+                partitions.directories().stream().map(each -> each.id()).toList();
         if (!List.copyOf(spec.each().map().keySet()).equals(wanted)) {
-            throw Options.bad(spec.option(), spec.text(), "an offset for each of the partitions that the queue has: "
-                    + wanted.stream().map(String::valueOf).collect(Collectors.joining(", ")));
+            throw Options.bad(
+                    spec.option(),
+                    spec.text(),
+                    "an offset for each of the partitions that the queue has: "
+                            + wanted.stream().map(String::valueOf).collect(Collectors.joining(", ")));
         }
     }
 
@@ -90,17 +101,24 @@ public final class OffsetRanges {
         return offset == OffsetSpec.LATEST ? queue.endOffset() : checked(spec, partitions, id, offset, failOnDataLoss);
     }
 
-    private static long checked(OffsetSpec spec, OpenPartitions partitions, int id, long offset,
-            boolean failOnDataLoss) {
+    private static long checked(
+            OffsetSpec spec, OpenPartitions partitions, int id, long offset, boolean failOnDataLoss) {
         long end = partitions.queue(id).endOffset();
         if (offset > end && !failOnDataLoss) {
-            DataLoss.found(false, partitions.directories().get(id), end, offset, "the log ends with offset " + end
-                    + " (option " + spec.option() + ")");
+            DataLoss.found(
+                    false,
+                    partitions.directories().get(id),
+                    end,
+                    offset,
+                    "the log ends with offset " + end + " (option " + spec.option() + ")");
             return end;
         }
         if (offset > end) {
-            throw Options.bad(spec.option(), spec.text(), "at most " + end + " in partition " + id + ", which ends"
-                    + " there, in " + partitions.directories().get(id).path());
+            throw Options.bad(
+                    spec.option(),
+                    spec.text(),
+                    "at most " + end + " in partition " + id + ", which ends" + " there, in "
+                            + partitions.directories().get(id).path());
         }
         return offset;
     }
@@ -115,9 +133,12 @@ public final class OffsetRanges {
         if (consumer.equals(DEFAULT_CONSUMER)) {
             return queue.firstOffset();
         }
-        throw Options.bad(ReadOptions.CONSUMER, consumer, "a consumer that partition " + id + " has, in "
-                + partitions.directories().get(id).path() + ": "
-                + all.stream().map(ConsumerStats::name).collect(Collectors.joining(", ")));
+        throw Options.bad(
+                ReadOptions.CONSUMER,
+                consumer,
+                "a consumer that partition " + id + " has, in "
+                        + partitions.directories().get(id).path() + ": "
+                        + all.stream().map(ConsumerStats::name).collect(Collectors.joining(", ")));
     }
 
     private static PartitionOffsets at(OpenPartitions partitions, String option, long micros) {
@@ -126,8 +147,11 @@ public final class OffsetRanges {
                 OptionalLong found = queue.find(micros);
                 return found.isPresent() ? found.getAsLong() : queue.endOffset();
             } catch (ConfigException e) {
-                throw new IllegalArgumentException("option " + option + ": partition " + id + " stores no timestamps"
-                        + " (timestamps = false), in " + partitions.directories().get(id).path(), e);
+                throw new IllegalArgumentException(
+                        "option " + option + ": partition " + id + " stores no timestamps"
+                                + " (timestamps = false), in "
+                                + partitions.directories().get(id).path(),
+                        e);
             }
         });
     }

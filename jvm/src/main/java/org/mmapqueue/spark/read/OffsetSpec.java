@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.read;
 
 import java.util.Locale;
-
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionOffsets;
 
@@ -24,7 +23,13 @@ record OffsetSpec(String option, String text, Kind kind, long number, PartitionO
             + " partition such as {\"0\":12,\"1\":40}, where -1 is latest and -2 is earliest";
 
     /** What a place can be said by. */
-    enum Kind { EARLIEST, LATEST, COMMITTED, NUMBER, EACH }
+    enum Kind {
+        EARLIEST,
+        LATEST,
+        COMMITTED,
+        NUMBER,
+        EACH
+    }
 
     /**
      * Reads it.

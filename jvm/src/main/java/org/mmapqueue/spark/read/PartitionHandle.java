@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.read;
 
 import java.nio.file.Files;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.spark.common.Hosts;
@@ -9,8 +8,7 @@ import org.mmapqueue.spark.common.PartitionDirectory;
 
 /** Opens partitions where tasks run, which may be another process, or another host, than where they were found. */
 final class PartitionHandle {
-    private PartitionHandle() {
-    }
+    private PartitionHandle() {}
 
     /**
      * Opens the partition that an input partition is of.
@@ -33,8 +31,8 @@ final class PartitionHandle {
         try {
             same = queue.id().equals(input.queueId());
             if (!same) {
-                throw new IllegalStateException(elsewhere(input, "the queue that is there has the id " + queue.id()
-                        + ", not " + input.queueId()));
+                throw new IllegalStateException(elsewhere(
+                        input, "the queue that is there has the id " + queue.id() + ", not " + input.queueId()));
             }
             return queue;
         } finally {
@@ -45,7 +43,8 @@ final class PartitionHandle {
     }
 
     private static String elsewhere(QueueInputPartition input, String what) {
-        return "partition " + input.directory().id() + " can not be read in " + input.directory().path() + " on host "
+        return "partition " + input.directory().id() + " can not be read in "
+                + input.directory().path() + " on host "
                 + Hosts.own() + ": " + what + "; it was found on host " + input.host() + ", and its directory must be"
                 + " on a file system that both see, under the same path";
     }

@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.read;
 
 import java.util.List;
-
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;

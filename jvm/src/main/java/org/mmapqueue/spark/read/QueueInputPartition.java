@@ -1,9 +1,7 @@
 package org.mmapqueue.spark.read;
 
 import java.util.UUID;
-
 import org.apache.spark.sql.connector.read.InputPartition;
-
 import org.mmapqueue.spark.common.PartitionDirectory;
 
 /**

@@ -11,7 +11,6 @@ import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.TimeUnit;
-
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
@@ -21,9 +20,6 @@ import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
 import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
 import org.apache.spark.sql.types.StructType;
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import org.mmapqueue.StartAt;
 import org.mmapqueue.spark.common.Hosts;
 import org.mmapqueue.spark.common.KnownOptions;
@@ -32,6 +28,8 @@ import org.mmapqueue.spark.common.OptionUse;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionOffsets;
 import org.mmapqueue.spark.read.StreamLimits.Range;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A queue as the source of a streaming query. A batch is a range of offsets of each partition, and nothing else decides
@@ -42,8 +40,7 @@ import org.mmapqueue.spark.read.StreamLimits.Range;
  */
 class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
     private static final Logger LOG = LoggerFactory.getLogger(QueueMicroBatchStream.class);
-    private static final String REAL_TIME_MODE =
-            "org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode";
+    private static final String REAL_TIME_MODE = "org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode";
     private static final String REAL_TIME_STREAM = "org.mmapqueue.spark.read.QueueRealTimeStream";
 
     private final Path path;
@@ -53,11 +50,13 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
     private final StreamLimits limits;
     /** Null until the first call that needs it: Spark stops what it has made, unless the query fails before. */
     private StreamQueue queue;
+
     private boolean stopped;
     /** Where the run ends, when it reads what is there and no more. */
     private PartitionOffsets lastEnds;
     /** Whether a batch of this run was planned, or looked for. */
     private boolean begun;
+
     private boolean anyBatch;
     private long lastBatchNanos;
 
@@ -73,9 +72,13 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
         this.path = path;
         this.options = options;
         this.columns = columns;
-        this.checkpoint = new CheckpointFile(checkpointLocation, SparkContext.getOrCreate().hadoopConfiguration());
-        this.limits = new StreamLimits(options.minOffsetsPerTrigger(), options.maxTriggerDelayMs(),
-                options.maxOffsetsPerTrigger(), options.maxBytesPerTrigger());
+        this.checkpoint = new CheckpointFile(
+                checkpointLocation, SparkContext.getOrCreate().hadoopConfiguration());
+        this.limits = new StreamLimits(
+                options.minOffsetsPerTrigger(),
+                options.maxTriggerDelayMs(),
+                options.maxOffsetsPerTrigger(),
+                options.maxBytesPerTrigger());
     }
 
     /**
@@ -124,9 +127,13 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
     // Each start leaves a consumer that holds the ring for nobody.
     private void warnOfCheckpoint() {
         if (options.consumer() == null && checkpoint.isMadeUp()) {
-            LOG.warn("the query on {} has neither checkpointLocation nor a name: each of its starts makes another"
-                    + " checkpoint, this time for {}, and another consumer, this time {}, which holds what the query has"
-                    + " not read until it is deleted. Give it one of the two", path, checkpoint, consumer());
+            LOG.warn(
+                    "the query on {} has neither checkpointLocation nor a name: each of its starts makes another"
+                            + " checkpoint, this time for {}, and another consumer, this time {}, which holds what the"
+                            + " query has not read until it is deleted. Give it one of the two",
+                    path,
+                    checkpoint,
+                    consumer());
         }
     }
 
@@ -152,9 +159,12 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
             return new StreamOffset(opened.begin(this::startOf));
         } catch (IllegalArgumentException e) {
             boolean byTime = options.startingTimestamp().isPresent();
-            throw Options.bad(byTime ? ReadOptions.STARTING_TIMESTAMP : ReadOptions.STARTING_OFFSETS,
-                    byTime ? options.startingTimestamp().getAsLong() + " µs since 1970"
-                            : options.startingOffsets().text(), "a place that there is; " + e.getMessage());
+            throw Options.bad(
+                    byTime ? ReadOptions.STARTING_TIMESTAMP : ReadOptions.STARTING_OFFSETS,
+                    byTime
+                            ? options.startingTimestamp().getAsLong() + " µs since 1970"
+                            : options.startingOffsets().text(),
+                    "a place that there is; " + e.getMessage());
         }
     }
 
@@ -169,8 +179,8 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
             case COMMITTED -> StartAt.COMMITTED;
             case NUMBER -> {
                 if (queue().partitions().size() > 1) {
-                    throw new IllegalArgumentException("the queue has " + queue().partitions().size()
-                            + " partitions; give an offset for each");
+                    throw new IllegalArgumentException(
+                            "the queue has " + queue().partitions().size() + " partitions; give an offset for each");
                 }
                 yield startAt(partition, spec.number());
             }
@@ -180,8 +190,9 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
 
     private StartAt startOf(int partition, PartitionOffsets each) {
         if (!each.map().keySet().equals(queue().partitions().keySet())) {
-            throw new IllegalArgumentException("offsets are given for partitions " + each.map().keySet()
-                    + ", but the queue has " + queue().partitions().keySet());
+            throw new IllegalArgumentException(
+                    "offsets are given for partitions " + each.map().keySet() + ", but the queue has "
+                            + queue().partitions().keySet());
         }
         long offset = each.of(partition, OffsetSpec.EARLIEST);
         if (offset == OffsetSpec.EARLIEST) {
@@ -198,7 +209,11 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
         if (options.failOnDataLoss() || first <= offset && offset <= end) {
             return StartAt.offset(offset);
         }
-        DataLoss.found(false, found.directory(), Math.min(offset, end), Math.max(offset, first),
+        DataLoss.found(
+                false,
+                found.directory(),
+                Math.min(offset, end),
+                Math.max(offset, first),
                 "the log holds " + first + ".." + (end - 1));
         return offset < first ? StartAt.EARLIEST : StartAt.LATEST;
     }
@@ -279,7 +294,8 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
         }
         try (OpenPartitions partitions = new OpenPartitions(path)) {
             return new InputPlanner(options, SparkContext.getOrCreate().defaultParallelism())
-                    .plan(partitions, ranges, BatchRows.needRecords(columns)).toArray(new InputPartition[0]);
+                    .plan(partitions, ranges, BatchRows.needRecords(columns))
+                    .toArray(new InputPartition[0]);
         }
     }
 
@@ -293,8 +309,12 @@ class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailabl
                 .filter(each -> queue().partitions().containsKey(each.getKey()))
                 .map(each -> {
                     StreamPartition partition = queue().partitions().get(each.getKey());
-                    return new QueueInputPartition(partition.directory(), partition.id(), Hosts.ofBlockManager(),
-                            each.getValue().from(), Long.MAX_VALUE);
+                    return new QueueInputPartition(
+                            partition.directory(),
+                            partition.id(),
+                            Hosts.ofBlockManager(),
+                            each.getValue().from(),
+                            Long.MAX_VALUE);
                 })
                 .toArray(QueueInputPartition[]::new);
     }

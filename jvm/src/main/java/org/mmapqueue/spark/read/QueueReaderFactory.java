@@ -49,7 +49,9 @@ public final class QueueReaderFactory implements PartitionReaderFactory {
     private BatchReader columnar(InputPartition partition) {
         QueueInputPartition input = (QueueInputPartition) partition;
         RecordSource source = BatchRows.needRecords(columns) || conditions.timestamps() != null
-                ? new StoredRecords(input, failOnDataLoss) : new OffsetsOnly(input);
-        return new BatchReader(source, new BatchRows(columns, conditions, input.directory().id()));
+                ? new StoredRecords(input, failOnDataLoss)
+                : new OffsetsOnly(input);
+        return new BatchReader(
+                source, new BatchRows(columns, conditions, input.directory().id()));
     }
 }

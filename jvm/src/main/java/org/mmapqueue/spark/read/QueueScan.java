@@ -2,7 +2,6 @@ package org.mmapqueue.spark.read;
 
 import java.util.List;
 import java.util.OptionalLong;
-
 import org.apache.spark.SparkContext;
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.read.Batch;
@@ -10,7 +9,6 @@ import org.apache.spark.sql.connector.read.Statistics;
 import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
-
 import org.mmapqueue.spark.common.OpenPartitions;
 
 /** A scan of records, once Spark has said what it needs. What it reads is found when it is first asked for. */
@@ -78,8 +76,8 @@ final class QueueScan implements SupportsReportStatistics {
     @Override
     public synchronized MicroBatchStream toMicroBatchStream(String checkpointLocation) {
         if (!request.isPlain()) {
-            throw new UnsupportedOperationException("a stream takes no filters or limits, but was given: "
-                    + description());
+            throw new UnsupportedOperationException(
+                    "a stream takes no filters or limits, but was given: " + description());
         }
         request.options().refuseForStream();
         streaming = true;
@@ -96,10 +94,10 @@ final class QueueScan implements SupportsReportStatistics {
         if (plan == null) {
             request.options().refuseForBatch();
             try (OpenPartitions partitions = new OpenPartitions(request.path())) {
-                List<ReadRange> ranges = request.cut(
-                        new RangeFinder(partitions, request.options(), request.selection()).find());
-                InputPlanner planner = new InputPlanner(request.options(),
-                        SparkContext.getOrCreate().defaultParallelism());
+                List<ReadRange> ranges =
+                        request.cut(new RangeFinder(partitions, request.options(), request.selection()).find());
+                InputPlanner planner = new InputPlanner(
+                        request.options(), SparkContext.getOrCreate().defaultParallelism());
                 plan = plan(partitions, ranges, planner);
             }
         }

@@ -4,7 +4,6 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.apache.spark.sql.connector.read.Scan;
@@ -14,14 +13,17 @@ import org.apache.spark.sql.connector.read.SupportsPushDownOffset;
 import org.apache.spark.sql.connector.read.SupportsPushDownRequiredColumns;
 import org.apache.spark.sql.connector.read.SupportsPushDownV2Filters;
 import org.apache.spark.sql.types.StructType;
-
 import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.RecordSchema;
 
 /** What is to be read, while Spark says what it needs of it. For one thread. */
-public final class QueueScanBuilder implements SupportsPushDownRequiredColumns, SupportsPushDownV2Filters,
-        SupportsPushDownLimit, SupportsPushDownOffset, SupportsPushDownAggregates {
+public final class QueueScanBuilder
+        implements SupportsPushDownRequiredColumns,
+                SupportsPushDownV2Filters,
+                SupportsPushDownLimit,
+                SupportsPushDownOffset,
+                SupportsPushDownAggregates {
     /** Ranges that a filter may ask for in a partition: each is a task of its own at least. */
     private static final int MOST_INTERVALS = 64;
 
@@ -118,7 +120,8 @@ public final class QueueScanBuilder implements SupportsPushDownRequiredColumns, 
             options.refuseForBatch();
             try (OpenPartitions partitions = new OpenPartitions(path)) {
                 List<ReadRange> ranges = new RangeFinder(partitions, options, selection).find();
-                aggregates.rows(partitions, ranges, selection.isByTime())
+                aggregates
+                        .rows(partitions, ranges, selection.isByTime())
                         .ifPresent(rows -> aggregateRows = new AggregateRows(aggregates, rows));
             }
         }

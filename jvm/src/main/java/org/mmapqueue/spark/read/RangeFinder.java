@@ -3,7 +3,6 @@ package org.mmapqueue.spark.read;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalLong;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.spark.common.OpenPartitions;
@@ -49,7 +48,10 @@ final class RangeFinder {
     private void refuseTurned(long from, long to) {
         OffsetSpec start = options.startingOffsets();
         OffsetSpec end = options.endingOffsets();
-        if (from > to && start.isExplicit() && end.isExplicit() && options.endingTimestamp().isEmpty()
+        if (from > to
+                && start.isExplicit()
+                && end.isExplicit()
+                && options.endingTimestamp().isEmpty()
                 && options.startingTimestamp().isEmpty()) {
             throw Options.bad(end.option(), end.text(), "at least " + start.option() + ", which is " + start.text());
         }
@@ -62,8 +64,12 @@ final class RangeFinder {
         for (LongSet.Interval each : wanted.intervals()) {
             long to = each.high() + 1;
             if (each.low() < first && isNamed(id)) {
-                DataLoss.found(options.failOnDataLoss(), partitions.directories().get(id), each.low(),
-                        Math.min(first, to), "the first one that is retained is " + first);
+                DataLoss.found(
+                        options.failOnDataLoss(),
+                        partitions.directories().get(id),
+                        each.low(),
+                        Math.min(first, to),
+                        "the first one that is retained is " + first);
             }
             if (Math.max(each.low(), first) < to) {
                 ranges.add(new ReadRange(id, Math.max(each.low(), first), to));
@@ -73,7 +79,8 @@ final class RangeFinder {
 
     // Only a number can be too low: every other start is a record that was retained just now.
     private boolean isNamed(int id) {
-        return options.startingTimestamp().isEmpty() && options.startingOffsets().isNumber(id);
+        return options.startingTimestamp().isEmpty()
+                && options.startingOffsets().isNumber(id);
     }
 
     // Times never fall along the log, so the records of an interval of times lie between two offsets; with them those

@@ -7,7 +7,6 @@ import java.time.temporal.ChronoUnit;
 import java.util.OptionalLong;
 import java.util.Set;
 import java.util.regex.Pattern;
-
 import org.mmapqueue.spark.common.KnownOptions;
 import org.mmapqueue.spark.common.OptionUse;
 import org.mmapqueue.spark.common.Options;
@@ -30,10 +29,20 @@ import org.mmapqueue.spark.common.Options;
  * @param failOnDataLoss whether records that are not there any more are an error
  * @param given what the query itself was given: defaults of its table or catalog may be meant for other uses
  */
-public record ReadOptions(OffsetSpec startingOffsets, OffsetSpec endingOffsets, OptionalLong startingTimestamp,
-        OptionalLong endingTimestamp, String consumer, long maxOffsetsPerTrigger, long minOffsetsPerTrigger,
-        long maxTriggerDelayMs, long maxBytesPerTrigger, int minPartitions, long maxPartitionBytes,
-        boolean failOnDataLoss, Options given) {
+public record ReadOptions(
+        OffsetSpec startingOffsets,
+        OffsetSpec endingOffsets,
+        OptionalLong startingTimestamp,
+        OptionalLong endingTimestamp,
+        String consumer,
+        long maxOffsetsPerTrigger,
+        long minOffsetsPerTrigger,
+        long maxTriggerDelayMs,
+        long maxBytesPerTrigger,
+        int minPartitions,
+        long maxPartitionBytes,
+        boolean failOnDataLoss,
+        Options given) {
     static final String STARTING_OFFSETS = "startingOffsets";
     static final String ENDING_OFFSETS = "endingOffsets";
     static final String STARTING_TIMESTAMP = "startingTimestamp";
@@ -70,11 +79,20 @@ public record ReadOptions(OffsetSpec startingOffsets, OffsetSpec endingOffsets, 
         if (min > max) {
             throw Options.bad(MIN_OFFSETS, Long.toString(min), "at most " + MAX_OFFSETS + ", which is " + max);
         }
-        return new ReadOptions(OffsetSpec.parse(STARTING_OFFSETS, options.text(STARTING_OFFSETS, "earliest")),
+        return new ReadOptions(
+                OffsetSpec.parse(STARTING_OFFSETS, options.text(STARTING_OFFSETS, "earliest")),
                 OffsetSpec.parse(ENDING_OFFSETS, options.text(ENDING_OFFSETS, "latest")),
-                timestamp(options, STARTING_TIMESTAMP), timestamp(options, ENDING_TIMESTAMP), consumer(options),
-                max, min, options.duration(MAX_DELAY, DEFAULT_DELAY).toMillis(), options.bytes(MAX_BYTES, UNLIMITED), partitions(options),
-                options.bytes(MAX_PARTITION_BYTES, 128L << 20), options.flag(FAIL_ON_DATA_LOSS, true), given);
+                timestamp(options, STARTING_TIMESTAMP),
+                timestamp(options, ENDING_TIMESTAMP),
+                consumer(options),
+                max,
+                min,
+                options.duration(MAX_DELAY, DEFAULT_DELAY).toMillis(),
+                options.bytes(MAX_BYTES, UNLIMITED),
+                partitions(options),
+                options.bytes(MAX_PARTITION_BYTES, 128L << 20),
+                options.flag(FAIL_ON_DATA_LOSS, true),
+                given);
     }
 
     /**
@@ -91,14 +109,21 @@ public record ReadOptions(OffsetSpec startingOffsets, OffsetSpec endingOffsets, 
             throw new IllegalArgumentException("option " + CONSUMER + " has no effect on a batch read without "
                     + STARTING_OFFSETS + " or " + ENDING_OFFSETS + " = committed");
         }
-        refuse(startingOffsets, OffsetSpec.Kind.LATEST, OffsetSpec.LATEST,
+        refuse(
+                startingOffsets,
+                OffsetSpec.Kind.LATEST,
+                OffsetSpec.LATEST,
                 "a batch begins at earliest, committed, an offset, or an offset for each partition");
-        refuse(endingOffsets, OffsetSpec.Kind.EARLIEST, OffsetSpec.EARLIEST,
+        refuse(
+                endingOffsets,
+                OffsetSpec.Kind.EARLIEST,
+                OffsetSpec.EARLIEST,
                 "a batch ends at latest, committed, an offset, or an offset for each partition");
     }
 
     private static void refuse(OffsetSpec spec, OffsetSpec.Kind kind, long number, String allowed) {
-        if (spec.kind() == kind || spec.kind() == OffsetSpec.Kind.EACH && spec.each().map().containsValue(number)) {
+        if (spec.kind() == kind
+                || spec.kind() == OffsetSpec.Kind.EACH && spec.each().map().containsValue(number)) {
             throw Options.bad(spec.option(), spec.text(), allowed);
         }
     }
@@ -111,8 +136,8 @@ public record ReadOptions(OffsetSpec startingOffsets, OffsetSpec endingOffsets, 
     void refuseForStream() {
         KnownOptions.refuseOthers(given, Set.of(OptionUse.STREAM_READ));
         if (given.isSet(MAX_DELAY) && minOffsetsPerTrigger == 0) {
-            throw new IllegalArgumentException("option " + MAX_DELAY + " has no effect on a streaming read without "
-                    + MIN_OFFSETS);
+            throw new IllegalArgumentException(
+                    "option " + MAX_DELAY + " has no effect on a streaming read without " + MIN_OFFSETS);
         }
     }
 
@@ -137,7 +162,8 @@ public record ReadOptions(OffsetSpec startingOffsets, OffsetSpec endingOffsets, 
     }
 
     private static String text(OffsetSpec offsets, OptionalLong timestamp) {
-        return timestamp.isEmpty() ? offsets.text()
+        return timestamp.isEmpty()
+                ? offsets.text()
                 : Instant.EPOCH.plus(timestamp.getAsLong(), ChronoUnit.MICROS).toString();
     }
 
@@ -169,8 +195,10 @@ public record ReadOptions(OffsetSpec startingOffsets, OffsetSpec endingOffsets, 
             return OptionalLong.empty();
         }
         try {
-            return OptionalLong.of(text.matches("\\d{1,15}") ? Math.multiplyExact(Long.parseLong(text), 1000L)
-                    : ChronoUnit.MICROS.between(Instant.EPOCH, Instant.parse(text)));
+            return OptionalLong.of(
+                    text.matches("\\d{1,15}")
+                            ? Math.multiplyExact(Long.parseLong(text), 1000L)
+                            : ChronoUnit.MICROS.between(Instant.EPOCH, Instant.parse(text)));
         } catch (DateTimeParseException | ArithmeticException e) {
             throw Options.bad(name, text, "milliseconds since 1970, or an instant such as 2026-01-31T12:00:00Z");
         }

@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.read;
 
 import java.util.Arrays;
-
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;

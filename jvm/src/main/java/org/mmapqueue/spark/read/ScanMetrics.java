@@ -6,16 +6,14 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 
 /** What the SQL tab shows of a scan. Spark makes the metrics anew by their classes' names. */
 public final class ScanMetrics {
-    private ScanMetrics() {
-    }
+    private ScanMetrics() {}
 
     /** Records that were read, those that a filter on their time has dropped included. */
     public static final class Records extends CustomSumMetric {
         static final String NAME = "recordsRead";
 
         /** Made by Spark. */
-        public Records() {
-        }
+        public Records() {}
 
         @Override
         public String name() {
@@ -33,8 +31,7 @@ public final class ScanMetrics {
         static final String NAME = "bytesRead";
 
         /** Made by Spark. */
-        public Bytes() {
-        }
+        public Bytes() {}
 
         @Override
         public String name() {
@@ -52,8 +49,7 @@ public final class ScanMetrics {
         static final String NAME = "recordsLost";
 
         /** Made by Spark. */
-        public Lost() {
-        }
+        public Lost() {}
 
         @Override
         public String name() {
@@ -71,8 +67,7 @@ public final class ScanMetrics {
         static final String NAME = "segmentsRead";
 
         /** Made by Spark. */
-        public Segments() {
-        }
+        public Segments() {}
 
         @Override
         public String name() {
@@ -90,8 +85,7 @@ public final class ScanMetrics {
         static final String NAME = "memoryWaitMs";
 
         /** Made by Spark. */
-        public MemoryWait() {
-        }
+        public MemoryWait() {}
 
         @Override
         public String name() {
@@ -109,8 +103,7 @@ public final class ScanMetrics {
         static final String NAME = "recordWaitMs";
 
         /** Made by Spark. */
-        public RecordWait() {
-        }
+        public RecordWait() {}
 
         @Override
         public String name() {
@@ -123,8 +116,7 @@ public final class ScanMetrics {
         }
     }
 
-    private record Value(String name, long value) implements CustomTaskMetric {
-    }
+    private record Value(String name, long value) implements CustomTaskMetric {}
 
     /**
      * The metrics of every scan.
@@ -132,8 +124,9 @@ public final class ScanMetrics {
      * @return what Spark is told of them
      */
     public static CustomMetric[] all() {
-        return new CustomMetric[] {new Records(), new Bytes(), new Lost(), new Segments(), new MemoryWait(),
-            new RecordWait()};
+        return new CustomMetric[] {
+            new Records(), new Bytes(), new Lost(), new Segments(), new MemoryWait(), new RecordWait()
+        };
     }
 
     /**
@@ -147,10 +140,15 @@ public final class ScanMetrics {
      * @param recordWait ms waited for records that were not there yet
      * @return their values
      */
-    public static CustomTaskMetric[] values(long records, long bytes, long lost, long segments, long memoryWait,
-            long recordWait) {
-        return new CustomTaskMetric[] {new Value(Records.NAME, records), new Value(Bytes.NAME, bytes),
-            new Value(Lost.NAME, lost), new Value(Segments.NAME, segments), new Value(MemoryWait.NAME, memoryWait),
-            new Value(RecordWait.NAME, recordWait)};
+    public static CustomTaskMetric[] values(
+            long records, long bytes, long lost, long segments, long memoryWait, long recordWait) {
+        return new CustomTaskMetric[] {
+            new Value(Records.NAME, records),
+            new Value(Bytes.NAME, bytes),
+            new Value(Lost.NAME, lost),
+            new Value(Segments.NAME, segments),
+            new Value(MemoryWait.NAME, memoryWait),
+            new Value(RecordWait.NAME, recordWait)
+        };
     }
 }

@@ -3,7 +3,6 @@ package org.mmapqueue.spark.read;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.apache.spark.sql.types.StructType;
 
 /**

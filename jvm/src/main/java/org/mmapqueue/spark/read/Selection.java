@@ -2,7 +2,6 @@ package org.mmapqueue.spark.read;
 
 import java.util.ArrayList;
 import java.util.List;
-
 import org.mmapqueue.spark.common.RecordSchema;
 
 /**
@@ -21,8 +20,11 @@ record Selection(LongSet offsets, LongSet partitions, LongSet timestamps) {
         return switch (condition.column()) {
             case RecordSchema.OFFSET -> new Selection(offsets.and(condition.values()), partitions, timestamps);
             case RecordSchema.PARTITION -> new Selection(offsets, partitions.and(condition.values()), timestamps);
-            default -> new Selection(offsets, partitions,
-                    timestamps == null ? condition.values() : timestamps.and(condition.values()));
+            default ->
+                new Selection(
+                        offsets,
+                        partitions,
+                        timestamps == null ? condition.values() : timestamps.and(condition.values()));
         };
     }
 

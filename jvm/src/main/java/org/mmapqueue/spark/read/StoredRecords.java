@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.read;
 
 import java.util.concurrent.TimeUnit;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.RecordReader;
 import org.mmapqueue.errors.OutOfRangeException;
@@ -20,6 +19,7 @@ final class StoredRecords implements RecordSource {
     private long lost;
     /** Those of readers that are closed. */
     private long segmentsBefore;
+
     private long waitedNanos;
 
     /**

@@ -7,7 +7,6 @@ import java.util.LongSummaryStatistics;
 import java.util.Map;
 import java.util.SortedSet;
 import java.util.TreeSet;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.errors.OutOfRangeException;
@@ -43,8 +42,12 @@ final class StreamLag {
         if (consumed < end) {
             try {
                 bytes += queue.bytes(consumed, end);
-                queue.getMany(consumed, 1, 1, (offset, timestamp, buffer, start, length, attempts) ->
-                        oldestMicros = timestamp == 0 ? oldestMicros : Math.min(oldestMicros, timestamp));
+                queue.getMany(
+                        consumed,
+                        1,
+                        1,
+                        (offset, timestamp, buffer, start, length, attempts) ->
+                                oldestMicros = timestamp == 0 ? oldestMicros : Math.min(oldestMicros, timestamp));
             } catch (OutOfRangeException e) {
                 // Lost: that is for the next batch to say.
             }

@@ -4,7 +4,6 @@ import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.function.LongUnaryOperator;
-
 import org.apache.spark.sql.connector.read.streaming.CompositeReadLimit;
 import org.apache.spark.sql.connector.read.streaming.ReadLimit;
 import org.apache.spark.sql.connector.read.streaming.ReadMaxRows;
@@ -44,13 +43,15 @@ record StreamLimits(long minRows, long maxDelayMillis, long maxRows, long maxByt
      */
     ReadLimit asReadLimit() {
         ReadLimit most = ReadLimit.maxRows(maxRows);
-        return minRows == 0 ? most
+        return minRows == 0
+                ? most
                 : ReadLimit.compositeLimit(new ReadLimit[] {ReadLimit.minRows(minRows, maxDelayMillis), most});
     }
 
     /** What Spark asks for: these limits as it hands them back; empty for none. */
     Optional<StreamLimits> under(ReadLimit limit) {
-        return limit.equals(ReadLimit.allAvailable()) ? Optional.empty()
+        return limit.equals(ReadLimit.allAvailable())
+                ? Optional.empty()
                 : Optional.of(NONE.and(limit).withBytes(maxBytes));
     }
 
@@ -74,10 +75,16 @@ record StreamLimits(long minRows, long maxDelayMillis, long maxRows, long maxByt
 
     /** Whether there is too little for a batch; never when what waits may soon stand in the way of more. */
     boolean waits(SortedMap<Integer, Range> there, long millisSinceLast, Bytes bytes) {
-        return minRows > 0 && millisSinceLast < maxDelayMillis && rows(there) < minRows
-                && there.entrySet().stream().allMatch(each -> each.getValue().size() == 0
-                        || bytes.of(each.getKey(), each.getValue().from(), each.getValue().to())
-                                < bytes.most(each.getKey()) / 2);
+        return minRows > 0
+                && millisSinceLast < maxDelayMillis
+                && rows(there) < minRows
+                && there.entrySet().stream()
+                        .allMatch(each -> each.getValue().size() == 0
+                                || bytes.of(
+                                                each.getKey(),
+                                                each.getValue().from(),
+                                                each.getValue().to())
+                                        < bytes.most(each.getKey()) / 2);
     }
 
     private static double rows(SortedMap<Integer, Range> ranges) {
@@ -98,8 +105,13 @@ record StreamLimits(long minRows, long maxDelayMillis, long maxRows, long maxByt
             byRows = new TreeMap<>();
             for (Integer id : there.keySet()) {
                 Range range = there.get(id);
-                byRows.put(id, new Range(range.from(),
-                        range.to() <= range.from() ? range.to() : range.from() + share(maxRows, range.size(), total)));
+                byRows.put(
+                        id,
+                        new Range(
+                                range.from(),
+                                range.to() <= range.from()
+                                        ? range.to()
+                                        : range.from() + share(maxRows, range.size(), total)));
             }
         }
         return byBytes(byRows, bytes);
@@ -117,8 +129,11 @@ record StreamLimits(long minRows, long maxDelayMillis, long maxRows, long maxByt
             }
             long share = total <= maxBytes ? Long.MAX_VALUE : share(maxBytes, sizes.get(id), total);
             long most = Math.min(share, bytes.most(id));
-            result.put(id, sizes.get(id) <= most ? range
-                    : new Range(range.from(), last(range, most, to -> bytes.of(id, range.from(), to))));
+            result.put(
+                    id,
+                    sizes.get(id) <= most
+                            ? range
+                            : new Range(range.from(), last(range, most, to -> bytes.of(id, range.from(), to))));
         });
         return result;
     }

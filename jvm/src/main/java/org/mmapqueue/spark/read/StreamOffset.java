@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.read;
 
 import org.apache.spark.sql.connector.read.streaming.Offset;
-
 import org.mmapqueue.spark.common.PartitionOffsets;
 
 /** Where a query stands in a queue: one offset for each partition, the next one that it reads. Immutable. */

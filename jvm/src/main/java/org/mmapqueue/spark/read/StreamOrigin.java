@@ -1,15 +1,14 @@
 package org.mmapqueue.spark.read;
 
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.IOException;
 import java.util.Collections;
 import java.util.Map;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.UUID;
-
-import com.fasterxml.jackson.databind.JsonNode;
-import com.fasterxml.jackson.databind.ObjectMapper;
-import com.fasterxml.jackson.databind.node.ObjectNode;
 
 /**
  * What a query reads: for each partition, which queue that is and where in it the query began. An offset alone does not
@@ -29,8 +28,7 @@ record StreamOrigin(SortedMap<Integer, Part> parts) {
      * @param queue the queue's identity
      * @param start the first offset that the query reads
      */
-    record Part(UUID queue, long start) {
-    }
+    record Part(UUID queue, long start) {}
 
     StreamOrigin(SortedMap<Integer, Part> parts) {
         this.parts = Collections.unmodifiableSortedMap(new TreeMap<>(parts));
@@ -46,8 +44,10 @@ record StreamOrigin(SortedMap<Integer, Part> parts) {
     /** As text. */
     String json() {
         ObjectNode partitions = JSON.createObjectNode();
-        parts.forEach((id, part) -> partitions.putObject(Integer.toString(id))
-                .put(QUEUE, part.queue().toString()).put(START, part.start()));
+        parts.forEach((id, part) -> partitions
+                .putObject(Integer.toString(id))
+                .put(QUEUE, part.queue().toString())
+                .put(START, part.start()));
         ObjectNode root = JSON.createObjectNode().put("version", VERSION);
         root.set("partitions", partitions);
         return root.toString();
@@ -71,13 +71,14 @@ record StreamOrigin(SortedMap<Integer, Part> parts) {
                 if (!start.isIntegralNumber()) {
                     throw new IllegalArgumentException("start of partition " + each.getKey() + " is " + start);
                 }
-                parts.put(Integer.valueOf(each.getKey()),
+                parts.put(
+                        Integer.valueOf(each.getKey()),
                         new Part(UUID.fromString(each.getValue().path(QUEUE).asText()), start.asLong()));
             }
             return new StreamOrigin(parts);
         } catch (IOException | IllegalArgumentException e) {
-            throw new IllegalStateException(place + " does not say what the query reads: " + e.getMessage() + "; "
-                    + json, e);
+            throw new IllegalStateException(
+                    place + " does not say what the query reads: " + e.getMessage() + "; " + json, e);
         }
     }
 }

@@ -2,10 +2,6 @@ package org.mmapqueue.spark.read;
 
 import java.nio.file.Path;
 import java.util.UUID;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueStats;
@@ -17,6 +13,8 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.spark.common.ConsumersOfQueries;
 import org.mmapqueue.spark.common.PartitionDirectory;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A partition that a query reads, open on the driver, with the query's consumer: records from the consumer's committed
@@ -43,8 +41,11 @@ final class StreamPartition implements AutoCloseable {
         real = PartitionDirectory.real(directory.directory());
         String other = ConsumersOfQueries.take(real, consumerName, user);
         if (other != null) {
-            throw inUse(consumerName, "the query with checkpoint " + other + " in this process, pid "
-                    + ProcessHandle.current().pid(), null);
+            throw inUse(
+                    consumerName,
+                    "the query with checkpoint " + other + " in this process, pid "
+                            + ProcessHandle.current().pid(),
+                    null);
         }
         MmapQueue opened = null;
         Consumer own = null;
@@ -53,8 +54,8 @@ final class StreamPartition implements AutoCloseable {
             own = opened.consumer(consumerName, StartAt.EARLIEST);
             sayCheckpoint(own, user);
         } catch (LockedException e) {
-            throw inUse(consumerName, e.pid() < 0 ? "another process, whose pid is not known"
-                    : "process " + e.pid(), e);
+            throw inUse(
+                    consumerName, e.pid() < 0 ? "another process, whose pid is not known" : "process " + e.pid(), e);
         } finally {
             if (own == null) {
                 if (opened != null) {
@@ -77,14 +78,19 @@ final class StreamPartition implements AutoCloseable {
         try {
             consumer.label(ConsumersOfQueries.label(user));
         } catch (MmapQueueException e) {
-            LOG.warn("consumer {} does not say that it is that of the query with checkpoint {}: {}", consumer.name(),
-                    user, e.getMessage());
+            LOG.warn(
+                    "consumer {} does not say that it is that of the query with checkpoint {}: {}",
+                    consumer.name(),
+                    user,
+                    e.getMessage());
         }
     }
 
     private IllegalStateException inUse(String name, String holder, Exception cause) {
-        return new IllegalStateException("consumer " + name + " of the queue in " + directory.path() + " is in use by "
-                + holder + "; two queries need a consumer each: see option consumer", cause);
+        return new IllegalStateException(
+                "consumer " + name + " of the queue in " + directory.path() + " is in use by " + holder
+                        + "; two queries need a consumer each: see option consumer",
+                cause);
     }
 
     PartitionDirectory directory() {
@@ -157,8 +163,12 @@ final class StreamPartition implements AutoCloseable {
                 moveTo(StartAt.offset(before));
             } catch (OutOfRangeException e) {
                 // Dropped meanwhile, or lost: the next batch finds out, and says what is missing.
-                LOG.warn("partition {} of the queue in {} can not be acked before offset {}: {}", directory.id(),
-                        directory.path(), before, e.getMessage());
+                LOG.warn(
+                        "partition {} of the queue in {} can not be acked before offset {}: {}",
+                        directory.id(),
+                        directory.path(),
+                        before,
+                        e.getMessage());
             }
         }
     }
@@ -168,8 +178,11 @@ final class StreamPartition implements AutoCloseable {
         try {
             queue.deleteConsumer(consumer.name());
         } catch (MmapQueueException e) {
-            LOG.warn("consumer {} of the queue in {} could not be deleted, and holds space: {}", consumer.name(),
-                    directory.path(), e.getMessage());
+            LOG.warn(
+                    "consumer {} of the queue in {} could not be deleted, and holds space: {}",
+                    consumer.name(),
+                    directory.path(),
+                    e.getMessage());
         } finally {
             close();
         }

@@ -11,10 +11,6 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.UUID;
 import java.util.function.IntFunction;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
@@ -22,6 +18,8 @@ import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.common.PartitionOffsets;
 import org.mmapqueue.spark.read.StreamLimits.Range;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * The partitions that a query reads, what its checkpoint says of them, and what to do when the two do not go together.
@@ -84,10 +82,12 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     private void replace(StreamPartition former, Optional<UUID> inPlace) {
         int id = former.directory().id();
         String what = "partition " + id + " of the queue in " + root + " was replaced while the query with checkpoint "
-                + checkpoint + " was reading it: " + inPlace.map(now -> "the queue that is there now has the id " + now)
+                + checkpoint + " was reading it: "
+                + inPlace.map(now -> "the queue that is there now has the id " + now)
                         .orElse("there is none now") + ", the one that it was reading has the id " + former.id();
         if (failOnDataLoss) {
-            throw new IllegalStateException(what + ". With option failOnDataLoss = false it goes on with what is there");
+            throw new IllegalStateException(
+                    what + ". With option failOnDataLoss = false it goes on with what is there");
         }
         LOG.warn("{}; it goes on with what is there, as failOnDataLoss is false", what);
         partitions.remove(id);
@@ -222,8 +222,12 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         }
         long end = partition.queue().endOffset();
         if (from > end) {
-            lost(id, end, from, "the queue ends with offset " + end + ", so its last records were not on the disk when"
-                    + " the machine failed");
+            lost(
+                    id,
+                    end,
+                    from,
+                    "the queue ends with offset " + end + ", so its last records were not on the disk when"
+                            + " the machine failed");
             return new Range(end, end);
         }
         long first = partition.hold(from);
@@ -269,8 +273,12 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         }
         long end = partition.queue().endOffset();
         if (to > end) {
-            lost(id, Math.max(from, end), to, "the queue ends with offset " + end + ", so its last records were not on"
-                    + " the disk when the machine failed");
+            lost(
+                    id,
+                    Math.max(from, end),
+                    to,
+                    "the queue ends with offset " + end + ", so its last records were not on"
+                            + " the disk when the machine failed");
         }
         return first >= to ? nothing : new Range(first, Math.max(first, Math.min(to, end)));
     }
@@ -297,8 +305,13 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
 
     private void lostFormer(int id, long from) {
         if (from > 0) {
-            lost(id, from, Long.MAX_VALUE, "the queue was deleted and made again, and is another one: "
-                    + partitions.get(id).id() + " instead of " + origin.parts().get(id).queue());
+            lost(
+                    id,
+                    from,
+                    Long.MAX_VALUE,
+                    "the queue was deleted and made again, and is another one: "
+                            + partitions.get(id).id() + " instead of "
+                            + origin.parts().get(id).queue());
         }
     }
 

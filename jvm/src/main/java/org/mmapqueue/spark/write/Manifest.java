@@ -9,7 +9,6 @@ import java.util.List;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.BatchDigest;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
@@ -35,7 +34,8 @@ record Manifest(String producer, long sequence, List<StagedFile> files, BatchDig
     }
 
     private static BatchDigest digestOf(List<StagedFile> files) {
-        return new BatchDigest(files.stream().mapToLong(StagedFile::count).sum(),
+        return new BatchDigest(
+                files.stream().mapToLong(StagedFile::count).sum(),
                 files.stream().mapToLong(StagedFile::digest).sum());
     }
 
@@ -43,7 +43,8 @@ record Manifest(String producer, long sequence, List<StagedFile> files, BatchDig
     SortedMap<Integer, List<StagedFile>> byPartition() {
         SortedMap<Integer, List<StagedFile>> map = new TreeMap<>();
         for (StagedFile file : files) {
-            map.computeIfAbsent(file.partition(), partition -> new ArrayList<>()).add(file);
+            map.computeIfAbsent(file.partition(), partition -> new ArrayList<>())
+                    .add(file);
         }
         return map;
     }
@@ -77,8 +78,15 @@ record Manifest(String producer, long sequence, List<StagedFile> files, BatchDig
         text.append("producer ").append(producer).append('\n');
         text.append("sequence ").append(sequence).append('\n');
         for (StagedFile file : files) {
-            text.append(String.format("file %d %s %d %d %d %08x %016x\n", file.partition(), file.name(), file.size(),
-                    file.count(), file.logBytes(), file.checksum(), file.digest()));
+            text.append(String.format(
+                    "file %d %s %d %d %d %08x %016x\n",
+                    file.partition(),
+                    file.name(),
+                    file.size(),
+                    file.count(),
+                    file.logBytes(),
+                    file.checksum(),
+                    file.digest()));
         }
         text.append(sumLine(text.toString()));
         Path target = path(directory);
@@ -123,12 +131,19 @@ record Manifest(String producer, long sequence, List<StagedFile> files, BatchDig
         List<StagedFile> files = new ArrayList<>();
         for (int i = 3; i < lines.length; i++) {
             String[] words = lines[i].split(" ");
-            files.add(new StagedFile(Integer.parseInt(words[1]), words[2], Long.parseLong(words[3]),
-                    Long.parseLong(words[4]), Long.parseLong(words[5]), Integer.parseUnsignedInt(words[6], 16),
+            files.add(new StagedFile(
+                    Integer.parseInt(words[1]),
+                    words[2],
+                    Long.parseLong(words[3]),
+                    Long.parseLong(words[4]),
+                    Long.parseLong(words[5]),
+                    Integer.parseUnsignedInt(words[6], 16),
                     hasDigests ? Long.parseUnsignedLong(words[7], 16) : 0));
         }
-        return new Manifest(lines[1].substring("producer ".length()),
-                Long.parseLong(lines[2].substring("sequence ".length())), List.copyOf(files),
+        return new Manifest(
+                lines[1].substring("producer ".length()),
+                Long.parseLong(lines[2].substring("sequence ".length())),
+                List.copyOf(files),
                 hasDigests ? digestOf(files) : null);
     }
 

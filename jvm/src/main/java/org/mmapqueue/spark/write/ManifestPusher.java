@@ -12,7 +12,6 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.Records;
@@ -36,8 +35,8 @@ final class ManifestPusher {
      * @param directory where the files lie, which are known to be whole
      * @param what they are, for people
      */
-    ManifestPusher(Storage storage, List<MmapQueue> partitions, Path directory, Manifest manifest, String what,
-            Push push) {
+    ManifestPusher(
+            Storage storage, List<MmapQueue> partitions, Path directory, Manifest manifest, String what, Push push) {
         this.storage = storage;
         this.partitions = partitions;
         this.directory = directory;
@@ -125,8 +124,9 @@ final class ManifestPusher {
             push(queue, staged.records());
             QueueStats after = queue.stats();
             if (after.writingPosition() > before) {
-                push.figures().wroteIn((after.writingPosition() - 1) / after.segmentSize()
-                        - before / after.segmentSize() + 1);
+                push.figures()
+                        .wroteIn(
+                                (after.writingPosition() - 1) / after.segmentSize() - before / after.segmentSize() + 1);
             }
         } catch (FullException e) {
             throw new Room(queue, files, what).full(push.timeout(), e);

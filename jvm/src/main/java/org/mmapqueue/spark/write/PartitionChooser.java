@@ -14,7 +14,6 @@ import org.apache.spark.sql.types.TimestampType;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 import org.apache.spark.unsafe.types.UTF8String;
-
 import org.mmapqueue.spark.common.Options;
 
 /** Says which partition a row goes to: the one that it names, the one of its key, or each in turn. One thread. */
@@ -44,8 +43,13 @@ final class PartitionChooser {
     }
 
     static boolean canHash(DataType type) {
-        return type instanceof StringType || type instanceof BinaryType || isInt(type) || isLong(type)
-                || type instanceof BooleanType || type instanceof ByteType || type instanceof ShortType;
+        return type instanceof StringType
+                || type instanceof BinaryType
+                || isInt(type)
+                || isLong(type)
+                || type instanceof BooleanType
+                || type instanceof ByteType
+                || type instanceof ShortType;
     }
 
     private static boolean isInt(DataType type) {

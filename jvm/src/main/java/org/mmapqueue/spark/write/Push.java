@@ -14,7 +14,7 @@ record Push(Duration timeout, boolean sync, boolean failOnDataLoss, PushFigures 
 
     /** A push that is counted for nobody. */
     Push(Duration timeout, boolean sync, boolean failOnDataLoss) {
-        this(timeout, sync, failOnDataLoss, new PushFigures(figures -> { }));
+        this(timeout, sync, failOnDataLoss, new PushFigures(figures -> {}));
     }
 
     /** The same, with other figures. */

@@ -5,7 +5,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
@@ -13,7 +12,6 @@ import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.UTF8String;
-
 import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.spark.common.Hosts;
@@ -48,8 +46,8 @@ final class QueueDataWriter implements DataWriter<InternalRow> {
     @Override
     public void write(InternalRow row) throws IOException {
         if (row.isNullAt(value)) {
-            throw new IllegalArgumentException("the column value is null in a row of task " + task
-                    + "; allowed: a string or bytes");
+            throw new IllegalArgumentException(
+                    "the column value is null in a row of task " + task + "; allowed: a string or bytes");
         }
         int partition = chooser.choose(row);
         StagedFileWriter writer = writers[partition];

@@ -2,7 +2,6 @@ package org.mmapqueue.spark.write;
 
 import java.time.Duration;
 import java.util.Set;
-
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.write.BatchWrite;
@@ -12,7 +11,6 @@ import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory;
 import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
-
 import org.mmapqueue.spark.common.KnownOptions;
 import org.mmapqueue.spark.common.OptionUse;
 import org.mmapqueue.spark.common.Options;
@@ -75,7 +73,9 @@ final class QueueWrite implements Write {
      * @return of a batch that is over
      */
     public CustomTaskMetric[] reportDriverMetrics() {
-        return streaming ? new CustomTaskMetric[0] : WriteMetrics.of(options.push().figures());
+        return streaming
+                ? new CustomTaskMetric[0]
+                : WriteMetrics.of(options.push().figures());
     }
 
     private record Batch(SinkWrite write) implements BatchWrite {

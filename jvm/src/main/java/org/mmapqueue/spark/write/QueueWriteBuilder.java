@@ -1,13 +1,11 @@
 package org.mmapqueue.spark.write;
 
 import java.nio.file.Path;
-
 import org.apache.spark.sql.connector.write.LogicalWriteInfo;
 import org.apache.spark.sql.connector.write.SupportsTruncate;
 import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend;
-
 import org.mmapqueue.spark.common.Options;
 
 /** What is to be written, while Spark says how. Appends, in every output mode of a stream; replaces nothing. */

@@ -5,7 +5,6 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory;
-
 import org.mmapqueue.io.DiskStorage;
 
 /**
@@ -19,8 +18,15 @@ import org.mmapqueue.io.DiskStorage;
  * @param force whether the files are to be on the disk
  * @param columns where the rows have what counts
  */
-record QueueWriterFactory(String directory, String driverHost, String write, int partitions, int maxEventSize,
-        boolean force, WriteColumns columns) implements DataWriterFactory, StreamingDataWriterFactory {
+record QueueWriterFactory(
+        String directory,
+        String driverHost,
+        String write,
+        int partitions,
+        int maxEventSize,
+        boolean force,
+        WriteColumns columns)
+        implements DataWriterFactory, StreamingDataWriterFactory {
     /** What Spark tells its tasks of the way in which a query runs. */
     private static final String CONTINUOUS = "__is_continuous_processing";
 
@@ -34,8 +40,8 @@ record QueueWriterFactory(String directory, String driverHost, String write, int
         TaskContext context = TaskContext.get();
         if (context != null && "true".equals(context.getLocalProperty(CONTINUOUS))) {
             // Its epochs are not the same when they are done again, and would be taken for done.
-            throw new UnsupportedOperationException("trigger continuous is not supported, use processingTime,"
-                    + " availableNow or once");
+            throw new UnsupportedOperationException(
+                    "trigger continuous is not supported, use processingTime," + " availableNow or once");
         }
         return new QueueDataWriter(this, DiskStorage.INSTANCE, task, StagingArea.fileName(epoch, write, task, attempt));
     }

@@ -4,12 +4,10 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import org.mmapqueue.BatchDigest;
 import org.mmapqueue.MmapQueue;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * An epoch whose number the queue knows already: whether it is the same one, done again, whose rows are there, or
@@ -47,23 +45,33 @@ final class RepeatedEpoch {
      */
     void check(boolean failOnDataLoss) {
         Optional<BatchDigest> then = partitions.stream()
-                .flatMap(each -> each.digest(now.producer(), now.sequence()).stream()).findFirst();
+                .flatMap(each -> each.digest(now.producer(), now.sequence()).stream())
+                .findFirst();
         if (then.isPresent() && then.get().equals(now.digest())) {
             LOG.info("epoch {} of query {} is in {} already", now.sequence(), query, root);
         } else if (then.isPresent()) {
             differs(failOnDataLoss, "it held " + text(then.get()) + " when it was pushed");
         } else if (last() > now.sequence()) {
-            differs(failOnDataLoss, "the queue has epoch " + last() + " since, and does not remember what this one"
-                    + " held");
+            differs(
+                    failOnDataLoss,
+                    "the queue has epoch " + last() + " since, and does not remember what this one" + " held");
         } else {
-            LOG.warn("epoch {} of query {} is in {} already; a version of mmapqueue that kept no checksum of its rows has"
-                    + " pushed it, so whether it is the same one is not known", now.sequence(), query, root);
+            LOG.warn(
+                    "epoch {} of query {} is in {} already; a version of mmapqueue that kept no checksum of its rows"
+                            + " has pushed it, so whether it is the same one is not known",
+                    now.sequence(),
+                    query,
+                    root);
         }
     }
 
     private long last() {
-        return partitions.stream().map(each -> each.lastSequence(now.producer())).filter(OptionalLong::isPresent)
-                .mapToLong(OptionalLong::getAsLong).max().orElse(-1);
+        return partitions.stream()
+                .map(each -> each.lastSequence(now.producer()))
+                .filter(OptionalLong::isPresent)
+                .mapToLong(OptionalLong::getAsLong)
+                .max()
+                .orElse(-1);
     }
 
     private void differs(boolean failOnDataLoss, String how) {

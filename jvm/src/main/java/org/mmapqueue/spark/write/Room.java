@@ -4,7 +4,6 @@ import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Comparator;
 import java.util.List;
-
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueStats;
@@ -31,7 +30,9 @@ final class Room {
         this.queue = queue;
         this.what = what;
         boolean stamped = Boolean.parseBoolean(queue.config().asMap().get("timestamps"));
-        this.needed = files.stream().mapToLong(file -> file.logBytes() - (stamped ? 0 : 8 * file.count())).sum();
+        this.needed = files.stream()
+                .mapToLong(file -> file.logBytes() - (stamped ? 0 : 8 * file.count()))
+                .sum();
     }
 
     private static long most(QueueStats stats) {
@@ -90,7 +91,8 @@ final class Room {
     /** What to throw when there was no room in time. */
     FullException full(Duration timeout, FullException cause) {
         QueueStats stats = queue.stats();
-        String slowest = queue.consumerStats().stream().max(Comparator.comparingLong(ConsumerStats::lagBytes))
+        String slowest = queue.consumerStats().stream()
+                .max(Comparator.comparingLong(ConsumerStats::lagBytes))
                 .map(each -> "; consumer " + each.name() + " is " + each.lagRecords() + " records (" + each.lagBytes()
                         + " bytes) behind")
                 .orElse("; it has no consumer, so nobody has read what it holds");

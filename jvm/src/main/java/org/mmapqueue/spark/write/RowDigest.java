@@ -20,7 +20,8 @@ final class RowDigest {
         return sum;
     }
 
-    // Sums of bare checksums would be alike for rows that have swapped a few bits: CRCs are linear. As MurmurHash3 ends.
+    // Sums of bare checksums would be alike for rows that have swapped a few bits: CRCs are linear. As MurmurHash3
+    // ends.
     private static long mix(long value) {
         long mixed = (value ^ value >>> 33) * 0xFF51_AFD7_ED55_8CCDL;
         mixed = (mixed ^ mixed >>> 33) * 0xC4CE_B9FE_1A85_EC53L;

@@ -11,6 +11,7 @@ import java.util.Map;
 record SinkConfig(int partitions, Map<String, String> keys) {
     /** Stands for queue_capacity_segments. */
     static final String CAPACITY = "capacity";
+
     static final String CAPACITY_SEGMENTS = "queue_capacity_segments";
     static final String SEGMENT_SIZE = "segment_size";
 }

@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.write;
 
 import java.util.function.Function;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.io.DiskStorage;

@@ -10,7 +10,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.function.Function;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.ConfigException;
@@ -19,11 +18,15 @@ import org.mmapqueue.spark.common.PartitionDirectory;
 /** Opens the partitions of a queue to be written; makes those that are not there. */
 final class SinkPartitions {
     /** In which a new partition is like those that there are, if nothing else was said. */
-    private static final List<String> INHERITED = List.of(SinkConfig.SEGMENT_SIZE, SinkConfig.CAPACITY_SEGMENTS,
-            "max_event_size", "timestamps", "retain_ms", "retain_bytes");
+    private static final List<String> INHERITED = List.of(
+            SinkConfig.SEGMENT_SIZE,
+            SinkConfig.CAPACITY_SEGMENTS,
+            "max_event_size",
+            "timestamps",
+            "retain_ms",
+            "retain_bytes");
 
-    private SinkPartitions() {
-    }
+    private SinkPartitions() {}
 
     /**
      * Opens all of them.
@@ -61,12 +64,18 @@ final class SinkPartitions {
 
     private static void check(Path root, List<PartitionDirectory> there, int wanted) {
         if (wanted != 0 && wanted < there.size()) {
-            throw bad("partitions", Integer.toString(wanted), there.size() + " or more, as the queue in " + root
-                    + " has " + there.size() + "; partitions can not be taken away");
+            throw bad(
+                    "partitions",
+                    Integer.toString(wanted),
+                    there.size() + " or more, as the queue in " + root + " has " + there.size()
+                            + "; partitions can not be taken away");
         }
         if (wanted > 1 && !there.isEmpty() && there.get(0).directory().equals(root)) {
-            throw bad("partitions", Integer.toString(wanted), "1, as the queue lies in " + root + " itself and not in"
-                    + " directories p=0, p=1, …, so that it can not grow; write to another directory");
+            throw bad(
+                    "partitions",
+                    Integer.toString(wanted),
+                    "1, as the queue lies in " + root + " itself and not in"
+                            + " directories p=0, p=1, …, so that it can not grow; write to another directory");
         }
         if (wanted > 1 && there.isEmpty() && Files.isDirectory(root)) {
             refuseForeign(root);
@@ -79,8 +88,10 @@ final class SinkPartitions {
                 String name = entry.getFileName().toString();
                 // A partition that was just being made when its process died.
                 if (!name.startsWith("p=") && !name.equals(StagingArea.NAME)) {
-                    throw bad("path", root.toString(), "a directory that holds a queue, or nothing; this one holds "
-                            + name);
+                    throw bad(
+                            "path",
+                            root.toString(),
+                            "a directory that holds a queue, or nothing; this one holds " + name);
                 }
             }
         } catch (IOException e) {
@@ -103,19 +114,19 @@ final class SinkPartitions {
         return all;
     }
 
-    private static MmapQueue open(Path directory, Map<String, String> keys,
-            Function<QueueConfig, MmapQueue> opener) {
+    private static MmapQueue open(Path directory, Map<String, String> keys, Function<QueueConfig, MmapQueue> opener) {
         try {
             String capacity = keys.get(SinkConfig.CAPACITY);
             if (capacity == null) {
                 return opener.apply(config(directory, keys, null));
             }
-            return PartitionDirectory.isQueue(directory) ? openSized(directory, keys, Long.parseLong(capacity), opener)
+            return PartitionDirectory.isQueue(directory)
+                    ? openSized(directory, keys, Long.parseLong(capacity), opener)
                     : opener.apply(config(directory, keys, capacity));
         } catch (ConfigException e) {
             if (keys.containsKey(e.key())) {
-                throw new IllegalArgumentException("option " + e.key() + " = " + e.value() + "; allowed: "
-                        + e.allowed(), e);
+                throw new IllegalArgumentException(
+                        "option " + e.key() + " = " + e.value() + "; allowed: " + e.allowed(), e);
             }
             throw e;
         }
@@ -128,23 +139,27 @@ final class SinkPartitions {
         if (capacity != null) {
             String set = QueueConfig.of(all).asMap().get(SinkConfig.SEGMENT_SIZE);
             // For a new directory; others say it themselves.
-            long segments = segments(Long.parseLong(capacity), Long.parseLong(set != null ? set
-                    : QueueConfig.defaults().get(SinkConfig.SEGMENT_SIZE)));
+            long segments = segments(
+                    Long.parseLong(capacity),
+                    Long.parseLong(set != null ? set : QueueConfig.defaults().get(SinkConfig.SEGMENT_SIZE)));
             all.put(SinkConfig.CAPACITY_SEGMENTS, Long.toString(Math.max(2, segments)));
         }
         return QueueConfig.of(all);
     }
 
-    private static MmapQueue openSized(Path directory, Map<String, String> keys, long capacity,
-            Function<QueueConfig, MmapQueue> opener) {
+    private static MmapQueue openSized(
+            Path directory, Map<String, String> keys, long capacity, Function<QueueConfig, MmapQueue> opener) {
         MmapQueue queue = opener.apply(config(directory, keys, null));
         Map<String, String> found = queue.config().asMap();
         long size = Long.parseLong(found.get(SinkConfig.SEGMENT_SIZE));
         long segments = Long.parseLong(found.get(SinkConfig.CAPACITY_SEGMENTS));
         if (Math.max(2, segments(capacity, size)) != segments) {
             queue.close();
-            throw bad(SinkConfig.CAPACITY, Long.toString(capacity), size * segments + ", as the queue in " + directory
-                    + " was made with " + segments + " segments of " + size + " bytes");
+            throw bad(
+                    SinkConfig.CAPACITY,
+                    Long.toString(capacity),
+                    size * segments + ", as the queue in " + directory + " was made with " + segments + " segments of "
+                            + size + " bytes");
         }
         return queue;
     }

@@ -13,12 +13,10 @@ import java.util.TreeMap;
 import java.util.UUID;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
-
-import org.slf4j.Logger;
-import org.slf4j.LoggerFactory;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.io.Storage;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
 
 /**
  * A queue that is written, as the driver has it: its partitions, open, and its staging area. Any number of threads; one
@@ -79,7 +77,8 @@ final class SinkQueue implements Closeable {
             Optional<UUID> inPlace = MmapQueue.idIn(directory);
             if (!inPlace.equals(Optional.of(each.id()))) {
                 throw new IllegalStateException("the queue in " + directory + " was replaced while it was written: "
-                        + inPlace.map(id -> "the one that is there now has the id " + id).orElse("there is none now")
+                        + inPlace.map(id -> "the one that is there now has the id " + id)
+                                .orElse("there is none now")
                         + ", the one that this process has open and was writing to has the id " + each.id()
                         + ". Nothing was written. It is closed some seconds after the last write has ended, when"
                         + " nothing else has it open");
@@ -98,8 +97,10 @@ final class SinkQueue implements Closeable {
 
     /** The largest row that every partition takes, in bytes. */
     int maxEventSize() {
-        return partitions.stream().mapToInt(each -> Integer.parseInt(each.config().asMap().get("max_event_size")))
-                .min().orElseThrow();
+        return partitions.stream()
+                .mapToInt(each -> Integer.parseInt(each.config().asMap().get("max_event_size")))
+                .min()
+                .orElseThrow();
     }
 
     StagingArea staging() {
@@ -238,7 +239,10 @@ final class SinkQueue implements Closeable {
         } catch (IOException | RuntimeException e) {
             cause.addSuppressed(e);
         }
-        LOG.warn("{} is in some partitions of {} and will be in the others with the next write: {}", what, root,
+        LOG.warn(
+                "{} is in some partitions of {} and will be in the others with the next write: {}",
+                what,
+                root,
                 manifest.path(directory));
     }
 
@@ -288,8 +292,9 @@ final class SinkQueue implements Closeable {
         }
         SortedMap<Integer, List<StagedFile>> all = manifest.byPartition();
         SortedMap<Integer, List<StagedFile>> missing = new TreeMap<>(all);
-        missing.keySet().removeIf(partition -> partition < partitions.size()
-                && isKnown(partitions.get(partition), manifest.producer(), manifest.sequence()));
+        missing.keySet()
+                .removeIf(partition -> partition < partitions.size()
+                        && isKnown(partitions.get(partition), manifest.producer(), manifest.sequence()));
         if (missing.size() == all.size()) {
             LOG.info("nothing of {} is in the queue: it is dropped", path);
         } else if (!missing.isEmpty()) {

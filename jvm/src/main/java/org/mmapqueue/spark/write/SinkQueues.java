@@ -12,7 +12,6 @@ import java.util.concurrent.Future;
 import java.util.concurrent.ScheduledThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.ReentrantLock;
-
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
@@ -39,6 +38,7 @@ final class SinkQueues {
         private final ReentrantLock opening = new ReentrantLock();
         /** The ids of the queries that write now; as uses, guarded by the monitor of OPEN. */
         private final List<String> writing = new ArrayList<>();
+
         private int uses;
         /** Null while it is not open. Stored under opening. */
         private volatile SinkQueue queue;
@@ -99,8 +99,7 @@ final class SinkQueues {
         }
     }
 
-    private SinkQueues() {
-    }
+    private SinkQueues() {}
 
     private static ScheduledThreadPoolExecutor closer() {
         ScheduledThreadPoolExecutor executor = new ScheduledThreadPoolExecutor(1, StagedFiles::daemon);

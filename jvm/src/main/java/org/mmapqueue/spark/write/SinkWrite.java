@@ -8,9 +8,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.UUID;
-
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
-
 import org.mmapqueue.spark.common.Hosts;
 
 /**
@@ -54,8 +52,7 @@ final class SinkWrite {
      */
     QueueWriterFactory begin() {
         return told(() -> {
-            lease = SinkQueues.acquire(options.path(), query, options.config(), options.push(), linger,
-                    disk);
+            lease = SinkQueues.acquire(options.path(), query, options.config(), options.push(), linger, disk);
             SinkQueue queue = lease.queue();
             boolean sync = options.push().sync();
             boolean done = false;
@@ -63,8 +60,14 @@ final class SinkWrite {
                 Path directory = queue.staging().make(query);
                 String write = UUID.randomUUID().toString().substring(0, 8);
                 done = true;
-                return new QueueWriterFactory(directory.toString(), Hosts.own(), write, queue.count(),
-                        queue.maxEventSize(), queue.forcesStagedFiles(sync), columns);
+                return new QueueWriterFactory(
+                        directory.toString(),
+                        Hosts.own(),
+                        write,
+                        queue.count(),
+                        queue.maxEventSize(),
+                        queue.forcesStagedFiles(sync),
+                        columns);
             } finally {
                 if (!done) {
                     end();
@@ -126,8 +129,8 @@ final class SinkWrite {
             throw new UncheckedIOException("writing " + options.path() + " failed: " + e.getMessage(), e);
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            InterruptedIOException cause = new InterruptedIOException("interrupted while " + options.path()
-                    + " was written");
+            InterruptedIOException cause =
+                    new InterruptedIOException("interrupted while " + options.path() + " was written");
             cause.initCause(e);
             throw new UncheckedIOException(cause); // which Spark takes for the end of a query that is stopped
         }

@@ -14,5 +14,4 @@ import java.io.Serializable;
  * @param digest of the rows, as {@link RowDigest} has it
  */
 record StagedFile(int partition, String name, long size, long count, long logBytes, int checksum, long digest)
-        implements Serializable {
-}
+        implements Serializable {}

@@ -6,7 +6,6 @@ import java.nio.ByteBuffer;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Path;
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 
@@ -135,8 +134,14 @@ final class StagedFileWriter implements Closeable {
         }
         file.close();
         payload = null;
-        return new StagedFile(partition, path().getFileName().toString(), size, count, logBytes,
-                (int) checksum.getValue(), digest.sum());
+        return new StagedFile(
+                partition,
+                path().getFileName().toString(),
+                size,
+                count,
+                logBytes,
+                (int) checksum.getValue(),
+                digest.sum());
     }
 
     long count() {

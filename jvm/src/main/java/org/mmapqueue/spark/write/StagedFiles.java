@@ -6,7 +6,6 @@ import java.nio.ByteOrder;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.zip.CRC32C;
-
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 
@@ -14,8 +13,7 @@ import org.mmapqueue.io.Storage;
 final class StagedFiles {
     private static final int PIECE = 256 << 10;
 
-    private StagedFiles() {
-    }
+    private StagedFiles() {}
 
     static ByteBuffer buffer(int bytes) {
         return ByteBuffer.allocate(bytes).order(ByteOrder.LITTLE_ENDIAN);
@@ -41,8 +39,9 @@ final class StagedFiles {
                 return path + " has " + size + " bytes, expected " + file.size();
             }
             int checksum = checksum(found, size);
-            return checksum == file.checksum() ? null : String.format("%s has the checksum %08x, expected %08x", path,
-                    checksum, file.checksum());
+            return checksum == file.checksum()
+                    ? null
+                    : String.format("%s has the checksum %08x, expected %08x", path, checksum, file.checksum());
         } catch (NoSuchFileException e) {
             return path + " is missing";
         }

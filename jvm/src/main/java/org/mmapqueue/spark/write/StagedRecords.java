@@ -10,7 +10,6 @@ import java.nio.MappedByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.mmapqueue.Records;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Mapped;
@@ -47,8 +46,8 @@ final class StagedRecords implements Closeable {
                     throw tooLarge(each.size() + " bytes by one task", each, Integer.MAX_VALUE + " bytes");
                 }
                 if (each.size() > 0) {
-                    count = read(map(storage, directory.resolve(each.name()), (int) each.size()), payloads, lengths,
-                            count);
+                    count = read(
+                            map(storage, directory.resolve(each.name()), (int) each.size()), payloads, lengths, count);
                 }
             }
             records = Records.packed(payloads, lengths);
@@ -82,10 +81,14 @@ final class StagedRecords implements Closeable {
     // The payloads and lengths of each block; returns how many lengths there are then.
     private static int read(ByteBuffer file, List<ByteBuffer> payloads, int[] lengths, int count) {
         int known = count;
-        for (int at = 0; at < file.limit();) {
+        for (int at = 0; at < file.limit(); ) {
             int rows = file.getInt(at);
             int bytes = file.getInt(at + Integer.BYTES);
-            file.position(at + StagedFileWriter.HEADER).slice().order(file.order()).asIntBuffer().get(lengths, known, rows);
+            file.position(at + StagedFileWriter.HEADER)
+                    .slice()
+                    .order(file.order())
+                    .asIntBuffer()
+                    .get(lengths, known, rows);
             known += rows;
             int payload = at + StagedFileWriter.HEADER + Integer.BYTES * rows;
             payloads.add(file.slice(payload, bytes));

@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.write;
 
 import java.util.List;
-
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 
 /**
@@ -9,5 +8,4 @@ import org.apache.spark.sql.connector.write.WriterCommitMessage;
  *
  * @param files one for each partition that got some
  */
-record StagedTask(List<StagedFile> files) implements WriterCommitMessage {
-}
+record StagedTask(List<StagedFile> files) implements WriterCommitMessage {}

@@ -2,14 +2,12 @@ package org.mmapqueue.spark.write;
 
 import java.nio.file.Path;
 import java.util.List;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.spark.common.Options;
 
 /** The partitions of a queue, opened to be written as options say. */
 public final class WritablePartitions {
-    private WritablePartitions() {
-    }
+    private WritablePartitions() {}
 
     /**
      * Opens them; makes those that are not there.
@@ -34,6 +32,7 @@ public final class WritablePartitions {
      * @throws org.mmapqueue.errors.LockedException when another process writes one of them
      */
     public static List<MmapQueue> open(Path root, Options options) {
-        return SinkPartitions.open(root, new SinkConfig(0, WriteOptions.of(root, options).config().keys()));
+        return SinkPartitions.open(
+                root, new SinkConfig(0, WriteOptions.of(root, options).config().keys()));
     }
 }

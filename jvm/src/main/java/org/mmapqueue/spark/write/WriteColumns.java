@@ -3,7 +3,6 @@ package org.mmapqueue.spark.write;
 import java.io.Serializable;
 import java.util.ArrayList;
 import java.util.List;
-
 import org.apache.spark.sql.types.BinaryType;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.IntegerType;
@@ -12,7 +11,6 @@ import org.apache.spark.sql.types.StringType;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.types.TimestampType;
-
 import org.mmapqueue.spark.common.RecordSchema;
 
 /**
@@ -40,8 +38,8 @@ record WriteColumns(int value, boolean isString, int partition, int key, DataTyp
     static WriteColumns of(StructType schema, String key) {
         int value = index(schema, RecordSchema.VALUE);
         if (value < 0) {
-            throw new IllegalArgumentException("the column value is missing; found " + schema.catalogString() + "; "
-                    + EXPECTED);
+            throw new IllegalArgumentException(
+                    "the column value is missing; found " + schema.catalogString() + "; " + EXPECTED);
         }
         StructField[] fields = schema.fields();
         boolean isString = fields[value].dataType() instanceof StringType;
@@ -50,8 +48,8 @@ record WriteColumns(int value, boolean isString, int partition, int key, DataTyp
         }
         int keyIndex = key == null ? -1 : index(schema, key);
         if (key != null && keyIndex < 0) {
-            throw new IllegalArgumentException("option key = " + key + "; allowed: a column of the rows: "
-                    + schema.catalogString());
+            throw new IllegalArgumentException(
+                    "option key = " + key + "; allowed: a column of the rows: " + schema.catalogString());
         }
         int partition = index(schema, RecordSchema.PARTITION);
         if (partition >= 0 && partition != keyIndex && !(fields[partition].dataType() instanceof IntegerType)) {
@@ -73,10 +71,9 @@ record WriteColumns(int value, boolean isString, int partition, int key, DataTyp
         List<String> unknown = new ArrayList<>();
         for (int i = 0; i < fields.length; i++) {
             String name = fields[i].name();
-            boolean isOffset = name.equalsIgnoreCase(RecordSchema.OFFSET)
-                    && fields[i].dataType() instanceof LongType;
-            boolean isTimestamp = name.equalsIgnoreCase(RecordSchema.TIMESTAMP)
-                    && fields[i].dataType() instanceof TimestampType;
+            boolean isOffset = name.equalsIgnoreCase(RecordSchema.OFFSET) && fields[i].dataType() instanceof LongType;
+            boolean isTimestamp =
+                    name.equalsIgnoreCase(RecordSchema.TIMESTAMP) && fields[i].dataType() instanceof TimestampType;
             if (i != value && i != partition && i != key && !isOffset && !isTimestamp) {
                 unknown.add(name + " (" + fields[i].dataType().catalogString() + ")");
             }

@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.write;
 
 import java.util.Arrays;
-
 import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
@@ -17,17 +16,15 @@ public final class WriteMetrics {
     static final String COMMIT = "commitMs";
 
     /** Whether the driver can tell of what it does itself, which older versions of Spark have no way for. */
-    private static final boolean FROM_DRIVER =
-            Arrays.stream(Write.class.getMethods()).anyMatch(each -> each.getName().equals("reportDriverMetrics"));
+    private static final boolean FROM_DRIVER = Arrays.stream(Write.class.getMethods())
+            .anyMatch(each -> each.getName().equals("reportDriverMetrics"));
 
-    private WriteMetrics() {
-    }
+    private WriteMetrics() {}
 
     /** Rows that tasks have staged. */
     public static final class Records extends CustomSumMetric {
         /** Found by its name. */
-        public Records() {
-        }
+        public Records() {}
 
         @Override
         public String name() {
@@ -43,8 +40,7 @@ public final class WriteMetrics {
     /** Bytes that tasks have staged, framing included. */
     public static final class Bytes extends CustomSumMetric {
         /** Found by its name. */
-        public Bytes() {
-        }
+        public Bytes() {}
 
         @Override
         public String name() {
@@ -60,8 +56,7 @@ public final class WriteMetrics {
     /** Segments that the driver has pushed rows into. */
     public static final class Segments extends CustomSumMetric {
         /** Found by its name. */
-        public Segments() {
-        }
+        public Segments() {}
 
         @Override
         public String name() {
@@ -77,8 +72,7 @@ public final class WriteMetrics {
     /** Ms that the driver has waited for other writes of the queue to commit. */
     public static final class LockWait extends CustomSumMetric {
         /** Found by its name. */
-        public LockWait() {
-        }
+        public LockWait() {}
 
         @Override
         public String name() {
@@ -94,8 +88,7 @@ public final class WriteMetrics {
     /** Ms that the driver has waited for room in the queue. */
     public static final class RoomWait extends CustomSumMetric {
         /** Found by its name. */
-        public RoomWait() {
-        }
+        public RoomWait() {}
 
         @Override
         public String name() {
@@ -111,8 +104,7 @@ public final class WriteMetrics {
     /** Ms of the driver's own part, all waits included. */
     public static final class Commit extends CustomSumMetric {
         /** Found by its name. */
-        public Commit() {
-        }
+        public Commit() {}
 
         @Override
         public String name() {
@@ -125,23 +117,26 @@ public final class WriteMetrics {
         }
     }
 
-    private record Value(String name, long value) implements CustomTaskMetric {
-    }
+    private record Value(String name, long value) implements CustomTaskMetric {}
 
     /** Those of a write, as far as Spark takes them: of a stream's, tasks alone can tell in the SQL tab. */
     static CustomMetric[] all(boolean streaming) {
         if (streaming || !FROM_DRIVER) {
             return new CustomMetric[] {new Records(), new Bytes()};
         }
-        return new CustomMetric[] {new Records(), new Bytes(), new Segments(), new LockWait(), new RoomWait(),
-            new Commit()};
+        return new CustomMetric[] {
+            new Records(), new Bytes(), new Segments(), new LockWait(), new RoomWait(), new Commit()
+        };
     }
 
     /** What the driver has counted. */
     static CustomTaskMetric[] of(PushFigures figures) {
-        return new CustomTaskMetric[] {new Value(SEGMENTS, figures.segments()),
-            new Value(LOCK_WAIT, figures.lockWaitMillis()), new Value(ROOM_WAIT, figures.roomWaitMillis()),
-            new Value(COMMIT, figures.commitMillis())};
+        return new CustomTaskMetric[] {
+            new Value(SEGMENTS, figures.segments()),
+            new Value(LOCK_WAIT, figures.lockWaitMillis()),
+            new Value(ROOM_WAIT, figures.roomWaitMillis()),
+            new Value(COMMIT, figures.commitMillis())
+        };
     }
 
     /** What a task has counted. */

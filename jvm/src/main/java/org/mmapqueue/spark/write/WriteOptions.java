@@ -5,7 +5,6 @@ import java.time.Duration;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.Set;
-
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.spark.common.Options;
 
@@ -58,9 +57,14 @@ record WriteOptions(Path path, SinkConfig config, Push push, String key) {
         if (key != null && key.isEmpty()) {
             throw Options.bad(KEY, key, "the name of a column");
         }
-        return new WriteOptions(path, new SinkConfig((int) partitions, queueKeys(options)),
-                new Push(options.duration(PUSH_TIMEOUT, DEFAULT_TIMEOUT), options.flag(SYNC, false),
-                        options.flag(FAIL_ON_DATA_LOSS, true)), key);
+        return new WriteOptions(
+                path,
+                new SinkConfig((int) partitions, queueKeys(options)),
+                new Push(
+                        options.duration(PUSH_TIMEOUT, DEFAULT_TIMEOUT),
+                        options.flag(SYNC, false),
+                        options.flag(FAIL_ON_DATA_LOSS, true)),
+                key);
     }
 
     /** The same, with figures that count its push. */
@@ -72,15 +76,20 @@ record WriteOptions(Path path, SinkConfig config, Push push, String key) {
         Map<String, String> keys = new HashMap<>();
         for (String name : QueueConfig.defaults().keySet()) {
             if (options.isSet(name) && !NOT_WRITERS.contains(name)) {
-                keys.put(name, TIMES.contains(name) ? Long.toString(options.duration(name, null).toMillis())
-                        : options.text(name, null));
+                keys.put(
+                        name,
+                        TIMES.contains(name)
+                                ? Long.toString(options.duration(name, null).toMillis())
+                                : options.text(name, null));
             }
         }
         if (options.isSet(SinkConfig.CAPACITY)) {
             long capacity = options.bytes(SinkConfig.CAPACITY, 0);
             if (keys.containsKey(SinkConfig.CAPACITY_SEGMENTS)) {
-                throw Options.bad(SinkConfig.CAPACITY, options.text(SinkConfig.CAPACITY, null), SinkConfig.CAPACITY
-                        + " or " + SinkConfig.CAPACITY_SEGMENTS + ", not both");
+                throw Options.bad(
+                        SinkConfig.CAPACITY,
+                        options.text(SinkConfig.CAPACITY, null),
+                        SinkConfig.CAPACITY + " or " + SinkConfig.CAPACITY_SEGMENTS + ", not both");
             }
             keys.put(SinkConfig.CAPACITY, Long.toString(capacity));
         }

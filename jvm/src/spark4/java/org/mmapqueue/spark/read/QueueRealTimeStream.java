@@ -3,14 +3,12 @@ package org.mmapqueue.spark.read;
 import java.nio.file.Path;
 import java.util.SortedMap;
 import java.util.TreeMap;
-
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode;
 import org.apache.spark.sql.types.StructType;
-
 import org.mmapqueue.spark.common.PartitionOffsets;
 
 /**

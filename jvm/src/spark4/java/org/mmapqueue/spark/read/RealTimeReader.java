@@ -4,13 +4,11 @@ import java.io.IOException;
 import java.io.InterruptedIOException;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
-
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.RecordReader;
 import org.mmapqueue.RecordSink;
@@ -33,6 +31,7 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
     private long lost;
     /** Those of readers that are closed. */
     private long segmentsBefore;
+
     private long memoryWaitNanos;
     private long recordWaitNanos;
 
@@ -106,8 +105,12 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
                 if (e.first() <= next) {
                     throw e;
                 }
-                DataLoss.found(failOnDataLoss, input.directory(), next, e.first(), "the first one that is retained is "
-                        + e.first());
+                DataLoss.found(
+                        failOnDataLoss,
+                        input.directory(),
+                        next,
+                        e.first(),
+                        "the first one that is retained is " + e.first());
                 lost += e.first() - next;
                 next = e.first();
                 closeReader();
@@ -159,7 +162,8 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
                 throw new InterruptedIOException("interrupted while waiting for record " + next);
             }
         }
-        return record.timestamp == 0 ? RecordStatus.newStatusWithoutArrivalTime(true)
+        return record.timestamp == 0
+                ? RecordStatus.newStatusWithoutArrivalTime(true)
                 : RecordStatus.newStatusWithArrivalTimeMs(record.timestamp / 1000);
     }
 
@@ -170,8 +174,13 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
 
     @Override
     public CustomTaskMetric[] currentMetricsValues() {
-        return ScanMetrics.values(count, record.bytes, lost, segmentsBefore + (reader == null ? 0 : reader.segments()),
-                TimeUnit.NANOSECONDS.toMillis(memoryWaitNanos), TimeUnit.NANOSECONDS.toMillis(recordWaitNanos));
+        return ScanMetrics.values(
+                count,
+                record.bytes,
+                lost,
+                segmentsBefore + (reader == null ? 0 : reader.segments()),
+                TimeUnit.NANOSECONDS.toMillis(memoryWaitNanos),
+                TimeUnit.NANOSECONDS.toMillis(recordWaitNanos));
     }
 
     private void closeReader() {

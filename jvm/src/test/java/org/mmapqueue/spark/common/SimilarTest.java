@@ -4,12 +4,12 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.util.List;
 import java.util.Optional;
-
 import org.junit.jupiter.api.Test;
 
 /** Which word a misspelt one may stand for. */
 class SimilarTest {
-    private static final List<String> NAMES = List.of("startingOffsets", "endingOffsets", "segment_size", "sync", "key");
+    private static final List<String> NAMES =
+            List.of("startingOffsets", "endingOffsets", "segment_size", "sync", "key");
 
     @Test
     void isTheNearestOne() {

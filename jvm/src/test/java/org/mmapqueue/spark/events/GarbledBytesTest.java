@@ -19,14 +19,23 @@ import net.jqwik.api.constraints.Size;
 /** Whatever bytes come: rows, or one row with an error; never an exception. */
 @Tag("long-form")
 class GarbledBytesTest {
-    private static final List<String> LOGS = List.of("application/x-protobuf; proto=otlp.logs",
-            "application/json; proto=otlp.logs", "application/x-protobuf; proto=skywalking.logs", "text/plain",
-            "text/x-syslog", "application/x-ndjson", "application/json",
+    private static final List<String> LOGS = List.of(
+            "application/x-protobuf; proto=otlp.logs",
+            "application/json; proto=otlp.logs",
+            "application/x-protobuf; proto=skywalking.logs",
+            "text/plain",
+            "text/x-syslog",
+            "application/x-ndjson",
+            "application/json",
             "application/cloudevents-batch+json");
-    private static final List<String> SPANS = List.of("application/x-protobuf; proto=otlp.traces",
-            "application/json; proto=otlp.traces", "application/x-protobuf; proto=skywalking.segment");
-    private static final List<String> POINTS = List.of("application/x-protobuf; proto=otlp.metrics",
-            "application/json; proto=otlp.metrics", "application/x-protobuf; proto=skywalking.meters");
+    private static final List<String> SPANS = List.of(
+            "application/x-protobuf; proto=otlp.traces",
+            "application/json; proto=otlp.traces",
+            "application/x-protobuf; proto=skywalking.segment");
+    private static final List<String> POINTS = List.of(
+            "application/x-protobuf; proto=otlp.metrics",
+            "application/json; proto=otlp.metrics",
+            "application/x-protobuf; proto=skywalking.meters");
 
     @Property(tries = 500)
     void anyBytes(@ForAll @Size(max = 80) byte[] bytes) {
@@ -34,8 +43,11 @@ class GarbledBytesTest {
     }
 
     @Property(tries = 500)
-    void wellFormedPayloadsWithDamage(@ForAll("payloads") byte[] payload, @ForAll @IntRange(max = 500) int at,
-            @ForAll byte value, @ForAll boolean cut) {
+    void wellFormedPayloadsWithDamage(
+            @ForAll("payloads") byte[] payload,
+            @ForAll @IntRange(max = 500) int at,
+            @ForAll byte value,
+            @ForAll boolean cut) {
         byte[] damaged = payload.clone();
         damaged[at % damaged.length] = value;
         checkAll(cut ? Arrays.copyOf(damaged, at % (damaged.length + 1)) : damaged);
@@ -43,16 +55,25 @@ class GarbledBytesTest {
 
     @Property(tries = 200)
     void eventsCutAnywhere(@ForAll @IntRange(max = 400) int length) {
-        byte[] event = Wire.message().varint(1, 1).bytes(1001, Samples.otlpLogs().toBytes()).text(1003, "i").toBytes();
+        byte[] event = Wire.message()
+                .varint(1, 1)
+                .bytes(1001, Samples.otlpLogs().toBytes())
+                .text(1003, "i")
+                .toBytes();
         Map<String, Object> found = Rows.event(Arrays.copyOf(event, length % event.length));
         assertTrue(found.containsKey("error") || found.containsKey("type"));
     }
 
     @Provide
     Arbitrary<byte[]> payloads() {
-        return Arbitraries.of(List.of(Samples.otlpLogs().toBytes(), Samples.otlpSpans().toBytes(),
-                Samples.otlpPoints().toBytes(), Samples.skyWalkingLogs().toBytes(), Samples.skyWalkingSegment().toBytes(),
-                Samples.skyWalkingMeters().toBytes(), Samples.JSON_LOGS.getBytes(UTF_8),
+        return Arbitraries.of(List.of(
+                Samples.otlpLogs().toBytes(),
+                Samples.otlpSpans().toBytes(),
+                Samples.otlpPoints().toBytes(),
+                Samples.skyWalkingLogs().toBytes(),
+                Samples.skyWalkingSegment().toBytes(),
+                Samples.skyWalkingMeters().toBytes(),
+                Samples.JSON_LOGS.getBytes(UTF_8),
                 "<34>1 2003-10-11T22:14:15.003Z host su - ID47 [a b=\"c\"] x".getBytes(UTF_8)));
     }
 

@@ -6,7 +6,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
@@ -15,8 +14,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /** What functions return, as Java's own maps: columns that are null are left out. */
 final class Rows {
-    private Rows() {
-    }
+    private Rows() {}
 
     static Map<String, Object> event(byte[] record) {
         return row(EventFunction.invoke(record), EventDecoder.SCHEMA);
@@ -69,7 +67,9 @@ final class Rows {
         if (value instanceof MapData map) {
             Map<String, String> entries = new LinkedHashMap<>();
             for (int i = 0; i < map.numElements(); i++) {
-                entries.put(map.keyArray().getUTF8String(i).toString(), map.valueArray().getUTF8String(i).toString());
+                entries.put(
+                        map.keyArray().getUTF8String(i).toString(),
+                        map.valueArray().getUTF8String(i).toString());
             }
             return entries;
         }

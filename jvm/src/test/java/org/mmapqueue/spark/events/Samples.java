@@ -13,29 +13,28 @@ final class Samples {
 
     /** As {@link #otlpLogs}, as a client sends it in JSON. */
     static final String JSON_LOGS = """
-            {"resourceLogs": [{"resource": {"attributes": [
-              {"key": "service.name", "value": {"stringValue": "shop"}},
-              {"key": "service.instance.id", "value": {"stringValue": "shop-1"}}]},
-              "scopeLogs": [{"scope": {"name": "Orders"}, "logRecords": [
-                {"timeUnixNano": "1760000000123456789", "observedTimeUnixNano": 1760000000123456789,
-                 "severityNumber": 17, "severityText": "ERROR", "body": {"stringValue": "no \\"stock\\""},
-                 "attributes": [
-                   {"key": "text", "value": {"stringValue": "a"}},
-                   {"key": "int", "value": {"intValue": "-5"}},
-                   {"key": "double", "value": {"doubleValue": 0.5}},
-                   {"key": "bool", "value": {"boolValue": true}},
-                   {"key": "bytes", "value": {"bytesValue": "AQI="}},
-                   {"key": "list", "value": {"arrayValue": {"values": [{"intValue": 1}, {}]}}},
-                   {"key": "map", "value": {"kvlistValue": {"values": [
-                     {"key": "k", "value": {"stringValue": "v"}}]}}}],
-                 "traceId": "000102030405060708090A0B0C0D0EFF", "spanId": "0102030405060708",
-                 "droppedAttributesCount": 0, "unknown": {"a": [1]}},
-                {"severityNumber": 10, "body": {"kvlistValue": {"values": [
-                  {"key": "k", "value": {"intValue": 7}}]}}}]}]}]}
-            """;
+        {"resourceLogs": [{"resource": {"attributes": [
+          {"key": "service.name", "value": {"stringValue": "shop"}},
+          {"key": "service.instance.id", "value": {"stringValue": "shop-1"}}]},
+          "scopeLogs": [{"scope": {"name": "Orders"}, "logRecords": [
+            {"timeUnixNano": "1760000000123456789", "observedTimeUnixNano": 1760000000123456789,
+             "severityNumber": 17, "severityText": "ERROR", "body": {"stringValue": "no \\"stock\\""},
+             "attributes": [
+               {"key": "text", "value": {"stringValue": "a"}},
+               {"key": "int", "value": {"intValue": "-5"}},
+               {"key": "double", "value": {"doubleValue": 0.5}},
+               {"key": "bool", "value": {"boolValue": true}},
+               {"key": "bytes", "value": {"bytesValue": "AQI="}},
+               {"key": "list", "value": {"arrayValue": {"values": [{"intValue": 1}, {}]}}},
+               {"key": "map", "value": {"kvlistValue": {"values": [
+                 {"key": "k", "value": {"stringValue": "v"}}]}}}],
+             "traceId": "000102030405060708090A0B0C0D0EFF", "spanId": "0102030405060708",
+             "droppedAttributesCount": 0, "unknown": {"a": [1]}},
+            {"severityNumber": 10, "body": {"kvlistValue": {"values": [
+              {"key": "k", "value": {"intValue": 7}}]}}}]}]}]}
+        """;
 
-    private Samples() {
-    }
+    private Samples() {}
 
     private static Wire resource() {
         return Wire.message().attribute(1, "service.name", "shop").attribute(1, "service.instance.id", "shop-1");
@@ -47,85 +46,215 @@ final class Samples {
 
     static Wire otlpLogs() {
         Wire map = Wire.message().nested(6, Wire.message().attribute(1, "k", "v"));
-        Wire list = Wire.message().nested(5, Wire.message().nested(1, Wire.message().varint(3, 1))
-                .nested(1, Wire.message()));
-        Wire log = Wire.message().fixed64(1, NANOS).fixed64(11, NANOS).varint(2, 17).text(3, "ERROR")
-                .nested(5, Wire.message().text(1, "no \"stock\"")).attribute(6, "text", "a")
+        Wire list = Wire.message()
+                .nested(5, Wire.message().nested(1, Wire.message().varint(3, 1)).nested(1, Wire.message()));
+        Wire log = Wire.message()
+                .fixed64(1, NANOS)
+                .fixed64(11, NANOS)
+                .varint(2, 17)
+                .text(3, "ERROR")
+                .nested(5, Wire.message().text(1, "no \"stock\""))
+                .attribute(6, "text", "a")
                 .nested(6, value("int", Wire.message().varint(3, -5)))
                 .nested(6, value("double", Wire.message().float64(4, 0.5)))
                 .nested(6, value("bool", Wire.message().varint(2, 1)))
-                .nested(6, value("bytes", Wire.message().bytes(7, new byte[] {1, 2}))).nested(6, value("list", list))
-                .nested(6, value("map", map)).varint(7, 0).fixed32(8, 1).bytes(9, TRACE).bytes(10, SPAN);
-        Wire second = Wire.message().varint(2, 10).nested(5, Wire.message().nested(6, Wire.message()
-                .nested(1, value("k", Wire.message().varint(3, 7)))));
-        return Wire.message().nested(1, Wire.message()
-                .nested(2, Wire.message().nested(2, log).nested(2, second).nested(1, Wire.message().text(1, "Orders")))
-                .nested(1, resource()));
+                .nested(6, value("bytes", Wire.message().bytes(7, new byte[] {1, 2})))
+                .nested(6, value("list", list))
+                .nested(6, value("map", map))
+                .varint(7, 0)
+                .fixed32(8, 1)
+                .bytes(9, TRACE)
+                .bytes(10, SPAN);
+        Wire second = Wire.message()
+                .varint(2, 10)
+                .nested(
+                        5,
+                        Wire.message()
+                                .nested(
+                                        6,
+                                        Wire.message()
+                                                .nested(
+                                                        1,
+                                                        value(
+                                                                "k",
+                                                                Wire.message().varint(3, 7)))));
+        return Wire.message()
+                .nested(
+                        1,
+                        Wire.message()
+                                .nested(
+                                        2,
+                                        Wire.message()
+                                                .nested(2, log)
+                                                .nested(2, second)
+                                                .nested(1, Wire.message().text(1, "Orders")))
+                                .nested(1, resource()));
     }
 
     static Wire otlpSpans() {
         Wire event = Wire.message().fixed64(1, NANOS).text(2, "retry").attribute(3, "n", "1");
         Wire link = Wire.message().bytes(1, TRACE).bytes(2, SPAN).attribute(4, "why", "batch");
-        Wire span = Wire.message().bytes(1, TRACE).bytes(2, SPAN).bytes(4, new byte[] {9}).text(5, "GET /").varint(6, 2)
-                .fixed64(7, NANOS).fixed64(8, NANOS + 1500).attribute(9, "a", "b").nested(11, event).nested(13, link)
+        Wire span = Wire.message()
+                .bytes(1, TRACE)
+                .bytes(2, SPAN)
+                .bytes(4, new byte[] {9})
+                .text(5, "GET /")
+                .varint(6, 2)
+                .fixed64(7, NANOS)
+                .fixed64(8, NANOS + 1500)
+                .attribute(9, "a", "b")
+                .nested(11, event)
+                .nested(13, link)
                 .nested(15, Wire.message().text(2, "boom").varint(3, 2));
-        return Wire.message().nested(1, Wire.message().nested(1, resource())
-                .nested(2, Wire.message().nested(1, Wire.message().text(1, "web")).nested(2, span)));
+        return Wire.message()
+                .nested(
+                        1,
+                        Wire.message()
+                                .nested(1, resource())
+                                .nested(
+                                        2,
+                                        Wire.message()
+                                                .nested(1, Wire.message().text(1, "web"))
+                                                .nested(2, span)));
     }
 
     static Wire otlpPoints() {
-        Wire gauge = Wire.message().nested(1, Wire.message().fixed64(3, NANOS).float64(4, 1.5).attribute(7, "a", "b"));
-        Wire sum = Wire.message().varint(2, 2).varint(3, 1)
-                .nested(1, Wire.message().fixed64(2, NANOS - 1_000_000).fixed64(3, NANOS).fixed64(6, -7));
+        Wire gauge = Wire.message()
+                .nested(1, Wire.message().fixed64(3, NANOS).float64(4, 1.5).attribute(7, "a", "b"));
+        Wire sum = Wire.message()
+                .varint(2, 2)
+                .varint(3, 1)
+                .nested(
+                        1,
+                        Wire.message()
+                                .fixed64(2, NANOS - 1_000_000)
+                                .fixed64(3, NANOS)
+                                .fixed64(6, -7));
         byte[] packed = Arrays8.of(1, 2, 3);
-        Wire histogram = Wire.message().varint(2, 1).nested(1, Wire.message().fixed64(3, NANOS).fixed64(4, 6)
-                .float64(5, 12.5).bytes(6, packed).float64(7, 10).float64(7, 20).float64(11, 1).float64(12, 30)
-                .attribute(9, "h", "i"));
-        Wire exponential = Wire.message().varint(2, 2).nested(1, Wire.message().attribute(1, "e", "f")
-                .fixed64(3, NANOS).fixed64(4, 4).float64(5, 2).varint(6, 3).fixed64(7, 1)
-                .nested(8, Wire.message().varint(1, 4).bytes(2, new byte[] {1, (byte) 0x80, 1})));
-        Wire summary = Wire.message().nested(1, Wire.message().fixed64(3, NANOS).fixed64(4, 2).float64(5, 3)
-                .nested(6, Wire.message().float64(1, 0.5).float64(2, 9)));
+        Wire histogram = Wire.message()
+                .varint(2, 1)
+                .nested(
+                        1,
+                        Wire.message()
+                                .fixed64(3, NANOS)
+                                .fixed64(4, 6)
+                                .float64(5, 12.5)
+                                .bytes(6, packed)
+                                .float64(7, 10)
+                                .float64(7, 20)
+                                .float64(11, 1)
+                                .float64(12, 30)
+                                .attribute(9, "h", "i"));
+        Wire exponential = Wire.message()
+                .varint(2, 2)
+                .nested(
+                        1,
+                        Wire.message()
+                                .attribute(1, "e", "f")
+                                .fixed64(3, NANOS)
+                                .fixed64(4, 4)
+                                .float64(5, 2)
+                                .varint(6, 3)
+                                .fixed64(7, 1)
+                                .nested(8, Wire.message().varint(1, 4).bytes(2, new byte[] {1, (byte) 0x80, 1})));
+        Wire summary = Wire.message()
+                .nested(
+                        1,
+                        Wire.message()
+                                .fixed64(3, NANOS)
+                                .fixed64(4, 2)
+                                .float64(5, 3)
+                                .nested(6, Wire.message().float64(1, 0.5).float64(2, 9)));
         Wire metrics = Wire.message().nested(1, Wire.message().text(1, "otel"));
-        metrics.nested(2, metric("temperature", 5, gauge)).nested(2, metric("requests", 7, sum))
-                .nested(2, metric("latency", 9, histogram)).nested(2, metric("size", 10, exponential))
+        metrics.nested(2, metric("temperature", 5, gauge))
+                .nested(2, metric("requests", 7, sum))
+                .nested(2, metric("latency", 9, histogram))
+                .nested(2, metric("size", 10, exponential))
                 .nested(2, metric("old", 11, summary));
         return Wire.message().nested(1, Wire.message().nested(1, resource()).nested(2, metrics));
     }
 
     private static Wire metric(String name, int kind, Wire points) {
-        return Wire.message().nested(kind, points).text(1, name).text(2, "about " + name).text(3, "1");
+        return Wire.message()
+                .nested(kind, points)
+                .text(1, name)
+                .text(2, "about " + name)
+                .text(3, "1");
     }
 
     static Wire skyWalkingLogs() {
-        Wire first = Wire.message().varint(1, MILLIS).text(2, "shop").text(3, "shop-1").text(4, "/orders")
-                .nested(5, Wire.message().text(1, "text").nested(2, Wire.message().text(1, "out of stock")))
+        Wire first = Wire.message()
+                .varint(1, MILLIS)
+                .text(2, "shop")
+                .text(3, "shop-1")
+                .text(4, "/orders")
+                .nested(
+                        5,
+                        Wire.message().text(1, "text").nested(2, Wire.message().text(1, "out of stock")))
                 .nested(6, Wire.message().text(1, "t1").text(2, "s1").varint(3, 4))
-                .nested(7, Wire.message().pair(1, "level", "WARN").pair(1, "thread", "main")).text(8, "GENERAL");
-        Wire second = Wire.message().nested(5, Wire.message().nested(3, Wire.message().text(1, "{}")));
+                .nested(7, Wire.message().pair(1, "level", "WARN").pair(1, "thread", "main"))
+                .text(8, "GENERAL");
+        Wire second =
+                Wire.message().nested(5, Wire.message().nested(3, Wire.message().text(1, "{}")));
         return Wire.message().nested(1, first).nested(1, second);
     }
 
     static Wire skyWalkingSegment() {
-        Wire reference = Wire.message().varint(1, 0).text(2, "t1").text(3, "s0").varint(4, 2).text(5, "front")
-                .text(6, "front-1").text(7, "/buy").text(8, "shop:80");
-        Wire entry = Wire.message().varint(1, 0).varint(2, -1).varint(3, MILLIS).varint(4, MILLIS + 5)
-                .nested(5, reference).text(6, "/orders").varint(8, 0).varint(9, 3).varint(10, 7001).varint(11, 1)
+        Wire reference = Wire.message()
+                .varint(1, 0)
+                .text(2, "t1")
+                .text(3, "s0")
+                .varint(4, 2)
+                .text(5, "front")
+                .text(6, "front-1")
+                .text(7, "/buy")
+                .text(8, "shop:80");
+        Wire entry = Wire.message()
+                .varint(1, 0)
+                .varint(2, -1)
+                .varint(3, MILLIS)
+                .varint(4, MILLIS + 5)
+                .nested(5, reference)
+                .text(6, "/orders")
+                .varint(8, 0)
+                .varint(9, 3)
+                .varint(10, 7001)
+                .varint(11, 1)
                 .pair(12, "http.method", "GET")
                 .nested(13, Wire.message().varint(1, MILLIS).pair(2, "event", "error"));
-        Wire exit = Wire.message().varint(1, 1).varint(2, 0).varint(3, MILLIS).varint(4, MILLIS).text(6, "publish")
-                .text(7, "kafka:9092").varint(8, 1).varint(9, 4);
-        return Wire.message().text(1, "t1").text(2, "s1").nested(3, entry).nested(3, exit).text(4, "shop")
+        Wire exit = Wire.message()
+                .varint(1, 1)
+                .varint(2, 0)
+                .varint(3, MILLIS)
+                .varint(4, MILLIS)
+                .text(6, "publish")
+                .text(7, "kafka:9092")
+                .varint(8, 1)
+                .varint(9, 4);
+        return Wire.message()
+                .text(1, "t1")
+                .text(2, "s1")
+                .nested(3, entry)
+                .nested(3, exit)
+                .text(4, "shop")
                 .text(5, "shop-1");
     }
 
     static Wire skyWalkingMeters() {
         Wire single = Wire.message().text(1, "load").pair(2, "cpu", "0").float64(3, 0.75);
-        Wire histogram = Wire.message().text(1, "latency").pair(2, "route", "/")
+        Wire histogram = Wire.message()
+                .text(1, "latency")
+                .pair(2, "route", "/")
                 .nested(3, Wire.message().varint(3, 1).varint(2, 2))
                 .nested(3, Wire.message().float64(1, 10).varint(2, 3));
         return Wire.message()
-                .nested(1, Wire.message().nested(1, single).text(3, "shop").text(4, "shop-1").varint(5, MILLIS))
+                .nested(
+                        1,
+                        Wire.message()
+                                .nested(1, single)
+                                .text(3, "shop")
+                                .text(4, "shop-1")
+                                .varint(5, MILLIS))
                 .nested(1, Wire.message().nested(2, histogram));
     }
 

@@ -29,7 +29,9 @@ class SatelliteSamplesTest {
         while (!Files.isDirectory(at.resolve("tests/data/v1-samples"))) {
             at = at.getParent();
         }
-        return JSON.readTree(at.resolve("tests/data/v1-samples/" + name + ".json").toFile()).get("to_deliver");
+        return JSON.readTree(
+                        at.resolve("tests/data/v1-samples/" + name + ".json").toFile())
+                .get("to_deliver");
     }
 
     private static byte[] payload(JsonNode record) {
@@ -52,13 +54,16 @@ class SatelliteSamplesTest {
             assertEquals(JSON.convertValue(expected.get("meta"), Map.class), event.get("meta"));
             // These pushers gave seconds.
             assertEquals(expected.get("timestamp").asLong() * 1000, event.get("time"));
-            Map<String, Object> log = Rows.logs(event.get("content_type").toString(), (byte[]) event.get("data")).get(0);
+            Map<String, Object> log = Rows.logs(event.get("content_type").toString(), (byte[]) event.get("data"))
+                    .get(0);
             assertEquals(expected.get("text").asText(), log.get("body"));
             assertEquals(expected.get("service").asText(), log.get("service"));
             assertEquals(expected.get("service_instance").asText(), log.get("instance"));
             assertEquals(expected.get("endpoint").asText(), log.get("endpoint"));
             assertEquals(expected.get("trace_id").asText(), log.get("trace_id"));
-            assertEquals(expected.get("trace_segment_id").asText() + "-" + expected.get("span_id").asText(),
+            assertEquals(
+                    expected.get("trace_segment_id").asText() + "-"
+                            + expected.get("span_id").asText(),
                     log.get("span_id"));
             assertEquals("{\"level\":\"INFO\"}", log.get("attributes"));
             assertEquals("INFO", log.get("severity"));
@@ -85,7 +90,8 @@ class SatelliteSamplesTest {
             JsonNode fields = JSON.readTree(event.get("fields").toString());
             assertEquals(expected.get("service").asText(), fields.get("service").asText());
             assertEquals(expected.get("span_id").asInt(), fields.get("span_id").asInt());
-            assertEquals(expected.get("text").asText(),
+            assertEquals(
+                    expected.get("text").asText(),
                     new String(Base64.getDecoder().decode(fields.get("text").asText()), UTF_8));
             seen++;
         }
@@ -99,7 +105,9 @@ class SatelliteSamplesTest {
             Map<String, Object> event = Rows.event(Arrays.copyOf(record, length));
             // The first message alone reads as a list of logs, of which the logs are garbled.
             Object error = event.containsKey("content_type")
-                    ? Rows.logs(event.get("content_type").toString(), (byte[]) event.get("data")).get(0).get("error")
+                    ? Rows.logs(event.get("content_type").toString(), (byte[]) event.get("data"))
+                            .get(0)
+                            .get("error")
                     : event.get("error");
             assertNotNull(error, length + ": " + event);
         }

@@ -15,27 +15,65 @@ class SyslogTest {
 
     @Test
     void rfc5424() {
-        assertEquals(Map.ofEntries(Map.entry("time", micros("2003-10-11T22:14:15.003Z")), Map.entry("severity", "crit"),
-                Map.entry("severity_number", 18), Map.entry("body", "'su root' failed"),
-                Map.entry("attributes", "{\"facility\":4,\"message.id\":\"ID47\","
-                        + "\"a@1\":{\"k\":\"v\\\"]\",\"l\":\"\"},\"b\":{}}"),
-                Map.entry("resource", "{\"host.name\":\"mymachine\"}"), Map.entry("service", "su"),
-                Map.entry("instance", "mymachine"), Map.entry("index", 0)),
+        assertEquals(
+                Map.ofEntries(
+                        Map.entry("time", micros("2003-10-11T22:14:15.003Z")),
+                        Map.entry("severity", "crit"),
+                        Map.entry("severity_number", 18),
+                        Map.entry("body", "'su root' failed"),
+                        Map.entry(
+                                "attributes",
+                                "{\"facility\":4,\"message.id\":\"ID47\","
+                                        + "\"a@1\":{\"k\":\"v\\\"]\",\"l\":\"\"},\"b\":{}}"),
+                        Map.entry("resource", "{\"host.name\":\"mymachine\"}"),
+                        Map.entry("service", "su"),
+                        Map.entry("instance", "mymachine"),
+                        Map.entry("index", 0)),
                 row("<34>1 2003-10-11T22:14:15.003Z mymachine su - ID47 [a@1 k=\"v\\\"\\]\" l=\"\"][b] "
                         + "\uFEFF'su root' failed\n"));
     }
 
     @Test
     void nilValues() {
-        assertEquals(Map.of("time", RECEIVED, "severity", "debug", "severity_number", 5, "attributes",
-                "{\"facility\":23}", "body", "", "index", 0), row("<191>1 - - - - - -"));
+        assertEquals(
+                Map.of(
+                        "time",
+                        RECEIVED,
+                        "severity",
+                        "debug",
+                        "severity_number",
+                        5,
+                        "attributes",
+                        "{\"facility\":23}",
+                        "body",
+                        "",
+                        "index",
+                        0),
+                row("<191>1 - - - - - -"));
     }
 
     @Test
     void rfc3164() {
-        assertEquals(Map.of("time", micros("2025-12-31T23:59:58Z"), "severity", "err", "severity_number", 17, "body",
-                "link: down", "attributes", "{\"facility\":0,\"process.id\":\"77\"}", "resource",
-                "{\"host.name\":\"router\"}", "service", "kernel", "instance", "router", "index", 0),
+        assertEquals(
+                Map.of(
+                        "time",
+                        micros("2025-12-31T23:59:58Z"),
+                        "severity",
+                        "err",
+                        "severity_number",
+                        17,
+                        "body",
+                        "link: down",
+                        "attributes",
+                        "{\"facility\":0,\"process.id\":\"77\"}",
+                        "resource",
+                        "{\"host.name\":\"router\"}",
+                        "service",
+                        "kernel",
+                        "instance",
+                        "router",
+                        "index",
+                        0),
                 row("<3>Dec 31 23:59:58 router kernel[77]: link: down"));
     }
 
@@ -59,8 +97,10 @@ class SyslogTest {
     }
 
     private static Map<String, Object> row(String message) {
-        return Rows.rows(LogsFunction.invoke(Rows.text("text/x-syslog"), message.getBytes(UTF_8), RECEIVED, null),
-                LogRow.SCHEMA).get(0);
+        return Rows.rows(
+                        LogsFunction.invoke(Rows.text("text/x-syslog"), message.getBytes(UTF_8), RECEIVED, null),
+                        LogRow.SCHEMA)
+                .get(0);
     }
 
     private static long micros(String instant) {

@@ -4,11 +4,9 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.nio.file.Path;
 import java.util.concurrent.FutureTask;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 
@@ -20,8 +18,12 @@ class ReadPermitsTest {
 
     @Test
     void theOthersWaitAndSayHowLong() throws Exception {
-        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(directory).segmentSize(4096).queueCapacitySegments(16)
-                .maxInMemSegments(7).build()); ReadPermits first = ReadPermits.of(queue);
+        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(directory)
+                        .segmentSize(4096)
+                        .queueCapacitySegments(16)
+                        .maxInMemSegments(7)
+                        .build());
+                ReadPermits first = ReadPermits.of(queue);
                 ReadPermits second = ReadPermits.of(queue)) {
             first.acquire();
             first.acquire();

@@ -10,7 +10,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -18,7 +17,6 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.io.DiskStorage;
@@ -27,8 +25,8 @@ import org.mmapqueue.spark.common.PartitionDirectory;
 /** What the driver counts of its own part of a write. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class PushFiguresTest {
-    private static final Map<String, String> SMALL = Map.of("segment_size", "4096", "queue_capacity_segments", "8",
-            "max_event_size", "8000");
+    private static final Map<String, String> SMALL =
+            Map.of("segment_size", "4096", "queue_capacity_segments", "8", "max_event_size", "8000");
     private static final int ROW = 1000;
     /** What a partition has room for, but for a few rows. */
     private static final int MOST = 24;
@@ -37,6 +35,7 @@ class PushFiguresTest {
 
     @TempDir
     private Path directory;
+
     private Path root;
     private SinkQueue sink;
 
@@ -106,7 +105,8 @@ class PushFiguresTest {
         for (int id = 0; id < partitions; id++) {
             sink.commitEpoch("first" + id, 0, List.of(stage("first" + id, 0, id, MOST)), patient());
         }
-        List<StagedFile> many = partitions == 1 ? List.of(stage("q", 0, 0, MOST))
+        List<StagedFile> many = partitions == 1
+                ? List.of(stage("q", 0, 0, MOST))
                 : List.of(stage("q", 0, 0, MOST), stage("q", 0, 1, MOST));
         Commit forRoom = new Commit("q", many);
         Commit forLock = new Commit("other", List.of());
@@ -125,9 +125,12 @@ class PushFiguresTest {
         assertEquals(null, forRoom.failure.get());
         assertEquals(null, forLock.failure.get());
         PushFigures figures = forRoom.push.figures();
-        assertTrue(figures.roomWaitMillis() >= WAITED_MILLIS, () -> figures.figures().toString());
+        assertTrue(
+                figures.roomWaitMillis() >= WAITED_MILLIS,
+                () -> figures.figures().toString());
         assertTrue(figures.commitMillis() >= figures.roomWaitMillis() / partitions);
-        assertTrue(forLock.push.figures().lockWaitMillis() >= WAITED_MILLIS,
+        assertTrue(
+                forLock.push.figures().lockWaitMillis() >= WAITED_MILLIS,
                 () -> forLock.push.figures().figures().toString());
         assertEquals(0, forLock.push.figures().roomWaitMillis());
     }

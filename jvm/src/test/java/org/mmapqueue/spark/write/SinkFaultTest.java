@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.write;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
-
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -15,7 +14,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -23,21 +21,21 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.TestDisk;
-import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.spark.common.PartitionDirectory;
+import org.mmapqueue.support.QuickDirectory;
 
 /** The disk fails while an epoch is staged and pushed: then, and when it is done again, each row is there once. */
 @Timeout(300)
 class SinkFaultTest {
-    private static final Map<String, String> SMALL = Map.of("segment_size", "4096", "queue_capacity_segments", "8",
-            "max_event_size", "8000", "flush_period", "600000");
+    private static final Map<String, String> SMALL = Map.of(
+            "segment_size", "4096", "queue_capacity_segments", "8", "max_event_size", "8000", "flush_period", "600000");
     private static final Push SYNC = new Push(Duration.ZERO, true, true);
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private Path root;
     private TestDisk disk;
     private SinkQueue sink;
@@ -88,7 +86,8 @@ class SinkFaultTest {
 
     private List<String> rows(int partition) {
         List<String> found = new ArrayList<>();
-        try (MmapQueue queue = MmapQueue.openToRead(PartitionDirectory.find(root).get(partition).directory())) {
+        try (MmapQueue queue = MmapQueue.openToRead(
+                PartitionDirectory.find(root).get(partition).directory())) {
             for (long offset = queue.firstOffset(); offset < queue.endOffset(); offset++) {
                 found.add(new String(queue.get(offset).data(), UTF_8));
             }
@@ -139,8 +138,8 @@ class SinkFaultTest {
             disk.watch((isForce, path) -> count.getAndIncrement() == failing);
             boolean isPushed = false;
             try {
-                isPushed = sink.commitEpoch("q", 1, List.of(stage(1, 0, "a"), stage(1, partitions - 1, "b", "c")),
-                        SYNC);
+                isPushed =
+                        sink.commitEpoch("q", 1, List.of(stage(1, 0, "a"), stage(1, partitions - 1, "b", "c")), SYNC);
             } catch (IOException | RuntimeException e) {
                 assertTrue(count.get() > failing, e::toString);
             }

@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.write;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
-
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
@@ -12,17 +11,15 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
-
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.TestDisk;
-import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.spark.common.PartitionDirectory;
+import org.mmapqueue.support.QuickDirectory;
 
 /**
  * A loss of power at any call to the disk, and between epochs, with sync: what Spark has been told of is there, and the
@@ -35,18 +32,20 @@ class SinkPowerLossTest {
     private static final int EPOCHS = 6;
     private static final int TASKS = 2;
     private static final int ROWS = 5;
-    private static final Map<String, String> SMALL = Map.of("segment_size", "4096", "queue_capacity_segments", "8",
-            "max_event_size", "3000", "flush_period", "600000");
+    private static final Map<String, String> SMALL = Map.of(
+            "segment_size", "4096", "queue_capacity_segments", "8", "max_event_size", "3000", "flush_period", "600000");
     private static final Push SYNC = new Push(Duration.ZERO, true, true);
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
+
     private Path root;
     private TestDisk disk;
     private int partitions;
     private SplittableRandom random;
     /** Epochs that Spark has been told of; the next one may be under way. */
     private int done;
+
     private int checks;
 
     private static String row(int epoch, int number) {
@@ -58,8 +57,8 @@ class SinkPowerLossTest {
         List<StagedFile> files = new ArrayList<>();
         for (int task = 0; task < TASKS; task++) {
             for (int partition = 0; partition < partitions; partition++) {
-                Path file = sink.staging().make("q").resolve(StagingArea.fileName(epoch, "w", task, 0) + ".p"
-                        + partition);
+                Path file =
+                        sink.staging().make("q").resolve(StagingArea.fileName(epoch, "w", task, 0) + ".p" + partition);
                 try (StagedFileWriter writer = new StagedFileWriter(disk.storage(), partition, file, 4096)) {
                     for (int number = task; number < ROWS; number += TASKS) {
                         if (number % partitions == partition) {
@@ -84,8 +83,8 @@ class SinkPowerLossTest {
     private synchronized void check() {
         checks++;
         try {
-            Path left = disk.lose(root, temp.resolve("left"), random.split(),
-                    new int[] {0, 0, 10, 50, 90, 100}[random.nextInt(6)]);
+            Path left = disk.lose(
+                    root, temp.resolve("left"), random.split(), new int[] {0, 0, 10, 50, 90, 100}[random.nextInt(6)]);
             SinkQueue again = new SinkQueue(left, new SinkConfig(partitions, SMALL));
             try {
                 again.recover(SYNC, query -> false);

@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.write;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
-
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
 import static org.junit.jupiter.api.Assertions.assertThrows;
@@ -17,13 +16,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
 import java.util.stream.IntStream;
-
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.FullException;
@@ -33,13 +30,14 @@ import org.mmapqueue.spark.common.PartitionDirectory;
 
 /** What the driver does with staged rows: each epoch goes in once and whole, wherever the one before has stopped. */
 class SinkQueueTest {
-    private static final Map<String, String> SMALL = Map.of("segment_size", "4096", "queue_capacity_segments", "8",
-            "max_event_size", "8000");
+    private static final Map<String, String> SMALL =
+            Map.of("segment_size", "4096", "queue_capacity_segments", "8", "max_event_size", "8000");
     private static final Push PUSH = new Push(Duration.ZERO, false, true);
     private static final Push SYNC = new Push(Duration.ZERO, true, true);
 
     @TempDir
     private Path directory;
+
     private Path root;
     private SinkQueue sink;
     private int staged;
@@ -93,7 +91,8 @@ class SinkQueueTest {
     private List<String> left(String query) throws IOException {
         TreeSet<String> names = new TreeSet<>();
         if (Files.exists(sink.staging().of(query))) {
-            try (DirectoryStream<Path> files = Files.newDirectoryStream(sink.staging().of(query))) {
+            try (DirectoryStream<Path> files =
+                    Files.newDirectoryStream(sink.staging().of(query))) {
                 files.forEach(file -> names.add(file.getFileName().toString()));
             }
         }
@@ -138,17 +137,21 @@ class SinkQueueTest {
         sink.commitEpoch("q", 7, List.of(stage("q", 7, 0, "a"), stage("q", 7, last, "b")), PUSH);
         for (int opened = 0; opened < 2; opened++) {
             String more = refused(7, stage("q", 7, 0, "a", "b", "c"));
-            assertTrue(more.startsWith("epoch 7 of query q has been pushed to " + root + " before and comes again with"
-                    + " other rows: it holds " + digest(3, "a", "b", "c") + " now; it held " + digest(2, "a", "b")
-                    + " when it was pushed."), more);
+            assertTrue(
+                    more.startsWith("epoch 7 of query q has been pushed to " + root + " before and comes again with"
+                            + " other rows: it holds " + digest(3, "a", "b", "c") + " now; it held "
+                            + digest(2, "a", "b")
+                            + " when it was pushed."),
+                    more);
             assertTrue(more.contains("forget producer spark-q of the queue"), more);
             assertTrue(refused(7, stage("q", 7, 0, "a", "c")).contains("it holds " + digest(2, "a", "c")));
             assertTrue(refused(7).contains("it holds " + digest(0)));
             assertFalse(sink.commitEpoch("q", 7, List.of(stage("q", 7, last, "b", "a")), PUSH));
             assertTrue(refused(6, stage("q", 6, 0, "y")).contains("it held " + digest(1, "x")));
             assertFalse(sink.commitEpoch("q", 6, List.of(stage("q", 6, 0, "x")), PUSH));
-            assertFalse(sink.commitEpoch("q", 7, List.of(stage("q", 7, 0, "z")),
-                    new Push(Duration.ZERO, false, false)), "asked to drop them");
+            assertFalse(
+                    sink.commitEpoch("q", 7, List.of(stage("q", 7, 0, "z")), new Push(Duration.ZERO, false, false)),
+                    "asked to drop them");
             reopen();
         }
         assertEquals(partitions == 1 ? List.of("x", "a", "b") : List.of("x", "a"), rows(0));
@@ -191,10 +194,19 @@ class SinkQueueTest {
         open(3);
         for (Push push : List.of(PUSH, SYNC)) {
             long epoch = push.sync() ? 1 : 0;
-            assertTrue(sink.commitEpoch("q", epoch, List.of(stage("q", epoch, 0, "a" + epoch),
-                    stage("q", epoch, 2, "c" + epoch), stage("q", epoch, 0, "b" + epoch)), push));
-            assertFalse(sink.commitEpoch("q", epoch, List.of(stage("q", epoch, 1, "b" + epoch, "c" + epoch),
-                    stage("q", epoch, 2, "a" + epoch)), push));
+            assertTrue(sink.commitEpoch(
+                    "q",
+                    epoch,
+                    List.of(
+                            stage("q", epoch, 0, "a" + epoch),
+                            stage("q", epoch, 2, "c" + epoch),
+                            stage("q", epoch, 0, "b" + epoch)),
+                    push));
+            assertFalse(sink.commitEpoch(
+                    "q",
+                    epoch,
+                    List.of(stage("q", epoch, 1, "b" + epoch, "c" + epoch), stage("q", epoch, 2, "a" + epoch)),
+                    push));
         }
         assertEquals(List.of("a0", "b0", "a1", "b1"), rows(0));
         assertEquals(List.of(), rows(1));
@@ -208,7 +220,8 @@ class SinkQueueTest {
         manifest.write(DiskStorage.INSTANCE, sink.staging().of("q"), false);
         List<StagedFile> own = manifest.byPartition().get(0);
         try (MmapQueue first = MmapQueue.open(firstPartition());
-                StagedRecords staged = new StagedRecords(DiskStorage.INSTANCE, sink.staging().of("q"), own)) {
+                StagedRecords staged =
+                        new StagedRecords(DiskStorage.INSTANCE, sink.staging().of("q"), own)) {
             assertEquals(0, first.pushOnce("spark-q", 7, staged.records(), Duration.ZERO, false));
         }
     }
@@ -246,7 +259,8 @@ class SinkQueueTest {
     void aManifestOfWhichNothingIsInIsDropped() throws Exception {
         open(2);
         StagedFile old = stage("q", 7, 0, "old");
-        Manifest.of("spark-q", 7, List.of(old, stage("q", 7, 1, "old"))).write(DiskStorage.INSTANCE, sink.staging().of("q"), false);
+        Manifest.of("spark-q", 7, List.of(old, stage("q", 7, 1, "old")))
+                .write(DiskStorage.INSTANCE, sink.staging().of("q"), false);
         assertTrue(sink.commitEpoch("q", 7, List.of(stage("q", 7, 0, "a"), stage("q", 7, 1, "b")), PUSH));
         assertEquals(List.of("a"), rows(0));
         assertEquals(List.of("b"), rows(1));
@@ -259,7 +273,8 @@ class SinkQueueTest {
         List<StagedFile> files = List.of(stage("q", 7, 0, "a"), stage("q", 7, 1, "b"));
         sink.commitEpoch("q", 7, files, PUSH);
         sink.staging().make("q");
-        Manifest.of("spark-q", 7, files).write(DiskStorage.INSTANCE, sink.staging().of("q"), false); // and its files are gone
+        Manifest.of("spark-q", 7, files)
+                .write(DiskStorage.INSTANCE, sink.staging().of("q"), false); // and its files are gone
         reopen();
         assertEquals(List.of("b"), rows(1));
         assertEquals(List.of(), left("q"));
@@ -274,8 +289,10 @@ class SinkQueueTest {
         Files.delete(file);
         Path manifest = sink.staging().of("q").resolve("7.manifest");
         IOException error = assertThrows(IOException.class, () -> sink.commitEpoch("q", 8, List.of(), PUSH));
-        assertEquals(manifest + " can not be carried through: " + file + " is missing; the rows for partitions [1] are"
-                + " lost, those for the others are in the queue; delete " + manifest + " to go on", error.getMessage());
+        assertEquals(
+                manifest + " can not be carried through: " + file + " is missing; the rows for partitions [1] are"
+                        + " lost, those for the others are in the queue; delete " + manifest + " to go on",
+                error.getMessage());
         Files.writeString(manifest, "torn");
         error = assertThrows(IOException.class, () -> sink.commitEpoch("q", 8, List.of(), PUSH));
         assertTrue(error.getMessage().startsWith(manifest + " is not whole"), error.getMessage());
@@ -300,9 +317,10 @@ class SinkQueueTest {
         StagedFile torn = stage("q", 0, 1, "b");
         Path file = sink.staging().of("q").resolve(torn.name());
         Files.write(file, new byte[3]);
-        IOException error = assertThrows(IOException.class,
-                () -> sink.commitEpoch("q", 0, List.of(stage("q", 0, 0, "a"), torn), PUSH));
-        assertEquals("epoch 0 of query q can not be pushed: " + file + " has 3 bytes, expected " + torn.size(),
+        IOException error = assertThrows(
+                IOException.class, () -> sink.commitEpoch("q", 0, List.of(stage("q", 0, 0, "a"), torn), PUSH));
+        assertEquals(
+                "epoch 0 of query q can not be pushed: " + file + " has 3 bytes, expected " + torn.size(),
                 error.getMessage());
         assertEquals(List.of(), rows(0));
     }
@@ -315,15 +333,21 @@ class SinkQueueTest {
     void aFullPartitionKeepsTheOthersFromGettingTheirs() throws Exception {
         open(2);
         sink.commitEpoch("q", 0, List.of(stage("q", 0, 1, many(20))), PUSH);
-        FullException error = assertThrows(FullException.class, () -> sink.commitEpoch("q", 1,
-                List.of(stage("q", 1, 0, "a"), stage("q", 1, 1, many(20))), PUSH));
+        FullException error = assertThrows(
+                FullException.class,
+                () -> sink.commitEpoch("q", 1, List.of(stage("q", 1, 0, "a"), stage("q", 1, 1, many(20))), PUSH));
         String path = root.resolve("p=1").toString();
-        assertTrue(error.getMessage().startsWith("epoch 1 of query q takes 20000 bytes of " + path + ", of which "),
+        assertTrue(
+                error.getMessage().startsWith("epoch 1 of query q takes 20000 bytes of " + path + ", of which "),
                 error.getMessage());
-        assertTrue(error.getMessage().endsWith("of 28224 are free, and there was no room within pushTimeout = 0ms;"
-                + " it has no consumer, so nobody has read what it holds"), error.getMessage());
+        assertTrue(
+                error.getMessage()
+                        .endsWith("of 28224 are free, and there was no room within pushTimeout = 0ms;"
+                                + " it has no consumer, so nobody has read what it holds"),
+                error.getMessage());
         assertEquals(List.of(), rows(0));
-        try (MmapQueue second = MmapQueue.open(QueueConfig.builder(root.resolve("p=1")).build())) {
+        try (MmapQueue second =
+                MmapQueue.open(QueueConfig.builder(root.resolve("p=1")).build())) {
             second.popBatch(100, 1 << 20, Duration.ZERO);
             second.ack(19);
         }
@@ -336,10 +360,10 @@ class SinkQueueTest {
     void aFullQueueOfOnePartitionSaysSo() throws Exception {
         open(1);
         sink.commitEpoch("q", 0, List.of(stage("q", 0, 0, many(20))), PUSH);
-        FullException error = assertThrows(FullException.class,
-                () -> sink.commitEpoch("q", 1, List.of(stage("q", 1, 0, many(20))), PUSH));
-        assertTrue(error.getMessage().startsWith("epoch 1 of query q takes 20000 bytes of " + root),
-                error.getMessage());
+        FullException error = assertThrows(
+                FullException.class, () -> sink.commitEpoch("q", 1, List.of(stage("q", 1, 0, many(20))), PUSH));
+        assertTrue(
+                error.getMessage().startsWith("epoch 1 of query q takes 20000 bytes of " + root), error.getMessage());
         assertEquals(20, rows(0).size());
     }
 
@@ -349,11 +373,16 @@ class SinkQueueTest {
             root = directory.resolve("ring" + partitions);
             sink = new SinkQueue(root, new SinkConfig(partitions, SMALL));
             int last = partitions - 1;
-            TooLargeException error = assertThrows(TooLargeException.class, () -> sink.commitEpoch("q", 0,
-                    List.of(stage("q", 0, 0, "a"), stage("q", 0, last, many(40))), PUSH));
+            TooLargeException error = assertThrows(
+                    TooLargeException.class,
+                    () -> sink.commitEpoch(
+                            "q", 0, List.of(stage("q", 0, 0, "a"), stage("q", 0, last, many(40))), PUSH));
             assertTrue(error.getMessage().startsWith("epoch 0 of query q takes 40"), error.getMessage());
-            assertTrue(error.getMessage().contains("whose ring holds 28224 (8 segments of 4096 bytes): write less at"
-                    + " once (for streams by a limit of the source such as maxOffsetsPerTrigger"), error.getMessage());
+            assertTrue(
+                    error.getMessage()
+                            .contains("whose ring holds 28224 (8 segments of 4096 bytes): write less at"
+                                    + " once (for streams by a limit of the source such as maxOffsetsPerTrigger"),
+                    error.getMessage());
             assertEquals(List.of(), rows(0));
             sink.close();
         }
@@ -370,7 +399,8 @@ class SinkQueueTest {
         Manifest manifest = Manifest.of("spark-batch", 2, half);
         manifest.write(DiskStorage.INSTANCE, sink.staging().of("four"), false);
         try (MmapQueue first = MmapQueue.open(firstPartition());
-                StagedRecords staged = new StagedRecords(DiskStorage.INSTANCE, sink.staging().of("four"), half.subList(0, 1))) {
+                StagedRecords staged =
+                        new StagedRecords(DiskStorage.INSTANCE, sink.staging().of("four"), half.subList(0, 1))) {
             first.pushOnce("spark-batch", 2, staged.records(), Duration.ZERO, false);
         }
         sink.commitBatch("five", List.of(stage("five", 0, 0, "f"), stage("five", 0, 1, "g")), PUSH);
@@ -404,22 +434,26 @@ class SinkQueueTest {
         try (MmapQueue first = MmapQueue.openToRead(root.resolve("p=0"));
                 MmapQueue last = MmapQueue.openToRead(root.resolve("p=3"))) {
             for (String key : List.of("segment_size", "queue_capacity_segments", "max_event_size")) {
-                assertEquals(first.config().asMap().get(key), last.config().asMap().get(key));
+                assertEquals(
+                        first.config().asMap().get(key), last.config().asMap().get(key));
             }
         }
-        IllegalArgumentException error = assertThrows(IllegalArgumentException.class,
-                () -> sink.adopt(new SinkConfig(3, Map.of())));
-        assertEquals("option partitions = 3; allowed: 4 or more, as the queue in " + root + " has 4; partitions can not"
-                + " be taken away", error.getMessage());
+        IllegalArgumentException error =
+                assertThrows(IllegalArgumentException.class, () -> sink.adopt(new SinkConfig(3, Map.of())));
+        assertEquals(
+                "option partitions = 3; allowed: 4 or more, as the queue in " + root + " has 4; partitions can not"
+                        + " be taken away",
+                error.getMessage());
         assertEquals(4, sink.count());
     }
 
     @Test
     void aQueueInTheDirectoryItselfCanNotGrow() {
         open(1);
-        IllegalArgumentException error = assertThrows(IllegalArgumentException.class,
-                () -> sink.adopt(new SinkConfig(2, Map.of())));
-        assertTrue(error.getMessage().startsWith("option partitions = 2; allowed: 1, as the queue lies in " + root),
+        IllegalArgumentException error =
+                assertThrows(IllegalArgumentException.class, () -> sink.adopt(new SinkConfig(2, Map.of())));
+        assertTrue(
+                error.getMessage().startsWith("option partitions = 2; allowed: 1, as the queue lies in " + root),
                 error.getMessage());
     }
 
@@ -428,21 +462,25 @@ class SinkQueueTest {
         root = directory.resolve("queue");
         sink = new SinkQueue(root, new SinkConfig(0, Map.of("capacity", "100000", "segment_size", "8k")));
         sink.adopt(new SinkConfig(0, Map.of("capacity", "100000")));
-        IllegalArgumentException error = assertThrows(IllegalArgumentException.class,
-                () -> sink.adopt(new SinkConfig(0, Map.of("capacity", "200000"))));
-        assertEquals("option capacity = 200000; allowed: 106496, as the queue in " + root + " was made with 13 segments"
-                + " of 8192 bytes", error.getMessage());
-        error = assertThrows(IllegalArgumentException.class,
-                () -> sink.adopt(new SinkConfig(0, Map.of("segment_size", "16k"))));
+        IllegalArgumentException error = assertThrows(
+                IllegalArgumentException.class, () -> sink.adopt(new SinkConfig(0, Map.of("capacity", "200000"))));
+        assertEquals(
+                "option capacity = 200000; allowed: 106496, as the queue in " + root + " was made with 13 segments"
+                        + " of 8192 bytes",
+                error.getMessage());
+        error = assertThrows(
+                IllegalArgumentException.class, () -> sink.adopt(new SinkConfig(0, Map.of("segment_size", "16k"))));
         assertTrue(error.getMessage().startsWith("option segment_size = 16384; allowed: "), error.getMessage());
     }
 
     @Test
     void aDirectoryWithOtherThingsIsRefused() throws Exception {
         Files.writeString(directory.resolve("part-0.parquet"), "x");
-        IllegalArgumentException error = assertThrows(IllegalArgumentException.class,
-                () -> new SinkQueue(directory, new SinkConfig(2, Map.of())));
-        assertEquals("option path = " + directory + "; allowed: a directory that holds a queue, or nothing; this one"
-                + " holds part-0.parquet", error.getMessage());
+        IllegalArgumentException error = assertThrows(
+                IllegalArgumentException.class, () -> new SinkQueue(directory, new SinkConfig(2, Map.of())));
+        assertEquals(
+                "option path = " + directory + "; allowed: a directory that holds a queue, or nothing; this one"
+                        + " holds part-0.parquet",
+                error.getMessage());
     }
 }

@@ -17,11 +17,9 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.io.DiskStorage;
@@ -34,6 +32,7 @@ class SinkQueuesTest {
 
     @TempDir
     Path temp;
+
     private final CountDownLatch isOpening = new CountDownLatch(1);
     private final CountDownLatch mayOpen = new CountDownLatch(1);
 
@@ -64,7 +63,8 @@ class SinkQueuesTest {
             }
             assertFalse(first.isDone());
             mayOpen.countDown();
-            try (SinkQueues.Lease one = first.get(); SinkQueues.Lease two = second.get()) {
+            try (SinkQueues.Lease one = first.get();
+                    SinkQueues.Lease two = second.get()) {
                 assertSame(one.queue(), two.queue());
             }
         } finally {
@@ -77,17 +77,21 @@ class SinkQueuesTest {
         SinkQueue before;
         try (SinkQueues.Lease lease = acquire("queue", SinkDisk.REAL)) {
             before = lease.queue();
-            assertThrows(IllegalArgumentException.class, () -> SinkQueues.acquire(temp.resolve("queue"), "other",
-                    new SinkConfig(3, Map.of()), PUSH, Duration.ZERO));
+            assertThrows(
+                    IllegalArgumentException.class,
+                    () -> SinkQueues.acquire(
+                            temp.resolve("queue"), "other", new SinkConfig(3, Map.of()), PUSH, Duration.ZERO));
             assertSame(before, lease.queue());
         }
-        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(temp.resolve("queue")).maxInMemSegments(77)
-                .build())) {
+        try (MmapQueue queue = MmapQueue.open(
+                QueueConfig.builder(temp.resolve("queue")).maxInMemSegments(77).build())) {
             assertEquals("77", queue.config().asMap().get("max_in_mem_segments"), "closed before");
         }
-        assertThrows(IllegalStateException.class, () -> acquire("queue", new SinkDisk(DiskStorage.INSTANCE, config -> {
-            throw new IllegalStateException("as if it were damaged");
-        })));
+        assertThrows(
+                IllegalStateException.class,
+                () -> acquire("queue", new SinkDisk(DiskStorage.INSTANCE, config -> {
+                    throw new IllegalStateException("as if it were damaged");
+                })));
         try (SinkQueues.Lease lease = acquire("queue", SinkDisk.REAL)) {
             assertNotSame(before, lease.queue());
         }
@@ -100,13 +104,13 @@ class SinkQueuesTest {
             assertEquals(1, lease.queue().count());
             UUID former = MmapQueue.idIn(root).orElseThrow();
             Files.move(root, temp.resolve("away"));
-            IllegalStateException gone = assertThrows(IllegalStateException.class,
-                    () -> acquire("queue", SinkDisk.REAL));
+            IllegalStateException gone =
+                    assertThrows(IllegalStateException.class, () -> acquire("queue", SinkDisk.REAL));
             assertTrue(gone.getMessage().contains("there is none now"), gone.getMessage());
             Files.move(made("other"), root);
             UUID next = MmapQueue.idIn(root).orElseThrow();
-            IllegalStateException replaced = assertThrows(IllegalStateException.class,
-                    () -> acquire("queue", SinkDisk.REAL));
+            IllegalStateException replaced =
+                    assertThrows(IllegalStateException.class, () -> acquire("queue", SinkDisk.REAL));
             assertTrue(replaced.getMessage().contains(former.toString()), replaced.getMessage());
             assertTrue(replaced.getMessage().contains(next.toString()), replaced.getMessage());
         }

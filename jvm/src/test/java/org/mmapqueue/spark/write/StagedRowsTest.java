@@ -1,7 +1,6 @@
 package org.mmapqueue.spark.write;
 
 import static java.nio.charset.StandardCharsets.UTF_8;
-
 import static org.junit.jupiter.api.Assertions.assertArrayEquals;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertNotEquals;
@@ -20,10 +19,8 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
 import java.util.zip.CRC32C;
-
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-
 import org.mmapqueue.BatchDigest;
 import org.mmapqueue.Records;
 import org.mmapqueue.io.DiskStorage;
@@ -45,7 +42,8 @@ class StagedRowsTest {
     }
 
     private StagedFile stage(String name, int blockBytes, List<byte[]> rows) throws IOException {
-        try (StagedFileWriter writer = new StagedFileWriter(DiskStorage.INSTANCE, 3, directory.resolve(name), blockBytes)) {
+        try (StagedFileWriter writer =
+                new StagedFileWriter(DiskStorage.INSTANCE, 3, directory.resolve(name), blockBytes)) {
             for (byte[] row : rows) {
                 writer.reserve(row.length);
                 System.arraycopy(row, 0, writer.array(), writer.position(), row.length);
@@ -95,7 +93,8 @@ class StagedRowsTest {
     @Test
     void theirPlaceInTheLogIsNeverTakenForSmaller() throws IOException {
         List<byte[]> rows = rows(1, 100, 50);
-        long least = rows.stream().mapToLong(row -> 16 + (row.length + 7) / 8 * 8).sum();
+        long least =
+                rows.stream().mapToLong(row -> 16 + (row.length + 7) / 8 * 8).sum();
         assertEquals(least, stage("file", 4096, rows).logBytes());
     }
 
@@ -108,10 +107,12 @@ class StagedRowsTest {
             byte[] flipped = whole.clone();
             flipped[i] ^= 1;
             Files.write(path, flipped);
-            assertTrue(StagedFiles.fault(DiskStorage.INSTANCE, directory, file).contains("has the checksum"), "byte " + i);
+            assertTrue(
+                    StagedFiles.fault(DiskStorage.INSTANCE, directory, file).contains("has the checksum"), "byte " + i);
         }
         Files.write(path, Arrays.copyOf(whole, whole.length - 1));
-        assertEquals(path + " has " + (whole.length - 1) + " bytes, expected " + whole.length,
+        assertEquals(
+                path + " has " + (whole.length - 1) + " bytes, expected " + whole.length,
                 StagedFiles.fault(DiskStorage.INSTANCE, directory, file));
         Files.delete(path);
         assertEquals(path + " is missing", StagedFiles.fault(DiskStorage.INSTANCE, directory, file));
@@ -134,16 +135,18 @@ class StagedRowsTest {
     @Test
     void filesAreTheirOwnersAloneAndNeverOverwritten() throws IOException {
         stage("file", 4096, rows(4, 1, 1));
-        assertEquals("rw-------",
-                PosixFilePermissions.toString(Files.getPosixFilePermissions(directory.resolve("file"))));
+        assertEquals(
+                "rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(directory.resolve("file"))));
         assertThrows(FileAlreadyExistsException.class, () -> stage("file", 4096, List.of()));
     }
 
     @Test
     void aManifestIsReadAsItWasWritten() throws IOException {
         StagedFile one = stage("one", 4096, rows(5, 10, 10));
-        Manifest manifest = Manifest.of("spark-x", Long.MAX_VALUE, List.of(one,
-                new StagedFile(7, "two", 1L << 40, 1L << 33, 1L << 41, -2, Long.MIN_VALUE)));
+        Manifest manifest = Manifest.of(
+                "spark-x",
+                Long.MAX_VALUE,
+                List.of(one, new StagedFile(7, "two", 1L << 40, 1L << 33, 1L << 41, -2, Long.MIN_VALUE)));
         manifest.write(DiskStorage.INSTANCE, directory, true);
         assertEquals(manifest, Manifest.read(DiskStorage.INSTANCE, manifest.path(directory)));
         assertTrue(Manifest.isManifest(manifest.path(directory)));
@@ -154,14 +157,15 @@ class StagedRowsTest {
     @Test
     void aManifestOfTheFormatWithoutDigestsIsRead() throws IOException {
         StagedFile one = stage("one", 4096, rows(5, 10, 10));
-        String text = "mmapqueue manifest 1\nproducer spark-x\nsequence 5\n" + String.format("file 3 one %d 5 %d %08x\n",
-                one.size(), one.logBytes(), one.checksum());
+        String text = "mmapqueue manifest 1\nproducer spark-x\nsequence 5\n"
+                + String.format("file 3 one %d 5 %d %08x\n", one.size(), one.logBytes(), one.checksum());
         CRC32C sum = new CRC32C();
         sum.update(text.getBytes(UTF_8));
         Files.writeString(directory.resolve("5.manifest"), text + String.format("sum %08x\n", sum.getValue()));
         Manifest found = Manifest.read(DiskStorage.INSTANCE, directory.resolve("5.manifest"));
         assertNull(found.digest());
-        assertEquals(List.of(new StagedFile(3, "one", one.size(), 5, one.logBytes(), one.checksum(), 0)), found.files());
+        assertEquals(
+                List.of(new StagedFile(3, "one", one.size(), 5, one.logBytes(), one.checksum(), 0)), found.files());
     }
 
     private BatchDigest digest(byte[]... rows) {
@@ -177,13 +181,20 @@ class StagedRowsTest {
         byte[][] rows = {"a".getBytes(UTF_8), "b".getBytes(UTF_8), {}, "ab".getBytes(UTF_8)};
         BatchDigest all = digest(rows);
         assertEquals(all, digest(rows[3], rows[1], rows[2], rows[0]));
-        assertEquals(all, Manifest.of("spark-x", 1, List.of(stage("x", 4096, List.of(rows[2], rows[3])),
-                stage("y", 1, List.of(rows[1], rows[0])))).digest());
+        assertEquals(
+                all,
+                Manifest.of(
+                                "spark-x",
+                                1,
+                                List.of(
+                                        stage("x", 4096, List.of(rows[2], rows[3])),
+                                        stage("y", 1, List.of(rows[1], rows[0]))))
+                        .digest());
         assertEquals(0, digest().checksum());
         assertNotEquals(digest(rows[0], rows[0]), digest(rows[1], rows[1]));
         // The same letters, bits that swap places, and a row that is there twice.
-        assertNotEquals(digest("ab".getBytes(UTF_8), "c".getBytes(UTF_8)), digest("a".getBytes(UTF_8),
-                "bc".getBytes(UTF_8)));
+        assertNotEquals(
+                digest("ab".getBytes(UTF_8), "c".getBytes(UTF_8)), digest("a".getBytes(UTF_8), "bc".getBytes(UTF_8)));
         assertNotEquals(digest(new byte[] {1}, new byte[] {2}), digest(new byte[] {3}, new byte[] {0}));
         assertNotEquals(digest(rows[0], rows[0], rows[1]), digest(rows[0], rows[1], rows[1]));
     }
