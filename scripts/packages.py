@@ -16,6 +16,9 @@ mpl.use("agg")
 import matplotlib.pyplot as plt
 
 ROOT = "org.mmapqueue"
+ERRORS = f"{ROOT}.errors."
+#: The face has two layers: these, and its entry points.
+VALUES = f"{ROOT} (value types)"
 ARROW = re.compile(rf"^\s+({re.escape(ROOT)}[\w.]*)\s+->\s+({re.escape(ROOT)}[\w.]*)\s")
 #: Inches of one package, and between packages and layers.
 WIDTH, HEIGHT, GAP, RISE = 1.75, 0.55, 0.3, 0.65
@@ -25,15 +28,31 @@ Arrows = dict[str, set[str]]
 
 def arrows(jar: Path) -> Arrows:
     """Which package uses which others, by jdeps."""
-    command = ["jdeps", "--multi-release", "base", "-verbose:package", "-filter:none", str(jar)]
+    command = ["jdeps", "--multi-release", "base", "-verbose:class", "-filter:none", str(jar)]
     text = subprocess.run(command, check=True, capture_output=True, text=True).stdout
-    found: Arrows = defaultdict(set)
+    classes: Arrows = defaultdict(set)
     for line in text.splitlines():
         if match := ARROW.match(line):
-            user, used = match.groups()
-            found[user] |= {used} - {user}
-            found[used] |= set()
+            user, used = (name.partition("$")[0] for name in match.groups())
+            classes[user].add(used)
+            classes[used] |= set()
+    values = value_types(classes)
+    found: Arrows = defaultdict(set)
+    for user, others in classes.items():
+        package = VALUES if user in values else user.rpartition(".")[0]
+        found[package] |= {VALUES if used in values else used.rpartition(".")[0] for used in others} - {package}
     return dict(found)
+
+
+def value_types(classes: Arrows) -> set[str]:
+    """Classes of the face that use nothing below it but errors: the bottom, where the rest of the face is the top."""
+    face = {name for name in classes if name.rpartition(".")[0] == ROOT}
+    values = face
+    while True:
+        kept = {name for name in values if all(used in values or used.startswith(ERRORS) for used in classes[name])}
+        if kept == values:
+            return values
+        values = kept
 
 
 def reachable(uses: Arrows, start: str) -> set[str]:
