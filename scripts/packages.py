@@ -132,9 +132,11 @@ def draw(uses: Arrows, sources: Path, target: Path) -> None:
         )
     for package, (x, y) in place.items():
         files, lines = size(sources, package)
-        name = package.removeprefix(ROOT + ".")
+        label = f"{package.removeprefix(ROOT + '.')}\n{files} files, {lines:,} lines"
+        if package == VALUES:
+            label = f"value types\nof {ROOT}"
         axes.text(
-            *(x, y, f"{name}\n{files} files, {lines:,} lines"),
+            *(x, y, label),
             ha="center",
             va="center",
             fontsize=9,
