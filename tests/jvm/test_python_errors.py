@@ -8,7 +8,7 @@ import queue as standard
 from pathlib import Path
 
 import pytest
-from py4j.protocol import Py4JJavaError
+from py4j.protocol import Py4JError, Py4JJavaError
 
 import mmapqueue
 from conftest import Open
@@ -149,3 +149,13 @@ def test_keys_are_those_of_the_jvm(open_queue: Open) -> None:
     open_queue()
     there = set(standalone.jvm().org.mmapqueue.QueueConfig.defaults())
     assert set(mmapqueue.Configuration.__annotations__) - {"capacity"} == there
+
+
+def test_an_error_within_py4j_says_what_has_failed() -> None:
+    text = "An error occurred while calling o12.get. Trace:\npy4j.Py4JException: Target Object ID does not exist\n\tat py4j.x"
+    error = translated(Py4JError(text))
+    assert isinstance(error, mmapqueue.MmapQueueError)
+    assert str(error) == (
+        "the JVM that has the queue does not answer: An error occurred while calling o12.get. Trace: "
+        "py4j.Py4JException: Target Object ID does not exist"
+    )

@@ -147,4 +147,6 @@ def _first_line(error: BaseException) -> str:
         text = str(error)
     except Py4JError:  # what a Java exception says is asked of the JVM, too
         text = ""
-    return next(iter(text.strip().splitlines()), type(error).__name__)
+    lines = text.strip().splitlines() or [type(error).__name__]
+    # py4j puts what has failed on the line after this word.
+    return " ".join(lines[:2] if lines[0].endswith("Trace:") else lines[:1])
