@@ -152,7 +152,7 @@ def test_keys_are_those_of_the_jvm(open_queue: Open) -> None:
 
 
 def test_an_error_within_py4j_says_what_has_failed() -> None:
-    text = "An error occurred while calling o12.get. Trace:\npy4j.Py4JException: Target Object ID does not exist\n\tat x"
+    text = "An error occurred while calling o12.get. Trace:\npy4j.Py4JException: Target Object ID does not exist\nat"
     error = translated(Py4JError(text))
     assert isinstance(error, mmapqueue.MmapQueueError)
     assert str(error) == (
