@@ -214,7 +214,7 @@ def test_configure_adds_the_jar(no_spark_environment: Path, monkeypatch: pytest.
     defaults.write_text("spark.jars=e.jar\n")
     assert configured(Builder()) == f"e.jar,{jar}"
     monkeypatch.setenv("PYSPARK_SUBMIT_ARGS", "--jars x.jar pyspark-shell")
-    with pytest.warns(UserWarning, match="takes the place of"):
+    with pytest.warns(UserWarning, match="replaces spark.jars"):
         mmapqueue.configure(Builder())
 
 
