@@ -103,7 +103,7 @@ def test_commands_exist(page: Path) -> None:
     text = "\n".join(re.findall(r"^```\w*\n(.*?)^```", page.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE))
     used = set(re.findall(r"^(?:\$ |ExecStart\w*=\S*/)?mmapqueue (\w+)", text, re.MULTILINE))
     assert used <= {"jar", "verify", "repair", "gather", "process", "run", "check"}
-    makefile = (ROOT / "Makefile").read_text()
+    makefile = "".join((ROOT / file).read_text() for file in ("Makefile", "lint/lint.mk"))
     for target in re.findall(r"^make ([a-z-]+)", text, re.MULTILINE):
         assert re.search(rf"^[a-z -]*\b{target}\b[a-z -]*:", makefile, re.MULTILINE), target
 
