@@ -139,7 +139,13 @@ class Pipeline:
         wait(self.gather.ended, "gather does not end")
         with mmapqueue.Queue(None, self.directory / "queue", read_only=True) as queue:
             stored = queue.stats().end_offset
-        wait(lambda: all(committed(self.checkpoint(name)) >= stored for name in SENDERS), "no end", self.process)
+        for name in SENDERS:
+            while (done := committed(self.checkpoint(name))) < stored:
+                wait(
+                    lambda name=name, done=done: committed(self.checkpoint(name)) > done,
+                    f"{name} makes no progress at {done} of {stored}",
+                    self.process,
+                )
         self.process.stop()
         wait(self.process.ended, "process does not end")
         return stored
@@ -186,7 +192,8 @@ def settings(directory: Path, port: int, syslog: int, url: str) -> dict[str, obj
                 "type": "http",
                 "name": "backend",
                 "url": url,
-                "batch": batch,
+                # A request for each record: a larger micro-batch would begin again at each kill, and never end.
+                "batch": {**batch, "max_records": 200},
                 "retry": {"backoff": backoff, "then": "block"},
             },
         ],
