@@ -21,7 +21,7 @@ import org.mmapqueue.tool.report.ConsumerState;
 import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.VerifyReport;
-import org.mmapqueue.tool.scan.Course;
+import org.mmapqueue.tool.scan.WalkRange;
 import org.mmapqueue.tool.scan.LogWalk;
 import org.mmapqueue.tool.scan.Probe;
 import org.mmapqueue.tool.scan.Slots;
@@ -97,7 +97,7 @@ public final class Survey implements Closeable {
         slots = new Slots(storage, directory, geometry, facts.uuidLow());
         boolean done = false;
         try {
-            walk = new LogWalk(slots, course(), sorted(), progress).run();
+            walk = new LogWalk(slots, range(), sorted(), progress).run();
             done = true;
         } finally {
             if (!done) {
@@ -174,9 +174,9 @@ public final class Survey implements Closeable {
         }
     }
 
-    // ---- the course
+    // ---- the range
 
-    private Course course() {
+    private WalkRange range() {
         long size = facts.segmentSize();
         long highest = highestId();
         long last = highest;
@@ -198,7 +198,7 @@ public final class Survey implements Closeable {
             last++;
         }
         last = Math.max(0, last);
-        return new Course(
+        return new WalkRange(
                 facts,
                 firstId(last),
                 last,
