@@ -190,16 +190,11 @@ public final class LogWalk {
     }
 
     private void checkZeros() throws IOException {
-        for (int at = offset; at < geometry.segmentSize(); at += Long.BYTES) {
-            long word = slot.bytes() == null ? 0 : slot.bytes().getLong(at);
-            if (word != 0) {
-                found.torn(
-                        slot.path(),
-                        at,
-                        "something behind the end of the log, " + Mismatch.hex(word) + "; the next open wipes it");
-                found.residue = true;
-                return;
-            }
+        int at = slot.firstNonZero(offset, geometry.segmentSize());
+        if (at < geometry.segmentSize()) {
+            String word = Mismatch.hex(slot.bytes().getLong(at));
+            found.torn(slot.path(), at, "something behind the end of the log, " + word + "; the next open wipes it");
+            found.residue = true;
         }
     }
 
@@ -282,15 +277,9 @@ public final class LogWalk {
     }
 
     // Goes to the end of a record, into the segments that it goes on in.
-    private boolean moveOn(long id, int endOffset) throws IOException {
-        while (slot.id() < id) {
-            slot = slots.get(slot.id() + 1);
-            progress.at((slot.id() - range.firstId()) * geometry.segmentSize(), total());
-            enter(slot, slot.id() < id || endOffset == geometry.segmentSize() ? 0 : endOffset);
-        }
-        offset = endOffset;
+    private void moveOn(long id, int endOffset) throws IOException {
+        moveThrough(id, endOffset);
         probes.pass(position(), numbers);
-        return true;
     }
 
     /** The header of a segment that is part of the log, which must say where its first record starts. */
@@ -390,19 +379,16 @@ public final class LogWalk {
 
     private void lose(long toId, int to, Path file, Mismatch what) throws IOException {
         if (geometry.position(slot.id(), offset) < geometry.position(toId, to)) {
-            add(toId, to, file, what);
+            boolean single = scan.leads(slot, offset, toId, to, newest);
+            numbers.hole(new Hole(slot.id(), offset, toId, to, epoch, single, file, what));
         }
         moveThrough(toId, to);
-    }
-
-    private void add(long toId, int to, Path file, Mismatch what) throws IOException {
-        boolean single = scan.leads(slot, offset, toId, to, newest);
-        numbers.hole(new Hole(slot.id(), offset, toId, to, epoch, single, file, what));
     }
 
     private void moveThrough(long toId, int to) throws IOException {
         while (slot.id() < toId) {
             slot = slots.get(slot.id() + 1);
+            progress.at((slot.id() - range.firstId()) * geometry.segmentSize(), total());
             enter(slot, slot.id() < toId || to == geometry.segmentSize() ? 0 : to);
         }
         offset = to;

@@ -87,10 +87,7 @@ final class Resync {
      */
     boolean isRestOnly(Slot slot, long end, long begin) throws IOException {
         long behind = geometry.position(slot.id() + 1, 0);
-        if (slot.header() == null
-                || slot.header().firstRecord() != 0
-                || behind >= end
-                || slot.id() >= range.lastId()) {
+        if (slot.header() == null || slot.header().firstRecord() != 0 || behind >= end || slot.id() >= range.lastId()) {
             return false;
         }
         Slot next = slots.get(slot.id() + 1);
