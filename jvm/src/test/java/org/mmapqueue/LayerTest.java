@@ -134,6 +134,7 @@ class LayerTest {
             room("spark.read.stream", "values", FACE, "spark.read.task", "spark.read.plan", "spark.common", "errors"),
             room(
                     "spark.read",
+                    "values",
                     FACE,
                     "spark.read.stream",
                     "spark.read.task",

@@ -181,36 +181,22 @@ public final class Stage {
         if (call == lastCall) {
             return lastAnswer;
         }
-        long answer;
-        try {
+        long answer = ChunkPusher.statusOf(() -> {
             long offset = queue.pushOnce(
                     producer,
                     sequence,
                     Records.packed(payload, 0, lengths, loadedCount),
                     Duration.ofMillis(waitMillis),
                     sync != 0);
-            answer = offset < 0 ? Status.DONE : offset;
             unload();
-        } catch (InterruptedException e) {
-            throw ChunkPusher.interrupted(e);
-        } catch (FullException e) {
-            answer = Status.FULL;
-        } catch (ClosedException e) {
-            answer = Status.CLOSED;
-        }
+            return offset < 0 ? Status.DONE : offset;
+        });
         return answered(call, answer);
     }
 
     private long pushLoadedBatch(int waitMillis) {
-        try {
-            return queue.pushBatch(payload, 0, lengths, loadedCount, Duration.ofMillis(waitMillis));
-        } catch (InterruptedException e) {
-            throw ChunkPusher.interrupted(e);
-        } catch (FullException e) {
-            return Status.FULL;
-        } catch (ClosedException e) {
-            return Status.CLOSED;
-        }
+        return ChunkPusher.statusOf(
+                () -> queue.pushBatch(payload, 0, lengths, loadedCount, Duration.ofMillis(waitMillis)));
     }
 
     /**
@@ -358,15 +344,7 @@ public final class Stage {
     }
 
     private long pushWaiting(int from, int length, Duration wait) {
-        try {
-            return queue.push(ByteBuffer.wrap(payload, from, length), wait);
-        } catch (InterruptedException e) {
-            throw ChunkPusher.interrupted(e);
-        } catch (FullException e) {
-            return Status.FULL;
-        } catch (ClosedException e) {
-            return Status.CLOSED;
-        }
+        return ChunkPusher.statusOf(() -> queue.push(ByteBuffer.wrap(payload, from, length), wait));
     }
 
     private long answered(int call, long answer) {

@@ -18,7 +18,7 @@ public final class LogWalk {
     private static final int FIRST_RECORD = 56;
 
     private final Slots slots;
-    private final Course course;
+    private final WalkRange range;
     private final Geometry geometry;
     private final RecordScan scan;
     private final Probes probes;
@@ -41,18 +41,18 @@ public final class LogWalk {
     private boolean passedPad;
 
     /** @param probes cursors to be found, in the order of their positions */
-    public LogWalk(Slots slots, Course course, List<Probe> probes, Progress progress) throws IOException {
+    public LogWalk(Slots slots, WalkRange range, List<Probe> probes, Progress progress) throws IOException {
         this.slots = slots;
-        this.course = course;
+        this.range = range;
         this.geometry = slots.geometry();
-        this.scan = new RecordScan(slots, course.facts());
-        this.resync = new Resync(slots, course, scan);
+        this.scan = new RecordScan(slots, range.facts());
+        this.resync = new Resync(slots, range, scan);
         this.probes = new Probes(probes);
         this.progress = progress;
-        this.knownEnd = course.end();
-        this.begin = course.begin();
-        this.endIsLost = course.isEndLost();
-        this.slot = slots.get(course.firstId());
+        this.knownEnd = range.end();
+        this.begin = range.begin();
+        this.endIsLost = range.isEndLost();
+        this.slot = slots.get(range.firstId());
         this.numbers = new Numbering(0, geometry, found);
     }
 
@@ -65,8 +65,8 @@ public final class LogWalk {
         while (goesOn) {
             goesOn = step();
         }
-        if (found.end == course.end() && course.endOffset() >= 0 && numbers.allows(course.endOffset())) {
-            found.endNumber = numbers.anchor(course.endOffset());
+        if (found.end == range.end() && range.endOffset() >= 0 && numbers.allows(range.endOffset())) {
+            found.endNumber = numbers.anchor(range.endOffset());
         } else {
             found.endNumber = numbers.end(found.end, cut);
         }
@@ -77,7 +77,7 @@ public final class LogWalk {
     }
 
     private long total() {
-        return (course.lastId() - course.firstId() + 1) * geometry.segmentSize();
+        return (range.lastId() - range.firstId() + 1) * geometry.segmentSize();
     }
 
     private long position() {
@@ -86,7 +86,7 @@ public final class LogWalk {
 
     // Nothing was ever pushed, or nothing of it was forced and is whole.
     private boolean isEmpty() {
-        boolean nothing = course.firstId() == 0
+        boolean nothing = range.firstId() == 0
                 && slot.header() == null
                 && (knownEnd == 0 || knownEnd == Long.MAX_VALUE && begin == 0);
         if (nothing && !slot.isEmpty()) {
@@ -190,16 +190,11 @@ public final class LogWalk {
     }
 
     private void checkZeros() throws IOException {
-        for (int at = offset; at < geometry.segmentSize(); at += Long.BYTES) {
-            long word = slot.bytes() == null ? 0 : slot.bytes().getLong(at);
-            if (word != 0) {
-                found.torn(
-                        slot.path(),
-                        at,
-                        "something behind the end of the log, " + Mismatch.hex(word) + "; the next open wipes it");
-                found.residue = true;
-                return;
-            }
+        int at = slot.firstNonZero(offset, geometry.segmentSize());
+        if (at < geometry.segmentSize()) {
+            String word = Mismatch.hex(slot.bytes().getLong(at));
+            found.torn(slot.path(), at, "something behind the end of the log, " + word + "; the next open wipes it");
+            found.residue = true;
         }
     }
 
@@ -256,7 +251,7 @@ public final class LogWalk {
         SegmentHeader header = next.header();
         boolean follows = header != null && header.epoch() >= epoch;
         if (!follows && isTheEnd()) {
-            if (!next.isEmpty() && header == null && slot.id() < course.lastId()) {
+            if (!next.isEmpty() && header == null && slot.id() < range.lastId()) {
                 found.torn(next.path(), next.fault().at(), next.fault().toString());
             }
             return finish();
@@ -265,7 +260,7 @@ public final class LogWalk {
         if (unused && passedPad && knownEnd == Long.MAX_VALUE) {
             return finish();
         }
-        progress.at((next.id() - course.firstId()) * geometry.segmentSize(), total());
+        progress.at((next.id() - range.firstId()) * geometry.segmentSize(), total());
         if (!follows) {
             complete.breakBatch();
         }
@@ -282,15 +277,9 @@ public final class LogWalk {
     }
 
     // Goes to the end of a record, into the segments that it goes on in.
-    private boolean moveOn(long id, int endOffset) throws IOException {
-        while (slot.id() < id) {
-            slot = slots.get(slot.id() + 1);
-            progress.at((slot.id() - course.firstId()) * geometry.segmentSize(), total());
-            enter(slot, slot.id() < id || endOffset == geometry.segmentSize() ? 0 : endOffset);
-        }
-        offset = endOffset;
+    private void moveOn(long id, int endOffset) throws IOException {
+        moveThrough(id, endOffset);
         probes.pass(position(), numbers);
-        return true;
     }
 
     /** The header of a segment that is part of the log, which must say where its first record starts. */
@@ -390,19 +379,16 @@ public final class LogWalk {
 
     private void lose(long toId, int to, Path file, Mismatch what) throws IOException {
         if (geometry.position(slot.id(), offset) < geometry.position(toId, to)) {
-            add(toId, to, file, what);
+            boolean single = scan.leads(slot, offset, toId, to, newest);
+            numbers.hole(new Hole(slot.id(), offset, toId, to, epoch, single, file, what));
         }
         moveThrough(toId, to);
-    }
-
-    private void add(long toId, int to, Path file, Mismatch what) throws IOException {
-        boolean single = scan.leads(slot, offset, toId, to, newest);
-        numbers.hole(new Hole(slot.id(), offset, toId, to, epoch, single, file, what));
     }
 
     private void moveThrough(long toId, int to) throws IOException {
         while (slot.id() < toId) {
             slot = slots.get(slot.id() + 1);
+            progress.at((slot.id() - range.firstId()) * geometry.segmentSize(), total());
             enter(slot, slot.id() < toId || to == geometry.segmentSize() ? 0 : to);
         }
         offset = to;

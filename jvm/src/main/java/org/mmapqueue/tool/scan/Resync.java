@@ -12,7 +12,7 @@ import org.mmapqueue.segment.SegmentHeader;
  */
 final class Resync {
     private final Slots slots;
-    private final Course course;
+    private final WalkRange range;
     private final Geometry geometry;
     private final RecordScan scan;
 
@@ -23,9 +23,9 @@ final class Resync {
         }
     }
 
-    Resync(Slots slots, Course course, RecordScan scan) {
+    Resync(Slots slots, WalkRange range, RecordScan scan) {
         this.slots = slots;
-        this.course = course;
+        this.range = range;
         this.geometry = slots.geometry();
         this.scan = scan;
     }
@@ -41,7 +41,7 @@ final class Resync {
     Place behind(long id, int from, long epoch, long end, long begin) throws IOException {
         long limit = end != Long.MAX_VALUE ? end : Math.max(begin, geometry.position(id, from));
         Place atEnd = new Place(geometry.segmentOfEnd(limit), geometry.offsetOfEnd(limit), epoch);
-        for (long at = id; at <= course.lastId(); at++) {
+        for (long at = id; at <= range.lastId(); at++) {
             Slot each = slots.get(at);
             SegmentHeader header = each.header();
             boolean whole = at > id && header != null && header.epoch() >= epoch;
@@ -66,7 +66,7 @@ final class Resync {
 
     /** Behind the last byte that is not zero, in this segment or one that continues the log; else this place. */
     Place lastBytes(long id, int from, long epoch) throws IOException {
-        for (long at = course.lastId(); at >= id; at--) {
+        for (long at = range.lastId(); at >= id; at--) {
             Slot each = slots.get(at);
             boolean stranded = at > id && each.header() != null && each.header().epoch() < epoch;
             int first = at == id ? from : geometry.dataStart();
@@ -87,10 +87,7 @@ final class Resync {
      */
     boolean isRestOnly(Slot slot, long end, long begin) throws IOException {
         long behind = geometry.position(slot.id() + 1, 0);
-        if (slot.header() == null
-                || slot.header().firstRecord() != 0
-                || behind >= end
-                || slot.id() >= course.lastId()) {
+        if (slot.header() == null || slot.header().firstRecord() != 0 || behind >= end || slot.id() >= range.lastId()) {
             return false;
         }
         Slot next = slots.get(slot.id() + 1);
@@ -162,7 +159,7 @@ final class Resync {
     private long firstEpoch(Slot slot) throws IOException {
         Slot next = slots.get(slot.id() + 1);
         long most =
-                next.header() != null ? next.header().epoch() : course.facts().epoch();
+                next.header() != null ? next.header().epoch() : range.facts().epoch();
         long read = slot.bytes() == null
                 ? 0
                 : SegmentHeader.decode(slot.bytes().head(SegmentHeader.LENGTH)).epoch();

@@ -1,5 +1,6 @@
 package org.mmapqueue.tool.scan;
 
+import java.io.IOException;
 import java.nio.file.Path;
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.segment.SegmentHeader;
@@ -14,4 +15,14 @@ import org.mmapqueue.segment.SegmentHeader;
  * @param fault what is wrong with the file's length or the header; null when nothing is
  * @param isEmpty whether the header is all zeros
  */
-public record Slot(long id, Path path, SegmentBytes bytes, SegmentHeader header, Mismatch fault, boolean isEmpty) {}
+public record Slot(long id, Path path, SegmentBytes bytes, SegmentHeader header, Mismatch fault, boolean isEmpty) {
+
+    /** The position of the first word from a position on that is not 0; {@code end} if there is none. */
+    int firstNonZero(int from, int end) throws IOException {
+        int at = bytes == null ? end : from;
+        while (at < end && bytes.getLong(at) == 0) {
+            at += Long.BYTES;
+        }
+        return at;
+    }
+}

@@ -21,10 +21,10 @@ import org.mmapqueue.tool.report.ConsumerState;
 import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.VerifyReport;
-import org.mmapqueue.tool.scan.Course;
 import org.mmapqueue.tool.scan.LogWalk;
 import org.mmapqueue.tool.scan.Probe;
 import org.mmapqueue.tool.scan.Slots;
+import org.mmapqueue.tool.scan.WalkRange;
 import org.mmapqueue.tool.scan.WalkResult;
 
 /** All that can be known of a directory of version 2 by reading it: what verify tells, and what repair needs. */
@@ -52,7 +52,7 @@ public final class Survey implements Closeable {
     /** Where consumers stand, by name. */
     public final Map<String, Probe> probes = new TreeMap<>();
 
-    private final Probe watermark;
+    final Probe watermark;
     /** Where the last consumer stood, from where on the log is kept; null when that says nothing. */
     public final Probe heldFrom;
 
@@ -61,7 +61,7 @@ public final class Survey implements Closeable {
     public final WalkResult walk;
 
     private final boolean clean;
-    private final boolean endIsKnown;
+    final boolean endIsKnown;
 
     /** Reads everything. */
     public Survey(Storage storage, Path directory, Progress progress) throws IOException {
@@ -93,11 +93,12 @@ public final class Survey implements Closeable {
         watermark = new Probe(meta.get(MetaImage.Word.WATERMARK));
         long held = meta.get(MetaImage.Word.HELD_FROM);
         heldFrom = probes.isEmpty() && held > reclaimed() ? new Probe(held) : null;
-        checkOrder(metaFile);
+        CursorCheck cursors = new CursorCheck(this, metaFile);
+        cursors.checkOrder();
         slots = new Slots(storage, directory, geometry, facts.uuidLow());
         boolean done = false;
         try {
-            walk = new LogWalk(slots, course(), sorted(), progress).run();
+            walk = new LogWalk(slots, range(), sorted(), progress).run();
             done = true;
         } finally {
             if (!done) {
@@ -105,7 +106,7 @@ public final class Survey implements Closeable {
             }
         }
         findings.addAll(walk.findings);
-        checkProbes(metaFile);
+        cursors.checkPositions();
         new InFlightCheck(storage, this).run();
         new Orphans(this).run();
     }
@@ -128,19 +129,19 @@ public final class Survey implements Closeable {
     }
 
     /** The reclaimed position; 0 when what is stored can not be one. */
-    private long reclaimed() {
+    long reclaimed() {
         return isReclaimedSound() ? meta.get(MetaImage.Word.RECLAIMED) : 0;
     }
 
     // As far as a record may be published that writing has not passed yet.
-    private boolean isReclaimedSound() {
+    boolean isReclaimedSound() {
         long reclaimed = meta.get(MetaImage.Word.RECLAIMED);
         return reclaimed >= 0
                 && reclaimed % facts.segmentSize() == 0
                 && (rebuilt || reclaimed - facts.segmentSize() <= writing());
     }
 
-    private boolean isMirrored(MetaImage.Word word) {
+    boolean isMirrored(MetaImage.Word word) {
         return meta.inTable(word, facts.segmentSize()) == meta.get(word);
     }
 
@@ -174,9 +175,9 @@ public final class Survey implements Closeable {
         }
     }
 
-    // ---- the course
+    // ---- the range of the walk
 
-    private Course course() {
+    private WalkRange range() {
         long size = facts.segmentSize();
         long highest = highestId();
         long last = highest;
@@ -198,7 +199,7 @@ public final class Survey implements Closeable {
             last++;
         }
         last = Math.max(0, last);
-        return new Course(
+        return new WalkRange(
                 facts,
                 firstId(last),
                 last,
@@ -243,7 +244,7 @@ public final class Survey implements Closeable {
     }
 
     // As recovery has it: a consumer before what is reclaimed was just being made or moved back.
-    private long lowWatermark() {
+    long lowWatermark() {
         return Math.max(slowest(), reclaimed());
     }
 
@@ -289,170 +290,6 @@ public final class Survey implements Closeable {
         }
         all.sort(Comparator.comparingLong(each -> each.position));
         return all;
-    }
-
-    // ---- cursors
-
-    private void checkOrder(Path file) {
-        if (rebuilt) {
-            return;
-        }
-        long writing = writing();
-        if (writing < 0 || watermark.position < 0 || watermark.position > writing) {
-            corrupt(
-                    file,
-                    MetaImage.Word.WATERMARK.at(),
-                    "found watermark " + watermark.position + " and writing " + writing
-                            + ", expected 0 <= watermark <= writing");
-        }
-        if (!isReclaimedSound()) {
-            corrupt(
-                    file,
-                    MetaImage.Word.RECLAIMED.at(),
-                    "found reclaimed " + meta.get(MetaImage.Word.RECLAIMED)
-                            + " and writing " + writing + ", expected a multiple of " + facts.segmentSize()
-                            + ", 0 <= reclaimed <= writing");
-        }
-        long segments = geometry.segmentOfEnd(Math.max(0, writing)) - geometry.segmentOf(lowWatermark());
-        if (segments >= facts.capacity()) {
-            corrupt(
-                    file,
-                    MetaImage.Word.WRITING.at(),
-                    "found writing " + writing + ", " + segments + " segments ahead of"
-                            + " what is needed, expected less than " + facts.capacity());
-        }
-        long held = meta.get(MetaImage.Word.HELD_FROM);
-        if (held < 0 || clean && held > writing) {
-            corrupt(
-                    file,
-                    MetaImage.Word.HELD_FROM.at(),
-                    "found held from " + held + " and writing " + writing + ", expected 0 <= held from <= writing");
-        }
-        if (meta.hasDefault()) {
-            checkWords(
-                    Inventory.DEFAULT,
-                    file,
-                    MetaImage.Word.COMMITTED.at(),
-                    meta.get(MetaImage.Word.COMMITTED),
-                    MetaImage.Word.DROPPED.at(),
-                    meta.get(MetaImage.Word.DROPPED));
-        }
-        pages.forEach((name, page) -> checkWords(
-                name,
-                inventory.page(name),
-                ConsumerImage.Word.COMMITTED.at(),
-                page.get(ConsumerImage.Word.COMMITTED),
-                ConsumerImage.Word.DROPPED.at(),
-                page.get(ConsumerImage.Word.DROPPED)));
-        if (clean && meta.hasDefault()) {
-            long committed = meta.get(MetaImage.Word.COMMITTED);
-            long reading = meta.get(MetaImage.Word.READING);
-            if (committed > reading || reading > writing) {
-                corrupt(
-                        file,
-                        MetaImage.Word.READING.at(),
-                        "found committed " + committed + ", reading " + reading + " and writing " + writing
-                                + ", expected committed <= reading <= writing");
-            }
-        }
-    }
-
-    private void checkWords(String name, Path file, int committedAt, long committed, int droppedAt, long dropped) {
-        if (damagedPages.contains(name)) {
-            return;
-        }
-        if (committed < 0) {
-            corrupt(file, committedAt, "found committed " + committed + ", expected at least 0");
-            probes.put(name, new Probe(committed));
-        }
-        if (dropped < 0) {
-            corrupt(file, droppedAt, "found dropped " + dropped + ", expected at least 0");
-        }
-    }
-
-    private void checkProbes(Path metaFile) {
-        if (clean && !endIsKnown && walk.end != writing()) {
-            corrupt(
-                    metaFile,
-                    MetaImage.Word.WRITING.at(),
-                    "found writing " + writing() + ", expected " + walk.end + ", where the records lead");
-        }
-        checkMirror(metaFile);
-        if (!rebuilt
-                && watermark.isFound()
-                && watermark.isMisplaced()
-                && watermark.position >= walk.start
-                && !isInHole(watermark.position)) {
-            corrupt(
-                    metaFile,
-                    MetaImage.Word.WATERMARK.at(),
-                    "found watermark " + watermark.position + ", expected the end of a record, such as "
-                            + watermark.place);
-        }
-        if (heldFrom != null && heldFrom.isFound() && heldFrom.isMisplaced() && !isInHole(heldFrom.position)) {
-            corrupt(
-                    metaFile,
-                    MetaImage.Word.HELD_FROM.at(),
-                    "found held from " + heldFrom.position + ", expected the end of a record, such as "
-                            + heldFrom.place);
-        }
-        probes.forEach((name, probe) -> {
-            Path file = name.equals(Inventory.DEFAULT) ? metaFile : inventory.page(name);
-            int at = name.equals(Inventory.DEFAULT) ? MetaImage.Word.COMMITTED.at() : ConsumerImage.Word.COMMITTED.at();
-            if (!probe.isFound()) {
-                if (clean) {
-                    corrupt(
-                            file,
-                            at,
-                            "found committed " + probe.position + ", expected at most " + walk.end
-                                    + ", the end of the log");
-                }
-                probe.place = walk.end;
-                probe.number = walk.endNumber;
-            } else if (!rebuilt && probe.position >= 0 && probe.position < Math.min(walk.start, reclaimed())) {
-                // It never was a place of its own: the writer did not know of it.
-                findings.add(Finding.of(
-                        Finding.Kind.ORPHANED,
-                        file,
-                        at,
-                        "consumer " + name + " at position "
-                                + probe.position
-                                + ", which is reclaimed: its process ended while it made or moved it; it"
-                                + " continues with the oldest record"));
-            } else if (probe.isMisplaced() && !isInHole(probe.position)) {
-                corrupt(
-                        file,
-                        at,
-                        "found committed " + probe.position + ", expected the end of a record; the next is "
-                                + probe.place + ", before offset " + probe.number);
-            }
-        });
-    }
-
-    // Of a queue that was closed the readable table says the same as the words, or one of the two is lost.
-    private void checkMirror(Path metaFile) {
-        boolean writingIsRight = walk.end == writing();
-        if (clean && writingIsRight && !isMirrored(MetaImage.Word.WRITING)) {
-            corrupt(
-                    metaFile,
-                    MetaImage.Word.WRITING.inTable(),
-                    "found " + meta.tableText(MetaImage.Word.WRITING) + " in the table, expected writing, "
-                            + writing());
-        }
-        if (clean && !isMirrored(MetaImage.Word.WATERMARK)) {
-            corrupt(
-                    metaFile,
-                    MetaImage.Word.WATERMARK.inTable(),
-                    "found " + meta.tableText(MetaImage.Word.WATERMARK) + " in the table, and watermark "
-                            + watermark.position + ", expected the same");
-        }
-    }
-
-    // Its place was right before the records there were lost.
-    private boolean isInHole(long position) {
-        return walk.holes.stream()
-                .anyMatch(each -> position > geometry.position(each.fromId, each.from)
-                        && position < geometry.position(each.toId, each.to));
     }
 
     /** Where the watermark belongs. */

@@ -1,114 +1,69 @@
 package org.mmapqueue.spark.read.task;
 
-import java.util.concurrent.TimeUnit;
-import org.mmapqueue.MmapQueue;
-import org.mmapqueue.RecordReader;
 import org.mmapqueue.errors.OutOfRangeException;
-import org.mmapqueue.spark.read.plan.DataLoss;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
 
-/** The records of a range, as they are stored. Between calls nothing is pinned. For one thread. */
+/** The stored records of a range. Between calls no segment is pinned. For one thread. */
 final class StoredRecords implements RecordSource {
-    /** Payload of a batch: small enough to stay in a core's cache until Spark has taken it over. */
+    /** Payload of a batch: small enough to stay in a core's cache until Spark has copied it. */
     private static final long BATCH_BYTES = 1 << 20;
 
-    private final QueueInputPartition input;
-    private final boolean failOnDataLoss;
-    private final MmapQueue queue;
-    private final ReadPermits permits;
-    private RecordReader reader;
-    private long next;
-    private long lost;
-    /** Those of readers that are closed. */
-    private long segmentsBefore;
-
-    private long waitedNanos;
+    private final RangeReader reader;
+    private final long end;
 
     /**
      * Opens the partition.
      *
-     * @param failOnDataLoss whether records that are not there any more are an error
-     * @throws IllegalStateException when it is not there
+     * @param failOnDataLoss whether a record that is no longer retained is an error
+     * @throws IllegalStateException when the partition does not exist here
      */
     StoredRecords(QueueInputPartition input, boolean failOnDataLoss) {
-        this.input = input;
-        this.failOnDataLoss = failOnDataLoss;
-        this.next = input.from();
-        this.queue = PartitionHandle.open(input);
-        this.permits = ReadPermits.of(queue);
+        this.reader = new RangeReader(input, failOnDataLoss);
+        this.end = input.to();
     }
 
     @Override
     public boolean next(BatchRows rows) {
-        while (next < input.to()) {
+        while (reader.next() < end) {
             try {
-                long from = next;
-                if (read(rows) > 0 || next > from) { // or passed over marks of lost records alone
-                    return next < input.to();
+                long from = reader.next();
+                int read = reader.read(records -> rows.take(records, BATCH_BYTES));
+                if (read > 0 || reader.next() > from) { // or only tombstones were read
+                    return reader.next() < end;
                 }
-                // There when the range was planned: the end of the log was lost with the machine, or by hand.
-                lose(input.to(), "the queue ends at " + next);
+                // It existed when the range was planned: the end of the log was lost in a crash of the machine, or
+                // files were deleted.
+                reader.lose(end, "the queue ends at " + reader.next());
             } catch (OutOfRangeException e) {
-                closeReader();
                 if (e.last() < e.first()) {
-                    lose(input.to(), "nothing is retained any more");
-                } else if (e.first() > next) {
-                    lose(Math.min(e.first(), input.to()), "the first one that is retained is " + e.first());
+                    reader.lose(end, "nothing is retained any more");
+                } else if (e.first() > reader.next()) {
+                    reader.lose(Math.min(e.first(), end), "the first one that is retained is " + e.first());
                 } else {
-                    lose(input.to(), "the last one that is there is " + e.last());
+                    reader.lose(end, "the last one that is there is " + e.last());
                 }
             }
         }
         return false;
     }
 
-    private int read(BatchRows rows) {
-        if (reader == null) {
-            reader = queue.reader(next, input.to());
-        }
-        waitedNanos += permits.acquire();
-        try {
-            return rows.take(reader, BATCH_BYTES);
-        } finally {
-            permits.release();
-            next = reader.offset();
-        }
-    }
-
-    private void lose(long to, String why) {
-        DataLoss.found(failOnDataLoss, input.directory(), next, to, why);
-        lost += to - next;
-        next = to;
-    }
-
     @Override
     public long lost() {
-        return lost;
+        return reader.lost();
     }
 
     @Override
     public long segments() {
-        return segmentsBefore + (reader == null ? 0 : reader.segments());
+        return reader.segments();
     }
 
     @Override
     public long waitedMillis() {
-        return TimeUnit.NANOSECONDS.toMillis(waitedNanos);
+        return reader.waitedMillis();
     }
 
-    private void closeReader() {
-        if (reader != null) {
-            segmentsBefore += reader.segments();
-            reader.close();
-            reader = null;
-        }
-    }
-
-    // Spark asks for the figures once more afterwards.
     @Override
     public void close() {
-        closeReader();
-        permits.close();
-        queue.close();
+        reader.close();
     }
 }

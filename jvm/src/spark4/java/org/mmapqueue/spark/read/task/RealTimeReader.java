@@ -9,12 +9,9 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead;
-import org.mmapqueue.MmapQueue;
-import org.mmapqueue.RecordReader;
 import org.mmapqueue.RecordSink;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.spark.common.RecordSchema;
-import org.mmapqueue.spark.read.plan.DataLoss;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
 
 /** Reads a partition record by record, and waits for those that are not there yet. For one thread. */
@@ -22,19 +19,10 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
     /** How often it looks: what a push wakes are the threads of its own process alone. */
     private static final long LOOK_NANOS = 200_000;
 
-    private final QueueInputPartition input;
-    private final boolean failOnDataLoss;
-    private final MmapQueue queue;
-    private final ReadPermits permits;
+    private final RangeReader reader;
+    private final int partition;
     private final Next record;
-    private RecordReader reader;
-    private long next;
     private long count;
-    private long lost;
-    /** Those of readers that are closed. */
-    private long segmentsBefore;
-
-    private long memoryWaitNanos;
     private long recordWaitNanos;
 
     /** The record that was read last, as a row. */
@@ -76,57 +64,32 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
      * @throws IllegalStateException when it is not there
      */
     RealTimeReader(QueueInputPartition input, String[] columns, boolean failOnDataLoss) {
-        this.input = input;
-        this.failOnDataLoss = failOnDataLoss;
-        this.record = new Next(columns, input.directory().id());
-        this.next = input.from();
-        this.queue = PartitionHandle.open(input);
-        this.permits = ReadPermits.of(queue);
+        this.reader = new RangeReader(input, failOnDataLoss);
+        this.partition = input.directory().id();
+        this.record = new Next(columns, partition);
     }
 
     @Override
     public PartitionOffset getOffset() {
-        return new RealTimeOffset(input.directory().id(), next);
+        return new RealTimeOffset(partition, reader.next());
     }
 
     @Override
     public boolean next() {
         while (true) {
             try {
-                if (reader == null) {
-                    reader = queue.reader(next, input.to());
-                }
-                int read = read();
-                next = reader.offset();
-                if (read == 0) {
+                // As in all tasks: while it waits for records it has no permit.
+                if (reader.read(records -> records.read(1, Long.MAX_VALUE, record)) == 0) {
                     return false;
                 }
                 count++;
                 return true;
             } catch (OutOfRangeException e) {
-                if (e.first() <= next) {
+                if (e.first() <= reader.next()) {
                     throw e;
                 }
-                DataLoss.found(
-                        failOnDataLoss,
-                        input.directory(),
-                        next,
-                        e.first(),
-                        "the first one that is retained is " + e.first());
-                lost += e.first() - next;
-                next = e.first();
-                closeReader();
+                reader.lose(e.first(), "the first one that is retained is " + e.first());
             }
-        }
-    }
-
-    // As all tasks: while it waits for records it has no permit.
-    private int read() {
-        memoryWaitNanos += permits.acquire();
-        try {
-            return reader.read(1, Long.MAX_VALUE, record);
-        } finally {
-            permits.release();
         }
     }
 
@@ -161,7 +124,7 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
             LockSupport.parkNanos(this, LOOK_NANOS);
             recordWaitNanos += System.nanoTime() - start;
             if (Thread.currentThread().isInterrupted()) {
-                throw new InterruptedIOException("interrupted while waiting for record " + next);
+                throw new InterruptedIOException("interrupted while waiting for record " + reader.next());
             }
         }
         return record.timestamp == 0
@@ -179,24 +142,14 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
         return ScanMetrics.values(
                 count,
                 record.bytes,
-                lost,
-                segmentsBefore + (reader == null ? 0 : reader.segments()),
-                TimeUnit.NANOSECONDS.toMillis(memoryWaitNanos),
+                reader.lost(),
+                reader.segments(),
+                reader.waitedMillis(),
                 TimeUnit.NANOSECONDS.toMillis(recordWaitNanos));
-    }
-
-    private void closeReader() {
-        if (reader != null) {
-            segmentsBefore += reader.segments();
-            reader.close();
-            reader = null;
-        }
     }
 
     @Override
     public void close() {
-        closeReader();
-        permits.close();
-        queue.close();
+        reader.close();
     }
 }

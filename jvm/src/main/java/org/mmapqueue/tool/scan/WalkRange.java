@@ -13,5 +13,5 @@ import org.mmapqueue.meta.MetaFields;
  * @param endOffset the offset of the record that comes next there; -1 when it is not known
  * @param isEndLost whether the end was stored and is lost: then a fault is the end only if nothing behind it is whole
  */
-public record Course(
+public record WalkRange(
         MetaFields facts, long firstId, long lastId, long begin, long end, long endOffset, boolean isEndLost) {}
