@@ -329,22 +329,19 @@ public final class Stage {
 
     private long pushOne(int from, int length, int waitMillis, boolean sync) {
         Duration wait = Duration.ofMillis(waitMillis);
-        try {
+        return ChunkPusher.statusOf(() -> {
             if (sync) {
                 return queue.pushSync(Arrays.copyOfRange(payload, from, from + length), wait);
             }
-            return queue.push(payload, from, length);
-        } catch (FullException e) {
-            return waitMillis == 0 ? Status.FULL : pushWaiting(from, length, wait);
-        } catch (InterruptedException e) {
-            throw ChunkPusher.interrupted(e);
-        } catch (ClosedException e) {
-            return Status.CLOSED;
-        }
-    }
-
-    private long pushWaiting(int from, int length, Duration wait) {
-        return ChunkPusher.statusOf(() -> queue.push(ByteBuffer.wrap(payload, from, length), wait));
+            try {
+                return queue.push(payload, from, length);
+            } catch (FullException e) {
+                if (waitMillis == 0) {
+                    throw e;
+                }
+                return queue.push(ByteBuffer.wrap(payload, from, length), wait);
+            }
+        });
     }
 
     private long answered(int call, long answer) {
