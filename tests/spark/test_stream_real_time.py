@@ -104,7 +104,7 @@ def semaphore(spark: SparkSession, path: Path) -> Any:
     jvm, gateway = spark._jvm, spark.sparkContext._gateway
     queue = jvm.org.mmapqueue.MmapQueue.openToRead(jvm.java.io.File(str(path)).toPath())
     try:
-        permits = queue.getClass().getClassLoader().loadClass("org.mmapqueue.spark.read.ReadPermits")
+        permits = queue.getClass().getClassLoader().loadClass("org.mmapqueue.spark.read.task.ReadPermits")
         kinds, given = gateway.new_array(jvm.Class, 1), gateway.new_array(jvm.Object, 1)
         kinds[0], given[0] = queue.getClass(), queue
         make = permits.getDeclaredMethod("of", kinds)

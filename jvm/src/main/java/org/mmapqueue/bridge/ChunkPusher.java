@@ -101,4 +101,22 @@ final class ChunkPusher {
     static MmapQueueException interrupted(InterruptedException cause) {
         return new MmapQueueException("the push was interrupted in the JVM, before anything was stored", cause);
     }
+
+    /** A push that may wait. */
+    interface Push {
+        long run() throws InterruptedException;
+    }
+
+    /** The offset that a push returns, or the status of a full or closed queue. */
+    static long statusOf(Push push) {
+        try {
+            return push.run();
+        } catch (InterruptedException e) {
+            throw interrupted(e);
+        } catch (FullException e) {
+            return Status.FULL;
+        } catch (ClosedException e) {
+            return Status.CLOSED;
+        }
+    }
 }

@@ -1,17 +1,10 @@
 package org.mmapqueue.bridge;
 
-import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.MappedByteBuffer;
-import java.nio.channels.FileChannel;
-import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
@@ -141,20 +134,8 @@ public final class QueueHandle {
      * @return the stage, or null when this process can not map the file or sees another one in its place
      */
     public Stage mappedStage(String path, int size, String nonce) {
-        MappedByteBuffer memory;
-        try (FileChannel file = FileChannel.open(Path.of(path), StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-            // Mapping past the end would make the file longer, without the blocks that the other side has reserved.
-            if (file.size() != size) {
-                return null;
-            }
-            memory = file.map(FileChannel.MapMode.READ_WRITE, 0, size);
-        } catch (IOException e) {
-            return null;
-        }
-        byte[] expected = HexFormat.of().parseHex(nonce);
-        byte[] found = new byte[expected.length];
-        memory.get(0, found);
-        return Arrays.equals(expected, found) ? new Stage(this, memory) : null;
+        ByteBuffer memory = SharedBufferMapping.map(path, size, nonce);
+        return memory == null ? null : new Stage(this, memory);
     }
 
     /**

@@ -181,36 +181,22 @@ public final class Stage {
         if (call == lastCall) {
             return lastAnswer;
         }
-        long answer;
-        try {
+        long answer = ChunkPusher.statusOf(() -> {
             long offset = queue.pushOnce(
                     producer,
                     sequence,
                     Records.packed(payload, 0, lengths, loadedCount),
                     Duration.ofMillis(waitMillis),
                     sync != 0);
-            answer = offset < 0 ? Status.DONE : offset;
             unload();
-        } catch (InterruptedException e) {
-            throw ChunkPusher.interrupted(e);
-        } catch (FullException e) {
-            answer = Status.FULL;
-        } catch (ClosedException e) {
-            answer = Status.CLOSED;
-        }
+            return offset < 0 ? Status.DONE : offset;
+        });
         return answered(call, answer);
     }
 
     private long pushLoadedBatch(int waitMillis) {
-        try {
-            return queue.pushBatch(payload, 0, lengths, loadedCount, Duration.ofMillis(waitMillis));
-        } catch (InterruptedException e) {
-            throw ChunkPusher.interrupted(e);
-        } catch (FullException e) {
-            return Status.FULL;
-        } catch (ClosedException e) {
-            return Status.CLOSED;
-        }
+        return ChunkPusher.statusOf(
+                () -> queue.pushBatch(payload, 0, lengths, loadedCount, Duration.ofMillis(waitMillis)));
     }
 
     /**
@@ -343,30 +329,19 @@ public final class Stage {
 
     private long pushOne(int from, int length, int waitMillis, boolean sync) {
         Duration wait = Duration.ofMillis(waitMillis);
-        try {
+        return ChunkPusher.statusOf(() -> {
             if (sync) {
                 return queue.pushSync(Arrays.copyOfRange(payload, from, from + length), wait);
             }
-            return queue.push(payload, from, length);
-        } catch (FullException e) {
-            return waitMillis == 0 ? Status.FULL : pushWaiting(from, length, wait);
-        } catch (InterruptedException e) {
-            throw ChunkPusher.interrupted(e);
-        } catch (ClosedException e) {
-            return Status.CLOSED;
-        }
-    }
-
-    private long pushWaiting(int from, int length, Duration wait) {
-        try {
-            return queue.push(ByteBuffer.wrap(payload, from, length), wait);
-        } catch (InterruptedException e) {
-            throw ChunkPusher.interrupted(e);
-        } catch (FullException e) {
-            return Status.FULL;
-        } catch (ClosedException e) {
-            return Status.CLOSED;
-        }
+            try {
+                return queue.push(payload, from, length);
+            } catch (FullException e) {
+                if (waitMillis == 0) {
+                    throw e;
+                }
+                return queue.push(ByteBuffer.wrap(payload, from, length), wait);
+            }
+        });
     }
 
     private long answered(int call, long answer) {

@@ -18,7 +18,7 @@ import org.mmapqueue.spark.common.ConsumersOfQueries;
 import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionDirectory;
-import org.mmapqueue.spark.write.WritablePartitions;
+import org.mmapqueue.spark.write.sink.WritablePartitions;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 

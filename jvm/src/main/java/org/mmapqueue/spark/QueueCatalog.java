@@ -25,7 +25,7 @@ import org.mmapqueue.spark.common.KnownOptions;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.common.RecordSchema;
-import org.mmapqueue.spark.write.WritablePartitions;
+import org.mmapqueue.spark.write.sink.WritablePartitions;
 
 /**
  * The queues that lie in one directory, as the tables of a catalog:

@@ -19,8 +19,8 @@ import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.common.RecordSchema;
 import org.mmapqueue.spark.read.QueueScanBuilder;
-import org.mmapqueue.spark.write.PushFigures;
 import org.mmapqueue.spark.write.QueueWriteBuilder;
+import org.mmapqueue.spark.write.sink.PushFigures;
 
 /** A queue as a table. Any number of threads. */
 final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {

@@ -1,6 +1,7 @@
 package org.mmapqueue.tool;
 
 import java.io.PrintStream;
+import org.mmapqueue.tool.report.Progress;
 
 /** A progress bar on a terminal, drawn anew when the percentage changes. Not thread-safe. */
 final class Bar implements Progress {

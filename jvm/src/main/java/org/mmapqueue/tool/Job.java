@@ -7,6 +7,11 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.tool.repair.Repairer;
+import org.mmapqueue.tool.report.Finding;
+import org.mmapqueue.tool.report.RepairReport;
+import org.mmapqueue.tool.report.VerifyReport;
+import org.mmapqueue.tool.verify.Verifier;
 
 /**
  * A tool at work in a thread of its own, for a caller in another language that asks how far it is. Any number of

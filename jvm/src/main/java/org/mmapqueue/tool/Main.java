@@ -9,6 +9,11 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.tool.repair.Repairer;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.report.RepairReport;
+import org.mmapqueue.tool.report.VerifyReport;
+import org.mmapqueue.tool.verify.Verifier;
 
 /** The command line of the jar: {@code java -jar mmapqueue.jar verify DIR}. */
 public final class Main {

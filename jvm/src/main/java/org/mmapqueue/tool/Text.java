@@ -1,5 +1,9 @@
 package org.mmapqueue.tool;
 
+import org.mmapqueue.tool.report.ConsumerState;
+import org.mmapqueue.tool.report.RepairReport;
+import org.mmapqueue.tool.report.VerifyReport;
+
 /** Reports as people read them. */
 final class Text {
     private Text() {}

@@ -1,6 +1,5 @@
 /**
- * Tools for a queue directory that nobody has open: {@link org.mmapqueue.tool.Verifier} says what is whole in it, and
- * changes nothing; {@link org.mmapqueue.tool.Repairer} makes it a queue again. They read files, not mappings, and
- * share nothing with the queue's own readers but the layouts, so that one checks the other.
+ * The command line and the jobs of Python: verify and repair a queue directory that no process has open. It uses
+ * the packages below {@code tool}. Begin with {@link org.mmapqueue.tool.Main}.
  */
 package org.mmapqueue.tool;

@@ -20,6 +20,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.function.Executable;
 import org.junit.jupiter.api.io.TempDir;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.TooLargeException;
@@ -268,5 +271,41 @@ class StageTest {
     @Test
     void theVersionIsTheOneOfTheBuild() {
         assertTrue(Bridge.version().matches("\\d+\\.\\d+\\.\\d+.*"), Bridge.version());
+    }
+
+    @Test
+    void aSyncedPushThatRoomComesTooLateForIsRefusedOrDurable() throws Exception {
+        QueueConfig config = QueueConfig.builder(directory.resolve("late"))
+                .segmentSize(4096)
+                .queueCapacitySegments(8)
+                .flushPeriodMillis(600_000)
+                .build();
+        QueueHandle late =
+                Bridge.open("queue_dir\0" + directory.resolve("late") + "\0flush_period\000600000\0" + SMALL);
+        try (MmapQueue java = MmapQueue.open(config)) {
+            stage = late.heapStage(SIZE);
+            byte[] record = new byte[3000];
+            write(List.of(record));
+            java.consumer();
+            while (stage.push(++call, record.length, 0, 0) >= 0) {
+                // until it is full
+            }
+            FutureTask<Void> room = new FutureTask<>(() -> {
+                Thread.sleep(1500);
+                for (Message next = java.poll(); next != null; next = java.poll()) {
+                    java.ack(next.offset());
+                }
+                return null;
+            });
+            new Thread(room).start();
+            long answer = stage.push(++call, record.length, 1000, 1);
+            room.get();
+            assertTrue(
+                    answer == Status.FULL
+                            || java.stats().watermarkPosition() == java.stats().writingPosition(),
+                    "answer " + answer + ", " + java.stats());
+        } finally {
+            late.close();
+        }
     }
 }

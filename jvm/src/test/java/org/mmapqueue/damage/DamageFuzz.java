@@ -19,9 +19,9 @@ import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.QuickDirectory;
-import org.mmapqueue.tool.Progress;
-import org.mmapqueue.tool.Repairer;
-import org.mmapqueue.tool.Verifier;
+import org.mmapqueue.tool.repair.Repairer;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.verify.Verifier;
 
 /**
  * What the fuzzer calls: its input says which queue is taken and how its files are changed. Nothing can be said of what

@@ -21,9 +21,9 @@ import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
-import org.mmapqueue.tool.Progress;
-import org.mmapqueue.tool.Verifier;
-import org.mmapqueue.tool.VerifyReport;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.report.VerifyReport;
+import org.mmapqueue.tool.verify.Verifier;
 
 /**
  * Damages queues in every way there is and looks what comes of it: the exact truth, or an error that names the place.

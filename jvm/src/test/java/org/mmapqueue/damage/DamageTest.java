@@ -27,8 +27,8 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
-import org.mmapqueue.tool.Progress;
-import org.mmapqueue.tool.Repairer;
+import org.mmapqueue.tool.repair.Repairer;
+import org.mmapqueue.tool.report.Progress;
 
 /** Damaged directories: an error that names the place, or the exact truth. */
 @Timeout(120)

@@ -24,11 +24,11 @@ import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
-import org.mmapqueue.tool.Finding;
-import org.mmapqueue.tool.Progress;
-import org.mmapqueue.tool.Repairer;
-import org.mmapqueue.tool.Verifier;
-import org.mmapqueue.tool.VerifyReport;
+import org.mmapqueue.tool.repair.Repairer;
+import org.mmapqueue.tool.report.Finding;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.report.VerifyReport;
+import org.mmapqueue.tool.verify.Verifier;
 
 /** Queues without a consumer: what says so, on the disk and to users. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)

@@ -23,6 +23,10 @@ import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
+import org.mmapqueue.tool.repair.Repairer;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.report.RepairReport;
+import org.mmapqueue.tool.verify.Verifier;
 
 /** A queue that was written while the clock was far ahead gets its timestamps back from a repair. */
 @Timeout(120)

@@ -21,6 +21,13 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.tool.repair.Repairer;
+import org.mmapqueue.tool.report.ConsumerState;
+import org.mmapqueue.tool.report.Finding;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.report.RepairReport;
+import org.mmapqueue.tool.report.VerifyReport;
+import org.mmapqueue.tool.verify.Verifier;
 
 /**
  * Verifies and repairs random queues, healthy ones and damaged ones ({@code make verify-random}). Arguments: queues of

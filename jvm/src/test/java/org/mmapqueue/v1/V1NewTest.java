@@ -23,9 +23,9 @@ import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
-import org.mmapqueue.tool.Progress;
-import org.mmapqueue.tool.Verifier;
-import org.mmapqueue.tool.VerifyReport;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.report.VerifyReport;
+import org.mmapqueue.tool.verify.Verifier;
 
 /** Version 1 directories that were left before anything was pushed: by a kill, or by Satellite. */
 class V1NewTest {

@@ -28,9 +28,9 @@ import org.mmapqueue.errors.FullException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
-import org.mmapqueue.tool.Progress;
-import org.mmapqueue.tool.Verifier;
-import org.mmapqueue.tool.VerifyReport;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.report.VerifyReport;
+import org.mmapqueue.tool.verify.Verifier;
 
 /** Directories that Satellite's own code has written are read exactly, and stay directories that it can read. */
 @Timeout(120)

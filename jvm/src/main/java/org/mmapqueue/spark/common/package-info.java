@@ -1,2 +1,5 @@
-/** Options, the directories of a queue's partitions, and places in them: what reading and writing share. */
+/**
+ * What reading and writing share: options, partition directories, offsets by partition. It uses only the queue.
+ * Begin with {@link org.mmapqueue.spark.common.Options}.
+ */
 package org.mmapqueue.spark.common;

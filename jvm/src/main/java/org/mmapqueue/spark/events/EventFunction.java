@@ -2,6 +2,7 @@ package org.mmapqueue.spark.events;
 
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataTypes;
+import org.mmapqueue.spark.events.envelope.EventDecoder;
 
 /** {@code event(value)}: a record as the struct of an event. Any thread. */
 public final class EventFunction extends RowFunction<InternalRow> {

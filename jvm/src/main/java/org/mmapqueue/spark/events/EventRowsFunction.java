@@ -4,6 +4,7 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.types.DataTypes;
+import org.mmapqueue.spark.events.envelope.EventDecoder;
 
 /**
  * {@code event_rows(value)}: a record as an array of one event, for {@code inline}. Any thread.

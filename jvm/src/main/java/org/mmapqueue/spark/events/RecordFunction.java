@@ -5,6 +5,11 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
+import org.mmapqueue.spark.events.envelope.ContentTypes;
+import org.mmapqueue.spark.events.envelope.EventFields;
+import org.mmapqueue.spark.events.envelope.EventTypes;
+import org.mmapqueue.spark.events.envelope.StructWriter;
+import org.mmapqueue.spark.events.wire.WireWriter;
 
 /**
  * {@code record(time_ms, name, type, remote, meta, content_type, data, fields, id, source)}: an event as a record, the

@@ -4,6 +4,9 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
+import org.mmapqueue.spark.events.payload.Payload;
+import org.mmapqueue.spark.events.payload.SpanPayload;
+import org.mmapqueue.spark.events.rows.SpanRow;
 
 /** {@code spans(content_type, data, time, error)}: a payload as an array of spans. Any thread. */
 public final class SpansFunction extends RowFunction<ArrayData> {

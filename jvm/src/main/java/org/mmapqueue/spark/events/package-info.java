@@ -1,8 +1,7 @@
 /**
- * The events of a pipeline as rows: functions of a catalog that decode an event's envelope, and the log records, spans
- * and data points of OTLP and SkyWalking payloads. Nothing here reads a queue.
- *
- * <p>The bytes come from the network, so every length, depth and type is checked. What cannot be decoded becomes a row
- * with an error, never a failed task.
+ * Functions of a Spark catalog that decode events of a pipeline into rows: the envelope, and the log records,
+ * spans and data points of payloads. They use the packages below {@code spark.events} and read no queue. Begin
+ * with {@link org.mmapqueue.spark.events.EventFunctions}. The bytes come from the network: every length, depth
+ * and type is checked, and bytes that cannot be decoded become a row with an error, never a failed task.
  */
 package org.mmapqueue.spark.events;

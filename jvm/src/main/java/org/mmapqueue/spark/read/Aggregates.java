@@ -16,6 +16,7 @@ import org.apache.spark.sql.types.StructType;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.RecordSchema;
+import org.mmapqueue.spark.read.plan.ReadRange;
 
 /**
  * Counts, and the least and the greatest of what is ordered along the log, from ranges instead of records: one row, or

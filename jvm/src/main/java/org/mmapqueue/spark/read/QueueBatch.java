@@ -4,6 +4,8 @@ import java.util.List;
 import org.apache.spark.sql.connector.read.Batch;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.mmapqueue.spark.read.plan.QueueInputPartition;
+import org.mmapqueue.spark.read.task.QueueReaderFactory;
 
 /**
  * What the tasks of a batch read. Immutable; two are equal when they read the same, so that Spark reads it once.

@@ -10,6 +10,12 @@ import org.apache.spark.sql.connector.read.SupportsReportStatistics;
 import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
 import org.apache.spark.sql.types.StructType;
 import org.mmapqueue.spark.common.OpenPartitions;
+import org.mmapqueue.spark.read.plan.InputPlanner;
+import org.mmapqueue.spark.read.plan.QueueInputPartition;
+import org.mmapqueue.spark.read.plan.RangeFinder;
+import org.mmapqueue.spark.read.plan.ReadRange;
+import org.mmapqueue.spark.read.stream.QueueMicroBatchStream;
+import org.mmapqueue.spark.read.task.ScanMetrics;
 
 /** A scan of records, once Spark has said what it needs. What it reads is found when it is first asked for. */
 final class QueueScan implements SupportsReportStatistics {

@@ -16,6 +16,12 @@ import org.apache.spark.sql.types.StructType;
 import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.RecordSchema;
+import org.mmapqueue.spark.read.plan.RangeFinder;
+import org.mmapqueue.spark.read.plan.ReadOptions;
+import org.mmapqueue.spark.read.plan.ReadRange;
+import org.mmapqueue.spark.read.pushdown.Condition;
+import org.mmapqueue.spark.read.pushdown.LongSet;
+import org.mmapqueue.spark.read.pushdown.Selection;
 
 /** What is to be read, while Spark says what it needs of it. For one thread. */
 public final class QueueScanBuilder

@@ -4,6 +4,11 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import org.apache.spark.sql.types.StructType;
+import org.mmapqueue.spark.read.plan.ReadOptions;
+import org.mmapqueue.spark.read.plan.ReadRange;
+import org.mmapqueue.spark.read.pushdown.RowConditions;
+import org.mmapqueue.spark.read.pushdown.Selection;
+import org.mmapqueue.spark.read.task.BatchRows;
 
 /**
  * What a query asks of a queue. Immutable.

@@ -15,6 +15,10 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.spark.common.Hosts;
+import org.mmapqueue.spark.write.sink.WriteMetrics;
+import org.mmapqueue.spark.write.staging.StagedFile;
+import org.mmapqueue.spark.write.staging.StagedFileWriter;
+import org.mmapqueue.spark.write.staging.StagedTask;
 
 /** Stages the rows of a task: a file for each partition that gets some. One thread. */
 final class QueueDataWriter implements DataWriter<InternalRow> {

@@ -14,6 +14,9 @@ import org.apache.spark.sql.connector.write.streaming.StreamingWrite;
 import org.mmapqueue.spark.common.KnownOptions;
 import org.mmapqueue.spark.common.OptionUse;
 import org.mmapqueue.spark.common.Options;
+import org.mmapqueue.spark.write.sink.SinkQueues;
+import org.mmapqueue.spark.write.sink.WriteMetrics;
+import org.mmapqueue.spark.write.sink.WriteOptions;
 
 /** Rows on their way into a queue. Tasks stage them; the driver pushes them when all tasks are done. */
 final class QueueWrite implements Write {

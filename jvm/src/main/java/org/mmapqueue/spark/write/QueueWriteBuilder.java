@@ -7,6 +7,8 @@ import org.apache.spark.sql.connector.write.Write;
 import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.internal.connector.SupportsStreamingUpdateAsAppend;
 import org.mmapqueue.spark.common.Options;
+import org.mmapqueue.spark.write.sink.PushFigures;
+import org.mmapqueue.spark.write.sink.WriteOptions;
 
 /** What is to be written, while Spark says how. Appends, in every output mode of a stream; replaces nothing. */
 public final class QueueWriteBuilder implements SupportsTruncate, SupportsStreamingUpdateAsAppend {

@@ -6,6 +6,7 @@ import org.apache.spark.sql.connector.write.DataWriter;
 import org.apache.spark.sql.connector.write.DataWriterFactory;
 import org.apache.spark.sql.connector.write.streaming.StreamingDataWriterFactory;
 import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.spark.write.staging.StagingArea;
 
 /**
  * Makes the writers of tasks, wherever these run.

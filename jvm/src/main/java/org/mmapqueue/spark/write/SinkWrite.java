@@ -10,6 +10,12 @@ import java.util.List;
 import java.util.UUID;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 import org.mmapqueue.spark.common.Hosts;
+import org.mmapqueue.spark.write.sink.SinkDisk;
+import org.mmapqueue.spark.write.sink.SinkQueue;
+import org.mmapqueue.spark.write.sink.SinkQueues;
+import org.mmapqueue.spark.write.sink.WriteOptions;
+import org.mmapqueue.spark.write.staging.StagedFile;
+import org.mmapqueue.spark.write.staging.StagedTask;
 
 /**
  * One write on the driver, from when its tasks are planned to when their rows are pushed or given up. Used by one

@@ -15,6 +15,7 @@ import net.jqwik.api.Provide;
 import net.jqwik.api.Tag;
 import net.jqwik.api.constraints.IntRange;
 import net.jqwik.api.constraints.Size;
+import org.mmapqueue.spark.events.wire.Wire;
 
 /** Whatever bytes come: rows, or one row with an error; never an exception. */
 @Tag("long-form")

@@ -13,6 +13,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.mmapqueue.spark.events.envelope.EventDecoder;
+import org.mmapqueue.spark.events.wire.Wire;
 
 class RecordFunctionTest {
     private static final byte[] DATA = {1, 2, (byte) 0xff};

@@ -11,36 +11,40 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.catalyst.util.MapData;
 import org.apache.spark.unsafe.types.UTF8String;
+import org.mmapqueue.spark.events.envelope.EventDecoder;
+import org.mmapqueue.spark.events.rows.LogRow;
+import org.mmapqueue.spark.events.rows.PointRow;
+import org.mmapqueue.spark.events.rows.SpanRow;
 
 /** What functions return, as Java's own maps: columns that are null are left out. */
-final class Rows {
+public final class Rows {
     private Rows() {}
 
-    static Map<String, Object> event(byte[] record) {
+    public static Map<String, Object> event(byte[] record) {
         return row(EventFunction.invoke(record), EventDecoder.SCHEMA);
     }
 
-    static List<Map<String, Object>> logs(String contentType, byte[] data) {
+    public static List<Map<String, Object>> logs(String contentType, byte[] data) {
         return rows(LogsFunction.invoke(text(contentType), data, 0, null), LogRow.SCHEMA);
     }
 
-    static List<Map<String, Object>> logs(String contentType, String data) {
+    public static List<Map<String, Object>> logs(String contentType, String data) {
         return logs(contentType, data.getBytes(UTF_8));
     }
 
-    static List<Map<String, Object>> spans(String contentType, byte[] data) {
+    public static List<Map<String, Object>> spans(String contentType, byte[] data) {
         return rows(SpansFunction.invoke(text(contentType), data, 0, null), SpanRow.SCHEMA);
     }
 
-    static List<Map<String, Object>> points(String contentType, byte[] data) {
+    public static List<Map<String, Object>> points(String contentType, byte[] data) {
         return rows(PointsFunction.invoke(text(contentType), data, 0, null), PointRow.SCHEMA);
     }
 
-    static UTF8String text(String text) {
+    public static UTF8String text(String text) {
         return text == null ? null : UTF8String.fromString(text);
     }
 
-    static List<Map<String, Object>> rows(ArrayData array, String schema) {
+    public static List<Map<String, Object>> rows(ArrayData array, String schema) {
         List<Map<String, Object>> rows = new ArrayList<>();
         for (Object row : ((GenericArrayData) array).array()) {
             rows.add(row(row, schema));

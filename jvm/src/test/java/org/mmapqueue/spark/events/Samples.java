@@ -1,18 +1,20 @@
 package org.mmapqueue.spark.events;
 
+import org.mmapqueue.spark.events.wire.Wire;
+
 /** Payloads for tests: one of each format. */
-final class Samples {
-    static final long NANOS = 1_760_000_000_123_456_789L;
-    static final long MICROS = NANOS / 1000;
-    static final long MILLIS = NANOS / 1_000_000;
+public final class Samples {
+    public static final long NANOS = 1_760_000_000_123_456_789L;
+    public static final long MICROS = NANOS / 1000;
+    public static final long MILLIS = NANOS / 1_000_000;
     static final byte[] TRACE = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, (byte) 0xff};
     static final byte[] SPAN = {1, 2, 3, 4, 5, 6, 7, 8};
-    static final String TRACE_HEX = "000102030405060708090a0b0c0d0eff";
-    static final String SPAN_HEX = "0102030405060708";
-    static final String RESOURCE = "{\"service.name\":\"shop\",\"service.instance.id\":\"shop-1\"}";
+    public static final String TRACE_HEX = "000102030405060708090a0b0c0d0eff";
+    public static final String SPAN_HEX = "0102030405060708";
+    public static final String RESOURCE = "{\"service.name\":\"shop\",\"service.instance.id\":\"shop-1\"}";
 
     /** As {@link #otlpLogs}, as a client sends it in JSON. */
-    static final String JSON_LOGS = """
+    public static final String JSON_LOGS = """
         {"resourceLogs": [{"resource": {"attributes": [
           {"key": "service.name", "value": {"stringValue": "shop"}},
           {"key": "service.instance.id", "value": {"stringValue": "shop-1"}}]},
@@ -44,7 +46,7 @@ final class Samples {
         return Wire.message().text(1, key).nested(2, value);
     }
 
-    static Wire otlpLogs() {
+    public static Wire otlpLogs() {
         Wire map = Wire.message().nested(6, Wire.message().attribute(1, "k", "v"));
         Wire list = Wire.message()
                 .nested(5, Wire.message().nested(1, Wire.message().varint(3, 1)).nested(1, Wire.message()));
@@ -91,7 +93,7 @@ final class Samples {
                                 .nested(1, resource()));
     }
 
-    static Wire otlpSpans() {
+    public static Wire otlpSpans() {
         Wire event = Wire.message().fixed64(1, NANOS).text(2, "retry").attribute(3, "n", "1");
         Wire link = Wire.message().bytes(1, TRACE).bytes(2, SPAN).attribute(4, "why", "batch");
         Wire span = Wire.message()
@@ -118,7 +120,7 @@ final class Samples {
                                                 .nested(2, span)));
     }
 
-    static Wire otlpPoints() {
+    public static Wire otlpPoints() {
         Wire gauge = Wire.message()
                 .nested(1, Wire.message().fixed64(3, NANOS).float64(4, 1.5).attribute(7, "a", "b"));
         Wire sum = Wire.message()
@@ -182,7 +184,7 @@ final class Samples {
                 .text(3, "1");
     }
 
-    static Wire skyWalkingLogs() {
+    public static Wire skyWalkingLogs() {
         Wire first = Wire.message()
                 .varint(1, MILLIS)
                 .text(2, "shop")
@@ -199,7 +201,7 @@ final class Samples {
         return Wire.message().nested(1, first).nested(1, second);
     }
 
-    static Wire skyWalkingSegment() {
+    public static Wire skyWalkingSegment() {
         Wire reference = Wire.message()
                 .varint(1, 0)
                 .text(2, "t1")
@@ -240,7 +242,7 @@ final class Samples {
                 .text(5, "shop-1");
     }
 
-    static Wire skyWalkingMeters() {
+    public static Wire skyWalkingMeters() {
         Wire single = Wire.message().text(1, "load").pair(2, "cpu", "0").float64(3, 0.75);
         Wire histogram = Wire.message()
                 .text(1, "latency")

@@ -1,0 +1,159 @@
+package org.mmapqueue.spark.events.otlp;
+
+import com.fasterxml.jackson.core.JsonFactory;
+import com.fasterxml.jackson.core.JsonParser;
+import com.fasterxml.jackson.core.JsonToken;
+import java.io.IOException;
+import java.util.Base64;
+import java.util.HexFormat;
+import java.util.Map;
+import org.mmapqueue.spark.events.wire.MalformedException;
+import org.mmapqueue.spark.events.wire.WireReader;
+import org.mmapqueue.spark.events.wire.WireWriter;
+
+/**
+ * An export request of OTLP in JSON as protobuf, so that one decoder serves both.
+ *
+ * <p>OTLP's JSON is protobuf's with two differences: identities are hexadecimal, and enums are numbers. Unknown members
+ * are ignored. Any thread.
+ */
+public final class OtlpJson {
+    public static final OtlpJson LOGS = new OtlpJson("LogsRequest");
+    public static final OtlpJson TRACES = new OtlpJson("TracesRequest");
+    public static final OtlpJson METRICS = new OtlpJson("MetricsRequest");
+
+    public static final JsonFactory PARSERS = JsonFactory.builder()
+            .disable(JsonFactory.Feature.INTERN_FIELD_NAMES)
+            .build();
+
+    private final Map<String, OtlpSchema.Field> root;
+
+    private OtlpJson(String message) {
+        root = OtlpSchema.message(message);
+    }
+
+    /** Transcodes a payload; one that is no JSON object of this message is malformed. */
+    public byte[] toProtobuf(byte[] json) throws MalformedException {
+        WireWriter out = new WireWriter(json.length + 64);
+        try (JsonParser in = PARSERS.createParser(json)) {
+            expect(in, in.nextToken(), JsonToken.START_OBJECT, "a JSON object");
+            members(in, root, out, 1);
+            expect(in, in.nextToken(), null, "the end");
+        } catch (IOException e) {
+            throw malformed(e);
+        }
+        return out.toBytes();
+    }
+
+    // Jackson's message ends with the source and the place, which the payload's own position says better.
+    public static MalformedException malformed(IOException e) {
+        if (e instanceof com.fasterxml.jackson.core.JsonProcessingException known) {
+            return new MalformedException(
+                    known.getOriginalMessage(),
+                    known.getLocation() == null ? 0 : (int) known.getLocation().getByteOffset());
+        }
+        return new MalformedException(String.valueOf(e.getMessage()), 0);
+    }
+
+    private static void members(JsonParser in, Map<String, OtlpSchema.Field> message, WireWriter out, int depth)
+            throws IOException, MalformedException {
+        if (depth > WireReader.MOST_DEPTH) {
+            throw wrong(in, "more than " + WireReader.MOST_DEPTH + " nested messages");
+        }
+        while (in.nextToken() == JsonToken.FIELD_NAME) {
+            OtlpSchema.Field field = message.get(in.currentName());
+            JsonToken token = in.nextToken();
+            if (field == null) {
+                in.skipChildren();
+            } else if (token == JsonToken.START_ARRAY) {
+                while (in.nextToken() != JsonToken.END_ARRAY) {
+                    value(in, field, out, depth);
+                }
+            } else {
+                value(in, field, out, depth);
+            }
+        }
+    }
+
+    private static void value(JsonParser in, OtlpSchema.Field field, WireWriter out, int depth)
+            throws IOException, MalformedException {
+        JsonToken token = in.currentToken();
+        if (token == JsonToken.VALUE_NULL) {
+            return;
+        }
+        if (field.message() != null) {
+            expect(in, token, JsonToken.START_OBJECT, "an object for " + field.name());
+            int start = out.begin(field.number());
+            members(in, OtlpSchema.message(field.message()), out, depth + 1);
+            out.end(start);
+            return;
+        }
+        if (token == null || !token.isScalarValue()) {
+            throw wrong(in, field.name() + " is no " + field.kind());
+        }
+        try {
+            scalar(in, token, field, out);
+        } catch (IllegalArgumentException e) {
+            throw wrong(in, field.name() + " = " + shortened(in.getText()) + " is no " + field.kind());
+        }
+    }
+
+    private static void scalar(JsonParser in, JsonToken token, OtlpSchema.Field field, WireWriter out)
+            throws IOException {
+        String text = in.getText();
+        int number = field.number();
+        switch (field.kind()) {
+            case "string" -> {
+                if (token != JsonToken.VALUE_STRING) {
+                    throw new IllegalArgumentException();
+                }
+                byte[] encoded = text.getBytes(java.nio.charset.StandardCharsets.UTF_8);
+                out.bytes(number, encoded, 0, encoded.length);
+            }
+            case "hex" -> bytes(out, number, HexFormat.of().parseHex(text));
+            case "base64" -> bytes(out, number, base64(text));
+            case "bool" -> {
+                if (!token.isBoolean()) {
+                    throw new IllegalArgumentException();
+                }
+                out.varint(number, token == JsonToken.VALUE_TRUE ? 1 : 0);
+            }
+            case "int" -> out.varint(number, integer(text));
+            case "sint" -> {
+                int value = Math.toIntExact(integer(text));
+                out.varint(number, value << 1 ^ value >> 31);
+            }
+            case "fixed64" -> out.fixed64(number, integer(text));
+            case "double" -> out.fixed64(number, Double.doubleToRawLongBits(Double.parseDouble(text)));
+            default -> throw new IllegalStateException(field.kind());
+        }
+    }
+
+    private static void bytes(WireWriter out, int field, byte[] bytes) {
+        out.bytes(field, bytes, 0, bytes.length);
+    }
+
+    // Both alphabets, as protobuf's JSON takes them.
+    private static byte[] base64(String text) {
+        return Base64.getDecoder().decode(text.replace('-', '+').replace('_', '/'));
+    }
+
+    // 64 bits, signed or not; as a number or a text.
+    private static long integer(String text) {
+        return text.startsWith("-") ? Long.parseLong(text) : Long.parseUnsignedLong(text);
+    }
+
+    public static void expect(JsonParser in, JsonToken found, JsonToken wanted, String what) throws MalformedException {
+        if (found != wanted) {
+            throw wrong(in, (found == null ? "the end" : found.toString()) + " in place of " + what);
+        }
+    }
+
+    private static MalformedException wrong(JsonParser in, String what) {
+        return new MalformedException(what, (int) in.currentTokenLocation().getByteOffset());
+    }
+
+    private static String shortened(String text) {
+        return text.length() <= 40 ? text : text.substring(0, 40) + "…";
+    }
+}

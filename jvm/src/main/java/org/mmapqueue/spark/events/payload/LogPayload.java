@@ -1,0 +1,29 @@
+package org.mmapqueue.spark.events.payload;
+
+import java.util.List;
+import org.mmapqueue.spark.events.otlp.OtlpJson;
+import org.mmapqueue.spark.events.otlp.OtlpLogs;
+import org.mmapqueue.spark.events.skywalking.SkyWalkingLogs;
+import org.mmapqueue.spark.events.wire.MalformedException;
+
+/** Which formats hold log records. */
+public final class LogPayload {
+    private LogPayload() {}
+
+    public static boolean decode(String format, byte[] data, long time, List<Object[]> rows) throws MalformedException {
+        switch (format) {
+            case "otlp.logs" -> new OtlpLogs(rows).read(data);
+            case "otlp.logs+json" -> new OtlpLogs(rows).read(OtlpJson.LOGS.toProtobuf(data));
+            case "skywalking.logs" -> new SkyWalkingLogs(rows).read(data);
+            case "text/plain" -> LineLogs.lines(data, rows);
+            case "application/x-ndjson" -> LineLogs.documents(data, rows);
+            case "text/x-syslog" -> Syslog.message(data, time, rows);
+            case "application/json", "application/cloudevents+json" -> LineLogs.whole(data, rows);
+            case "application/cloudevents-batch+json" -> CloudEvents.batch(data, rows);
+            default -> {
+                return false;
+            }
+        }
+        return true;
+    }
+}

@@ -1,0 +1,24 @@
+package org.mmapqueue.spark.events.payload;
+
+import java.util.List;
+import org.mmapqueue.spark.events.otlp.OtlpJson;
+import org.mmapqueue.spark.events.otlp.OtlpPoints;
+import org.mmapqueue.spark.events.skywalking.SkyWalkingMeters;
+import org.mmapqueue.spark.events.wire.MalformedException;
+
+/** Which formats hold data points of metrics. */
+public final class PointPayload {
+    private PointPayload() {}
+
+    public static boolean decode(String format, byte[] data, long time, List<Object[]> rows) throws MalformedException {
+        switch (format) {
+            case "otlp.metrics" -> new OtlpPoints(rows).read(data);
+            case "otlp.metrics+json" -> new OtlpPoints(rows).read(OtlpJson.METRICS.toProtobuf(data));
+            case "skywalking.meters" -> new SkyWalkingMeters(rows).read(data);
+            default -> {
+                return false;
+            }
+        }
+        return true;
+    }
+}

@@ -1,0 +1,230 @@
+package org.mmapqueue.spark.events.wire;
+
+import static java.nio.charset.StandardCharsets.ISO_8859_1;
+import static java.nio.charset.StandardCharsets.UTF_8;
+
+import java.util.Arrays;
+import java.util.Base64;
+import org.apache.spark.unsafe.types.UTF8String;
+
+/**
+ * Writes JSON as UTF-8 bytes. The caller writes brackets, keys and values in order; commas are put here.
+ *
+ * <p>Numbers that JSON does not have (NaN, Infinity) are written as texts, and bytes as Base64, as protobuf's JSON has
+ * it. One thread; the buffer is used again and again.
+ */
+public final class JsonBuffer {
+    private static final byte[] HEX = "0123456789abcdef".getBytes(UTF_8);
+    private static final byte[] NULL = "null".getBytes(UTF_8);
+    private static final byte[] TRUE = "true".getBytes(UTF_8);
+    private static final byte[] FALSE = "false".getBytes(UTF_8);
+    /** The escape of a byte: 0 for none, 'u' for four digits, else the letter. */
+    private static final byte[] ESCAPES = new byte[128];
+    /** A buffer that a large record made large is not kept. */
+    private static final int MOST_KEPT = 1 << 20;
+
+    static {
+        Arrays.fill(ESCAPES, 0, 32, (byte) 'u');
+        ESCAPES['\n'] = 'n';
+        ESCAPES['\r'] = 'r';
+        ESCAPES['\t'] = 't';
+        ESCAPES['\b'] = 'b';
+        ESCAPES['\f'] = 'f';
+        ESCAPES['"'] = '"';
+        ESCAPES['\\'] = '\\';
+    }
+
+    private byte[] bytes = new byte[1024];
+    private int size;
+    private boolean comma;
+
+    /** Forgets what was written. */
+    void clear() {
+        if (bytes.length > MOST_KEPT) {
+            bytes = new byte[1024];
+        }
+        size = 0;
+        comma = false;
+    }
+
+    /** What was written, as a text of its own; the buffer is cleared. */
+    public UTF8String take() {
+        UTF8String text = UTF8String.fromBytes(Arrays.copyOf(bytes, size));
+        clear();
+        return text;
+    }
+
+    /** '{' or '['. */
+    public JsonBuffer open(char bracket) {
+        separate();
+        append((byte) bracket);
+        comma = false;
+        return this;
+    }
+
+    /** '{' or '[' when nothing was written yet. */
+    public void openOnce(char bracket) {
+        if (size == 0) {
+            open(bracket);
+        }
+    }
+
+    boolean isEmpty() {
+        return size == 0;
+    }
+
+    /** '}' or ']'. */
+    public JsonBuffer close(char bracket) {
+        append((byte) bracket);
+        comma = true;
+        return this;
+    }
+
+    public JsonBuffer key(String key) {
+        byte[] encoded = key.getBytes(ISO_8859_1);
+        return key(encoded, 0, encoded.length);
+    }
+
+    public JsonBuffer key(byte[] from, int offset, int length) {
+        string(from, offset, length);
+        append((byte) ':');
+        comma = false;
+        return this;
+    }
+
+    public JsonBuffer string(String text) {
+        byte[] encoded = text.getBytes(UTF_8);
+        return string(encoded, 0, encoded.length);
+    }
+
+    public JsonBuffer string(byte[] from, int offset, int length) {
+        separate();
+        append((byte) '"');
+        if (Utf8.isAscii(from, offset, length)) {
+            escaped(from, offset, length);
+        } else {
+            byte[] valid = Utf8.valid(from, offset, length);
+            if (valid == null) {
+                escaped(from, offset, length);
+            } else {
+                escaped(valid, 0, valid.length);
+            }
+        }
+        append((byte) '"');
+        return this;
+    }
+
+    private void escaped(byte[] from, int offset, int length) {
+        reserve(length);
+        int start = offset;
+        int end = offset + length;
+        for (int at = offset; at < end; at++) {
+            byte each = from[at];
+            if (each >= 0 && ESCAPES[each] != 0) {
+                append(from, start, at - start);
+                start = at + 1;
+                append((byte) '\\');
+                append(ESCAPES[each]);
+                if (ESCAPES[each] == 'u') {
+                    append(new byte[] {'0', '0', HEX[each >> 4], HEX[each & 15]});
+                }
+            }
+        }
+        append(from, start, end - start);
+    }
+
+    public JsonBuffer number(long value) {
+        separate();
+        if (value >= 0 && value < 10) {
+            append((byte) ('0' + value));
+        } else {
+            append(Long.toString(value).getBytes(ISO_8859_1));
+        }
+        return this;
+    }
+
+    public JsonBuffer unsigned(long value) {
+        separate();
+        append(Long.toUnsignedString(value).getBytes(ISO_8859_1));
+        return this;
+    }
+
+    public JsonBuffer number(double value) {
+        if (Double.isNaN(value) || Double.isInfinite(value)) {
+            return string(Double.toString(value));
+        }
+        separate();
+        append(Double.toString(value).getBytes(ISO_8859_1));
+        return this;
+    }
+
+    /** A whole number without a fraction, as google.protobuf.Value has no other numbers. */
+    public JsonBuffer plainNumber(double value) {
+        return value == (long) value && Math.abs(value) < 1L << 53 ? number((long) value) : number(value);
+    }
+
+    public JsonBuffer bool(boolean value) {
+        separate();
+        append(value ? TRUE : FALSE);
+        return this;
+    }
+
+    public JsonBuffer nothing() {
+        separate();
+        append(NULL);
+        return this;
+    }
+
+    public JsonBuffer base64(byte[] from, int offset, int length) {
+        separate();
+        append((byte) '"');
+        append(Base64.getEncoder()
+                .encode(
+                        offset == 0 && length == from.length
+                                ? from
+                                : Arrays.copyOfRange(from, offset, offset + length)));
+        append((byte) '"');
+        return this;
+    }
+
+    public JsonBuffer string(UTF8String text) {
+        byte[] encoded = text.getBytes();
+        return string(encoded, 0, encoded.length);
+    }
+
+    /** A value that is JSON already. */
+    public JsonBuffer json(UTF8String value) {
+        separate();
+        append(value.getBytes());
+        return this;
+    }
+
+    private void separate() {
+        if (comma) {
+            append((byte) ',');
+        }
+        comma = true;
+    }
+
+    private void append(byte value) {
+        reserve(1);
+        bytes[size++] = value;
+    }
+
+    private void append(byte[] from) {
+        append(from, 0, from.length);
+    }
+
+    private void append(byte[] from, int offset, int length) {
+        reserve(length);
+        System.arraycopy(from, offset, bytes, size, length);
+        size += length;
+    }
+
+    private void reserve(int more) {
+        if (bytes.length - size < more) {
+            bytes = Arrays.copyOf(bytes, Math.max(Math.addExact(size, more), (int)
+                    Math.min(2L * bytes.length, Integer.MAX_VALUE - 8)));
+        }
+    }
+}

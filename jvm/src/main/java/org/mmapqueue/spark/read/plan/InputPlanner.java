@@ -1,0 +1,84 @@
+package org.mmapqueue.spark.read.plan;
+
+import java.util.ArrayList;
+import java.util.List;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.spark.common.Hosts;
+import org.mmapqueue.spark.common.OpenPartitions;
+
+/** Cuts ranges into input partitions of about the same size, one for each task. Immutable. */
+public final class InputPlanner {
+    /** A task costs some milliseconds, in which this much is read. */
+    static final long LEAST_BYTES = 1 << 20;
+    /** The same, where nothing but offsets is read. */
+    private static final long LEAST_OFFSETS = 1 << 20;
+
+    private final int cores;
+    private final int minPartitions;
+    private final long maxBytes;
+
+    /**
+     * A planner.
+     *
+     * @param options say how many parts, and how large
+     * @param cores how many tasks run at once
+     */
+    public InputPlanner(ReadOptions options, int cores) {
+        this.cores = Math.max(1, cores);
+        this.minPartitions = options.minPartitions();
+        this.maxBytes = options.maxPartitionBytes();
+    }
+
+    /**
+     * Cuts ranges.
+     *
+     * @param partitions the open queue
+     * @param ranges what is to be read
+     * @param stored whether records are read; if not, their offsets alone
+     * @return the parts, in the order of the ranges
+     */
+    public List<QueueInputPartition> plan(OpenPartitions partitions, List<ReadRange> ranges, boolean stored) {
+        long total = 0;
+        for (ReadRange each : ranges) {
+            total += stored ? partitions.queue(each.partition()).bytes(each.from(), each.to()) : each.records();
+        }
+        long part = stored ? part(total, maxBytes, LEAST_BYTES) : part(total, Long.MAX_VALUE, LEAST_OFFSETS);
+        String host = Hosts.ofBlockManager();
+        List<QueueInputPartition> inputs = new ArrayList<>();
+        for (ReadRange each : ranges) {
+            MmapQueue queue = partitions.queue(each.partition());
+            long[] bounds = stored ? queue.split(each.from(), each.to(), part) : even(each, part);
+            for (int i = 1; i < bounds.length; i++) {
+                inputs.add(new QueueInputPartition(
+                        partitions.directories().get(each.partition()), queue.id(), host, bounds[i - 1], bounds[i]));
+            }
+        }
+        return inputs;
+    }
+
+    /** The size of a part: as many parts as keep all cores at work to the end, none of them too small or too large. */
+    private long part(long total, long most, long least) {
+        long parts = Math.max(1, ceiling(total, most));
+        if (minPartitions > 0) {
+            parts = Math.max(parts, minPartitions);
+        } else {
+            parts = Math.max(parts, Math.min(cores, ceiling(total, least)));
+            parts = parts > cores ? ceiling(parts, cores) * cores : parts;
+        }
+        return Math.max(1, ceiling(total, parts));
+    }
+
+    private static long ceiling(long number, long by) {
+        return number / by + (number % by == 0 ? 0 : 1);
+    }
+
+    private static long[] even(ReadRange range, long part) {
+        int parts = (int) ceiling(range.records(), part);
+        long[] bounds = new long[parts + 1];
+        for (int i = 0; i < parts; i++) {
+            bounds[i] = range.from() + i * part;
+        }
+        bounds[parts] = range.to();
+        return bounds;
+    }
+}

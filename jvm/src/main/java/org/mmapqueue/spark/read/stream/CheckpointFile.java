@@ -1,0 +1,143 @@
+package org.mmapqueue.spark.read.stream;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
+import java.util.Optional;
+import java.util.UUID;
+import org.apache.hadoop.conf.Configuration;
+import org.apache.hadoop.fs.FSDataInputStream;
+import org.apache.hadoop.fs.FSDataOutputStream;
+import org.apache.hadoop.fs.FileStatus;
+import org.apache.hadoop.fs.FileSystem;
+import org.apache.hadoop.fs.Path;
+import org.apache.spark.sql.internal.SQLConf;
+
+/**
+ * What a source keeps in the checkpoint of its query: a {@link StreamOrigin} in files {@code queue-0},
+ * {@code queue-1}, …, of which the last one counts. A file is written beside its name and renamed, which every file
+ * system that can hold a checkpoint does in one step. Not thread-safe.
+ */
+final class CheckpointFile {
+    private static final String PREFIX = "queue-";
+    private static final String DIGEST = "SHA-256";
+    private static final int NAME_BYTES = 8;
+    private static final String LOCATION_KEY = "spark.sql.streaming.checkpointLocation";
+    private static final String UUID_PATTERN = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}";
+    /** How Spark names the checkpoint of a query that was not given one. */
+    private static final String TEMPORARY = ".*/temporary-" + UUID_PATTERN + "/sources/[0-9]+";
+
+    private final Path directory;
+    private final FileSystem files;
+
+    /**
+     * Nothing is read yet.
+     *
+     * @param location the source's own directory in the checkpoint
+     * @param configuration says how file systems are reached
+     */
+    CheckpointFile(String location, Configuration configuration) {
+        Path path = new Path(location);
+        try {
+            files = path.getFileSystem(configuration);
+        } catch (IOException e) {
+            throw new UncheckedIOException("the checkpoint " + location + " can not be reached: " + e, e);
+        }
+        directory = files.makeQualified(path);
+    }
+
+    /** Where it is, in the one form that all ways to write it have in common. */
+    @Override
+    public String toString() {
+        return directory.toString();
+    }
+
+    /** The consumer of a query that names none: the same whenever it is started with this checkpoint. */
+    String consumerName() {
+        try {
+            byte[] digest = MessageDigest.getInstance(DIGEST).digest(toString().getBytes(StandardCharsets.UTF_8));
+            StringBuilder name = new StringBuilder("spark-");
+            for (int i = 0; i < NAME_BYTES; i++) {
+                name.append(String.format("%02x", digest[i]));
+            }
+            return name.toString();
+        } catch (NoSuchAlgorithmException e) {
+            throw new IllegalStateException("no " + DIGEST + " in this JVM", e);
+        }
+    }
+
+    /** Whether Spark has made it up, and so deletes it when the query ends. */
+    boolean isTemporary() {
+        return directory.toUri().getPath().matches(TEMPORARY);
+    }
+
+    /**
+     * Whether Spark has made it up beneath spark.sql.streaming.checkpointLocation, for a query that has neither a
+     * checkpoint of its own nor a name. It stays, and no start of the query comes back to it.
+     */
+    boolean isMadeUp() {
+        String beneath = SQLConf.get().getConfString(LOCATION_KEY, null);
+        Path checkpoint = directory.getParent().getParent();
+        return beneath != null
+                && checkpoint.getName().matches(UUID_PATTERN)
+                && new Path(beneath)
+                        .toUri()
+                        .getPath()
+                        .equals(checkpoint.getParent().toUri().getPath());
+    }
+
+    /** What was written last; empty before the query's first batch. */
+    Optional<StreamOrigin> read() {
+        try {
+            int last = last();
+            if (last < 0) {
+                return Optional.empty();
+            }
+            Path file = file(last);
+            try (FSDataInputStream in = files.open(file)) {
+                String text = new String(in.readAllBytes(), StandardCharsets.UTF_8);
+                return Optional.of(StreamOrigin.parse(text, file.toString()));
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("the checkpoint " + this + " can not be read: " + e, e);
+        }
+    }
+
+    /** Writes it; what was written before stays for people to look at. */
+    void write(StreamOrigin origin) {
+        Path fresh = new Path(directory, "." + PREFIX + UUID.randomUUID());
+        try {
+            files.mkdirs(directory);
+            Path file = file(last() + 1);
+            try (FSDataOutputStream out = files.create(fresh, false)) {
+                out.write(origin.json().getBytes(StandardCharsets.UTF_8));
+                out.hsync();
+            }
+            if (!files.rename(fresh, file)) {
+                throw new IOException(
+                        fresh + " could not be renamed to " + file + "; does another query write this checkpoint?");
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("the checkpoint " + this + " can not be written: " + e, e);
+        }
+    }
+
+    private Path file(int number) {
+        return new Path(directory, PREFIX + number);
+    }
+
+    private int last() throws IOException {
+        int last = -1;
+        if (files.exists(directory)) {
+            for (FileStatus each : files.listStatus(directory)) {
+                String name = each.getPath().getName();
+                if (name.matches(PREFIX + "[0-9]{1,9}")) {
+                    last = Math.max(last, Integer.parseInt(name.substring(PREFIX.length())));
+                }
+            }
+        }
+        return last;
+    }
+}

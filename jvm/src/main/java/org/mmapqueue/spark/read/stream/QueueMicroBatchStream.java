@@ -1,0 +1,375 @@
+package org.mmapqueue.spark.read.stream;
+
+import java.lang.reflect.InvocationTargetException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.concurrent.TimeUnit;
+import org.apache.spark.SparkContext;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.connector.read.streaming.MicroBatchStream;
+import org.apache.spark.sql.connector.read.streaming.Offset;
+import org.apache.spark.sql.connector.read.streaming.ReadLimit;
+import org.apache.spark.sql.connector.read.streaming.ReportsSourceMetrics;
+import org.apache.spark.sql.connector.read.streaming.SupportsTriggerAvailableNow;
+import org.apache.spark.sql.types.StructType;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.spark.common.Hosts;
+import org.mmapqueue.spark.common.KnownOptions;
+import org.mmapqueue.spark.common.OpenPartitions;
+import org.mmapqueue.spark.common.OptionUse;
+import org.mmapqueue.spark.common.Options;
+import org.mmapqueue.spark.common.PartitionOffsets;
+import org.mmapqueue.spark.read.plan.DataLoss;
+import org.mmapqueue.spark.read.plan.InputPlanner;
+import org.mmapqueue.spark.read.plan.OffsetSpec;
+import org.mmapqueue.spark.read.plan.QueueInputPartition;
+import org.mmapqueue.spark.read.plan.ReadOptions;
+import org.mmapqueue.spark.read.plan.ReadRange;
+import org.mmapqueue.spark.read.stream.StreamLimits.Range;
+import org.mmapqueue.spark.read.task.BatchRows;
+import org.mmapqueue.spark.read.task.QueueReaderFactory;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A queue as the source of a streaming query. A batch is a range of offsets of each partition, and nothing else decides
+ * what its rows are. A consumer holds what the checkpoint may ask for: it is moved on when Spark says that a batch is
+ * committed.
+ *
+ * <p>Any number of threads, one at a time inside; Spark uses one.
+ */
+public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
+    private static final Logger LOG = LoggerFactory.getLogger(QueueMicroBatchStream.class);
+    private static final String REAL_TIME_MODE = "org.apache.spark.sql.connector.read.streaming.SupportsRealTimeMode";
+    private static final String REAL_TIME_STREAM = "org.mmapqueue.spark.read.stream.QueueRealTimeStream";
+
+    private final Path path;
+    private final ReadOptions options;
+    private final StructType columns;
+    private final CheckpointFile checkpoint;
+    private final StreamLimits limits;
+    /** Null until the first call that needs it: Spark stops what it has made, unless the query fails before. */
+    private StreamQueue queue;
+
+    private boolean stopped;
+    /** Where the run ends, when it reads what is there and no more. */
+    private PartitionOffsets lastEnds;
+    /** Whether a batch of this run was planned, or looked for. */
+    private boolean begun;
+
+    private boolean anyBatch;
+    private long lastBatchNanos;
+
+    /**
+     * A source that is not opened yet.
+     *
+     * @param path the queue's directory
+     * @param options of the query
+     * @param columns what its rows have
+     * @param checkpointLocation the source's own directory in the query's checkpoint
+     */
+    QueueMicroBatchStream(Path path, ReadOptions options, StructType columns, String checkpointLocation) {
+        this.path = path;
+        this.options = options;
+        this.columns = columns;
+        this.checkpoint = new CheckpointFile(
+                checkpointLocation, SparkContext.getOrCreate().hadoopConfiguration());
+        this.limits = new StreamLimits(
+                options.minOffsetsPerTrigger(),
+                options.maxTriggerDelayMs(),
+                options.maxOffsetsPerTrigger(),
+                options.maxBytesPerTrigger());
+    }
+
+    /**
+     * A source for the version of Spark that runs: one with real-time mode where it has that.
+     *
+     * @param path the queue's directory
+     * @param options of the query
+     * @param columns what its rows have
+     * @param checkpointLocation the source's own directory in the query's checkpoint
+     */
+    public static QueueMicroBatchStream of(
+            Path path, ReadOptions options, StructType columns, String checkpointLocation) {
+        ClassLoader loader = QueueMicroBatchStream.class.getClassLoader();
+        try {
+            Class.forName(REAL_TIME_MODE, false, loader);
+        } catch (ClassNotFoundException e) {
+            return new QueueMicroBatchStream(path, options, columns, checkpointLocation);
+        }
+        try {
+            return Class.forName(REAL_TIME_STREAM, true, loader)
+                    .asSubclass(QueueMicroBatchStream.class)
+                    .getDeclaredConstructor(Path.class, ReadOptions.class, StructType.class, String.class)
+                    .newInstance(path, options, columns, checkpointLocation);
+        } catch (InvocationTargetException e) {
+            if (e.getCause() instanceof RuntimeException cause) {
+                throw cause;
+            }
+            throw new IllegalStateException("no " + REAL_TIME_STREAM + ": " + e.getCause(), e);
+        } catch (ReflectiveOperationException e) {
+            throw new IllegalStateException("no " + REAL_TIME_STREAM + " in the jar: " + e, e);
+        }
+    }
+
+    /** The name of the consumer. */
+    private String consumer() {
+        return options.consumerOr(checkpoint.consumerName());
+    }
+
+    private StreamQueue queue() {
+        if (queue == null) {
+            warnOfCheckpoint();
+            queue = new StreamQueue(path, checkpoint, consumer(), options.failOnDataLoss());
+        }
+        return queue;
+    }
+
+    // Each start leaves a consumer that holds the ring for nobody.
+    private void warnOfCheckpoint() {
+        if (options.consumer() == null && checkpoint.isMadeUp()) {
+            LOG.warn(
+                    "the query on {} has neither checkpointLocation nor a name: each of its starts makes another"
+                            + " checkpoint, this time for {}, and another consumer, this time {}, which holds what the"
+                            + " query has not read until it is deleted. Give it one of the two",
+                    path,
+                    checkpoint,
+                    consumer());
+        }
+    }
+
+    final StructType columns() {
+        return columns;
+    }
+
+    final boolean failOnDataLoss() {
+        return options.failOnDataLoss();
+    }
+
+    /** Options of the query itself that have no effect in real-time mode are an error. */
+    final void refuseForRealTime() {
+        KnownOptions.refuseOthers(options.given(), Set.of(OptionUse.REAL_TIME_READ));
+    }
+
+    // ---- offsets
+
+    @Override
+    public final synchronized Offset initialOffset() {
+        StreamQueue opened = queue(); // its errors are not those of a place
+        try {
+            return new StreamOffset(opened.begin(this::startOf));
+        } catch (IllegalArgumentException e) {
+            boolean byTime = options.startingTimestamp().isPresent();
+            throw Options.bad(
+                    byTime ? ReadOptions.STARTING_TIMESTAMP : ReadOptions.STARTING_OFFSETS,
+                    byTime
+                            ? options.startingTimestamp().getAsLong() + " µs since 1970"
+                            : options.startingOffsets().text(),
+                    "a place that there is; " + e.getMessage());
+        }
+    }
+
+    private StartAt startOf(int partition) {
+        if (options.startingTimestamp().isPresent()) {
+            return StartAt.timestamp(options.startingTimestamp().getAsLong());
+        }
+        OffsetSpec spec = options.startingOffsets();
+        return switch (spec.kind()) {
+            case EARLIEST -> StartAt.EARLIEST;
+            case LATEST -> StartAt.LATEST;
+            case COMMITTED -> StartAt.COMMITTED;
+            case NUMBER -> {
+                if (queue().partitions().size() > 1) {
+                    throw new IllegalArgumentException(
+                            "the queue has " + queue().partitions().size() + " partitions; give an offset for each");
+                }
+                yield startAt(partition, spec.number());
+            }
+            case EACH -> startOf(partition, spec.each());
+        };
+    }
+
+    private StartAt startOf(int partition, PartitionOffsets each) {
+        if (!each.map().keySet().equals(queue().partitions().keySet())) {
+            throw new IllegalArgumentException(
+                    "offsets are given for partitions " + each.map().keySet() + ", but the queue has "
+                            + queue().partitions().keySet());
+        }
+        long offset = each.of(partition, OffsetSpec.EARLIEST);
+        if (offset == OffsetSpec.EARLIEST) {
+            return StartAt.EARLIEST;
+        }
+        return offset == OffsetSpec.LATEST ? StartAt.LATEST : startAt(partition, offset);
+    }
+
+    // An offset outside of the log asks for records that are lost, or not pushed yet.
+    private StartAt startAt(int partition, long offset) {
+        StreamPartition found = queue().partitions().get(partition);
+        long first = found.queue().firstOffset();
+        long end = found.queue().endOffset();
+        if (options.failOnDataLoss() || first <= offset && offset <= end) {
+            return StartAt.offset(offset);
+        }
+        DataLoss.found(
+                false,
+                found.directory(),
+                Math.min(offset, end),
+                Math.max(offset, first),
+                "the log holds " + first + ".." + (end - 1));
+        return offset < first ? StartAt.EARLIEST : StartAt.LATEST;
+    }
+
+    @Override
+    public final Offset deserializeOffset(String json) {
+        return new StreamOffset(PartitionOffsets.parse(json));
+    }
+
+    @Override
+    public final ReadLimit getDefaultReadLimit() {
+        return limits.asReadLimit();
+    }
+
+    @Override
+    public final synchronized void prepareForTriggerAvailableNow() {
+        lastEnds = queue().ends();
+    }
+
+    @Override
+    public final Offset latestOffset() {
+        throw new UnsupportedOperationException("latestOffset(start, limit) is what says where a batch ends");
+    }
+
+    @Override
+    public final synchronized Offset latestOffset(Offset start, ReadLimit limit) {
+        PartitionOffsets from = StreamOffset.offsets(start);
+        queue().checkIdentity();
+        PartitionOffsets most = lastEnds;
+        if (most == null) {
+            queue().lookForPartitions();
+            most = queue().ends();
+        }
+        releaseOnce(from);
+        SortedMap<Integer, Range> there = queue().there(from, most);
+        Optional<StreamLimits> asked = limits.under(limit);
+        long sinceLast = anyBatch ? TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - lastBatchNanos) : Long.MAX_VALUE;
+        if (lastEnds == null && asked.isPresent() && asked.get().waits(there, sinceLast, queue())) {
+            return new StreamOffset(from);
+        }
+        anyBatch = true;
+        lastBatchNanos = System.nanoTime();
+        SortedMap<Integer, Long> ends = new TreeMap<>();
+        asked.map(each -> each.take(there, queue())).orElse(there).forEach((id, range) -> ends.put(id, range.to()));
+        return new StreamOffset(new PartitionOffsets(ends));
+    }
+
+    // Spark commits a batch when the next one is logged, and none is as long as there is nothing new. So the last batch
+    // of a run would be held for ever if it stands in the way of new records. When a run begins, and Spark plans no
+    // batch that was logged before, its log says that all of them are done.
+    private void releaseOnce(PartitionOffsets from) {
+        if (!begun) {
+            begun = true;
+            queue().release(from);
+        }
+    }
+
+    @Override
+    public final synchronized Offset reportLatestOffset() {
+        return new StreamOffset(queue().ends());
+    }
+
+    // ---- batches
+
+    @Override
+    public final synchronized InputPartition[] planInputPartitions(Offset start, Offset end) {
+        begun = true;
+        PartitionOffsets from = StreamOffset.offsets(start);
+        List<ReadRange> ranges = new ArrayList<>();
+        StreamOffset.offsets(end).map().forEach((id, to) -> {
+            Range range = queue().readable(id, from.of(id, queue().start(id)), to);
+            if (range.size() > 0) {
+                ranges.add(new ReadRange(id, range.from(), range.to()));
+            }
+        });
+        if (ranges.isEmpty()) {
+            return new InputPartition[0];
+        }
+        try (OpenPartitions partitions = new OpenPartitions(path)) {
+            return new InputPlanner(options, SparkContext.getOrCreate().defaultParallelism())
+                    .plan(partitions, ranges, BatchRows.needRecords(columns))
+                    .toArray(new InputPartition[0]);
+        }
+    }
+
+    /** For a task that reads each partition from a place on, until it is told to end. */
+    final synchronized QueueInputPartition[] planFrom(Offset start) {
+        PartitionOffsets from = StreamOffset.offsets(start);
+        queue().checkIdentity();
+        queue().lookForPartitions();
+        releaseOnce(from);
+        return queue().there(from, queue().ends()).entrySet().stream()
+                .filter(each -> queue().partitions().containsKey(each.getKey()))
+                .map(each -> {
+                    StreamPartition partition = queue().partitions().get(each.getKey());
+                    return new QueueInputPartition(
+                            partition.directory(),
+                            partition.id(),
+                            Hosts.ofBlockManager(),
+                            each.getValue().from(),
+                            Long.MAX_VALUE);
+                })
+                .toArray(QueueInputPartition[]::new);
+    }
+
+    @Override
+    public PartitionReaderFactory createReaderFactory() {
+        return new QueueReaderFactory(columns, options.failOnDataLoss());
+    }
+
+    @Override
+    public final synchronized void commit(Offset end) {
+        queue().release(StreamOffset.offsets(end));
+    }
+
+    // ---- what users see
+
+    // A batch without records that is run again after a restart is over before anything else has opened the queue.
+    @Override
+    public final synchronized Map<String, String> metrics(Optional<Offset> latestConsumedOffset) {
+        if (stopped || latestConsumedOffset.isEmpty()) {
+            return Collections.emptyMap();
+        }
+        return new StreamLag(queue(), StreamOffset.offsets(latestConsumedOffset.get())).figures();
+    }
+
+    @Override
+    public final String toString() {
+        return "mmapqueue " + path + " (consumer " + consumer() + ")";
+    }
+
+    // ---- the end
+
+    @Override
+    public final synchronized void stop() {
+        stopped = true;
+        if (queue == null) {
+            return;
+        }
+        try {
+            // When nobody can start this query again, nobody would ever give the space free.
+            if (options.consumer() == null && (checkpoint.isTemporary() || !queue.hasBegun())) {
+                queue.forget();
+            }
+        } finally {
+            queue.close();
+            queue = null;
+        }
+    }
+}

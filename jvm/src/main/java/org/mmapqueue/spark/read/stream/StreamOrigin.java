@@ -1,0 +1,84 @@
+package org.mmapqueue.spark.read.stream;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.ObjectMapper;
+import com.fasterxml.jackson.databind.node.ObjectNode;
+import java.io.IOException;
+import java.util.Collections;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.UUID;
+
+/**
+ * What a query reads: for each partition, which queue that is and where in it the query began. An offset alone does not
+ * tell a queue from one that was deleted and made again. Immutable.
+ *
+ * @param parts by partition
+ */
+record StreamOrigin(SortedMap<Integer, Part> parts) {
+    private static final ObjectMapper JSON = new ObjectMapper();
+    private static final int VERSION = 1;
+    private static final String QUEUE = "queue";
+    private static final String START = "start";
+
+    /**
+     * Of one partition.
+     *
+     * @param queue the queue's identity
+     * @param start the first offset that the query reads
+     */
+    record Part(UUID queue, long start) {}
+
+    StreamOrigin(SortedMap<Integer, Part> parts) {
+        this.parts = Collections.unmodifiableSortedMap(new TreeMap<>(parts));
+    }
+
+    /** This one, with another part of a partition. */
+    StreamOrigin with(int partition, Part part) {
+        SortedMap<Integer, Part> all = new TreeMap<>(parts);
+        all.put(partition, part);
+        return new StreamOrigin(all);
+    }
+
+    /** As text. */
+    String json() {
+        ObjectNode partitions = JSON.createObjectNode();
+        parts.forEach((id, part) -> partitions
+                .putObject(Integer.toString(id))
+                .put(QUEUE, part.queue().toString())
+                .put(START, part.start()));
+        ObjectNode root = JSON.createObjectNode().put("version", VERSION);
+        root.set("partitions", partitions);
+        return root.toString();
+    }
+
+    /**
+     * From its text.
+     *
+     * @param place where it was found, for the error's text
+     * @throws IllegalStateException when it is something else
+     */
+    static StreamOrigin parse(String json, String place) {
+        try {
+            JsonNode root = JSON.readTree(json);
+            if (root.path("version").asInt() != VERSION) {
+                throw new IllegalArgumentException("version is " + root.path("version") + ", expected " + VERSION);
+            }
+            SortedMap<Integer, Part> parts = new TreeMap<>();
+            for (Map.Entry<String, JsonNode> each : root.path("partitions").properties()) {
+                JsonNode start = each.getValue().path(START);
+                if (!start.isIntegralNumber()) {
+                    throw new IllegalArgumentException("start of partition " + each.getKey() + " is " + start);
+                }
+                parts.put(
+                        Integer.valueOf(each.getKey()),
+                        new Part(UUID.fromString(each.getValue().path(QUEUE).asText()), start.asLong()));
+            }
+            return new StreamOrigin(parts);
+        } catch (IOException | IllegalArgumentException e) {
+            throw new IllegalStateException(
+                    place + " does not say what the query reads: " + e.getMessage() + "; " + json, e);
+        }
+    }
+}

@@ -1,0 +1,43 @@
+package org.mmapqueue.spark.read.task;
+
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+
+/** Reads a range in batches of rows. For one thread. */
+final class BatchReader implements PartitionReader<ColumnarBatch> {
+    private final RecordSource source;
+    private final BatchRows rows;
+    private boolean more = true;
+
+    /** A reader before its first batch; closes the source. */
+    BatchReader(RecordSource source, BatchRows rows) {
+        this.source = source;
+        this.rows = rows;
+    }
+
+    @Override
+    public boolean next() {
+        rows.begin();
+        while (more && rows.rows() == 0 && !rows.isComplete()) {
+            more = source.next(rows);
+        }
+        return rows.rows() > 0;
+    }
+
+    @Override
+    public ColumnarBatch get() {
+        return rows.batch();
+    }
+
+    @Override
+    public CustomTaskMetric[] currentMetricsValues() {
+        return ScanMetrics.values(
+                rows.recordsRead(), rows.bytesRead(), source.lost(), source.segments(), source.waitedMillis(), 0);
+    }
+
+    @Override
+    public void close() {
+        source.close();
+    }
+}

@@ -1,0 +1,59 @@
+package org.mmapqueue.spark.read.task;
+
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.connector.read.InputPartition;
+import org.apache.spark.sql.connector.read.PartitionReader;
+import org.apache.spark.sql.connector.read.PartitionReaderFactory;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.sql.vectorized.ColumnarBatch;
+import org.mmapqueue.spark.read.plan.QueueInputPartition;
+import org.mmapqueue.spark.read.pushdown.RowConditions;
+
+/** Makes the readers of {@link QueueInputPartition}s, where tasks run. Immutable. */
+public final class QueueReaderFactory implements PartitionReaderFactory {
+    private static final long serialVersionUID = 1L;
+
+    private final StructType columns;
+    private final boolean failOnDataLoss;
+    private final RowConditions conditions;
+
+    /**
+     * Readers of all records of their ranges.
+     *
+     * @param columns those of the schema that are read, in this order
+     * @param failOnDataLoss whether records that are not there any more are an error
+     */
+    public QueueReaderFactory(StructType columns, boolean failOnDataLoss) {
+        this(columns, failOnDataLoss, RowConditions.NONE);
+    }
+
+    public QueueReaderFactory(StructType columns, boolean failOnDataLoss, RowConditions conditions) {
+        this.columns = columns;
+        this.failOnDataLoss = failOnDataLoss;
+        this.conditions = conditions;
+    }
+
+    @Override
+    public PartitionReader<InternalRow> createReader(InputPartition partition) {
+        return new RowReader(columnar(partition));
+    }
+
+    @Override
+    public PartitionReader<ColumnarBatch> createColumnarReader(InputPartition partition) {
+        return columnar(partition);
+    }
+
+    @Override
+    public boolean supportColumnarReads(InputPartition partition) {
+        return true;
+    }
+
+    private BatchReader columnar(InputPartition partition) {
+        QueueInputPartition input = (QueueInputPartition) partition;
+        RecordSource source = BatchRows.needRecords(columns) || conditions.timestamps() != null
+                ? new StoredRecords(input, failOnDataLoss)
+                : new OffsetsOnly(input);
+        return new BatchReader(
+                source, new BatchRows(columns, conditions, input.directory().id()));
+    }
+}

@@ -1,0 +1,112 @@
+package org.mmapqueue.spark.read.task;
+
+import java.io.Closeable;
+import java.util.concurrent.TimeUnit;
+import java.util.function.ToIntFunction;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.RecordReader;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.spark.read.plan.DataLoss;
+import org.mmapqueue.spark.read.plan.QueueInputPartition;
+
+/**
+ * Reads the records of an input partition in order, for batches and in real time: opens the queue, takes a permit for
+ * each read, counts lost records. Between calls no segment is pinned. For one thread.
+ */
+final class RangeReader implements Closeable {
+    private final QueueInputPartition input;
+    private final boolean failOnDataLoss;
+    private final MmapQueue queue;
+    private final ReadPermits permits;
+    private RecordReader reader;
+    private long next;
+    private long lost;
+    /** Those of readers that are closed. */
+    private long segmentsBefore;
+
+    private long waitedNanos;
+
+    /**
+     * Opens the partition.
+     *
+     * @param failOnDataLoss whether a record that is no longer retained is an error
+     * @throws IllegalStateException when the partition does not exist here
+     */
+    RangeReader(QueueInputPartition input, boolean failOnDataLoss) {
+        this.input = input;
+        this.failOnDataLoss = failOnDataLoss;
+        this.next = input.from();
+        this.queue = PartitionHandle.open(input);
+        this.permits = ReadPermits.of(queue);
+    }
+
+    /**
+     * Reads some records.
+     *
+     * @param read reads from the reader, and returns how many records it has read
+     * @return the number that {@code read} has returned
+     * @throws OutOfRangeException when the next record is not retained
+     */
+    int read(ToIntFunction<RecordReader> read) {
+        if (reader == null) {
+            reader = queue.reader(next, input.to());
+        }
+        waitedNanos += permits.acquire();
+        try {
+            return read.applyAsInt(reader);
+        } finally {
+            permits.release();
+            next = reader.offset();
+        }
+    }
+
+    /**
+     * Skips records that are lost.
+     *
+     * @param to the offset after the last lost record
+     * @param why the reason of the loss
+     * @throws IllegalStateException when a loss is an error
+     */
+    void lose(long to, String why) {
+        closeReader();
+        DataLoss.found(failOnDataLoss, input.directory(), next, to, why);
+        lost += to - next;
+        next = to;
+    }
+
+    /** The offset of the next record. */
+    long next() {
+        return next;
+    }
+
+    /** How many records were lost. */
+    long lost() {
+        return lost;
+    }
+
+    /** The number of segments that were read. */
+    long segments() {
+        return segmentsBefore + (reader == null ? 0 : reader.segments());
+    }
+
+    /** How long reads have waited for permits, in ms. */
+    long waitedMillis() {
+        return TimeUnit.NANOSECONDS.toMillis(waitedNanos);
+    }
+
+    private void closeReader() {
+        if (reader != null) {
+            segmentsBefore += reader.segments();
+            reader.close();
+            reader = null;
+        }
+    }
+
+    // Spark asks for the metrics once more after the close.
+    @Override
+    public void close() {
+        closeReader();
+        permits.close();
+        queue.close();
+    }
+}

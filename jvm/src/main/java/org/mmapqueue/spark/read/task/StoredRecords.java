@@ -1,0 +1,69 @@
+package org.mmapqueue.spark.read.task;
+
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.spark.read.plan.QueueInputPartition;
+
+/** The stored records of a range. Between calls no segment is pinned. For one thread. */
+final class StoredRecords implements RecordSource {
+    /** Payload of a batch: small enough to stay in a core's cache until Spark has copied it. */
+    private static final long BATCH_BYTES = 1 << 20;
+
+    private final RangeReader reader;
+    private final long end;
+
+    /**
+     * Opens the partition.
+     *
+     * @param failOnDataLoss whether a record that is no longer retained is an error
+     * @throws IllegalStateException when the partition does not exist here
+     */
+    StoredRecords(QueueInputPartition input, boolean failOnDataLoss) {
+        this.reader = new RangeReader(input, failOnDataLoss);
+        this.end = input.to();
+    }
+
+    @Override
+    public boolean next(BatchRows rows) {
+        while (reader.next() < end) {
+            try {
+                long from = reader.next();
+                int read = reader.read(records -> rows.take(records, BATCH_BYTES));
+                if (read > 0 || reader.next() > from) { // or only tombstones were read
+                    return reader.next() < end;
+                }
+                // It existed when the range was planned: the end of the log was lost in a crash of the machine, or
+                // files were deleted.
+                reader.lose(end, "the queue ends at " + reader.next());
+            } catch (OutOfRangeException e) {
+                if (e.last() < e.first()) {
+                    reader.lose(end, "nothing is retained any more");
+                } else if (e.first() > reader.next()) {
+                    reader.lose(Math.min(e.first(), end), "the first one that is retained is " + e.first());
+                } else {
+                    reader.lose(end, "the last one that is there is " + e.last());
+                }
+            }
+        }
+        return false;
+    }
+
+    @Override
+    public long lost() {
+        return reader.lost();
+    }
+
+    @Override
+    public long segments() {
+        return reader.segments();
+    }
+
+    @Override
+    public long waitedMillis() {
+        return reader.waitedMillis();
+    }
+
+    @Override
+    public void close() {
+        reader.close();
+    }
+}

@@ -1,0 +1,166 @@
+package org.mmapqueue.spark.write.sink;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.SortedMap;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueStats;
+import org.mmapqueue.Records;
+import org.mmapqueue.errors.FullException;
+import org.mmapqueue.errors.TooLargeException;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.spark.write.staging.Manifest;
+import org.mmapqueue.spark.write.staging.StagedFile;
+import org.mmapqueue.spark.write.staging.StagedFiles;
+import org.mmapqueue.spark.write.staging.StagedRecords;
+
+/** Pushes the staged rows of a manifest, each partition's at once, several partitions side by side. */
+final class ManifestPusher {
+    private final Storage storage;
+    private final List<MmapQueue> partitions;
+    private final Path directory;
+    private final Manifest manifest;
+    private final String what;
+    private final Push push;
+
+    /**
+     * A pusher of known files.
+     *
+     * @param storage where the files are
+     * @param directory where the files lie, which are known to be whole
+     * @param what they are, for people
+     */
+    ManifestPusher(
+            Storage storage, List<MmapQueue> partitions, Path directory, Manifest manifest, String what, Push push) {
+        this.storage = storage;
+        this.partitions = partitions;
+        this.directory = directory;
+        this.manifest = manifest;
+        this.what = what;
+        this.push = push;
+    }
+
+    /**
+     * Pushes; what a partition has got already it does not get again.
+     *
+     * @param parts the files by partition
+     * @throws FullException when there was no room in time; other partitions may have got theirs
+     * @throws TooLargeException when there can be no room
+     */
+    void push(SortedMap<Integer, List<StagedFile>> parts) throws IOException, InterruptedException {
+        if (parts.size() == 1) {
+            push(partitions.get(parts.firstKey()), parts.get(parts.firstKey()));
+            return;
+        }
+        int threads = Math.min(parts.size(), Runtime.getRuntime().availableProcessors());
+        ExecutorService executor = Executors.newFixedThreadPool(threads, StagedFiles::daemon);
+        List<Future<?>> running = new ArrayList<>();
+        try {
+            for (Map.Entry<Integer, List<StagedFile>> part : parts.entrySet()) {
+                running.add(executor.submit(() -> {
+                    push(partitions.get(part.getKey()), part.getValue());
+                    return null;
+                }));
+            }
+            join(running);
+        } finally {
+            end(executor);
+        }
+    }
+
+    private static void join(List<Future<?>> running) throws IOException, InterruptedException {
+        Throwable failure = null;
+        for (Future<?> each : running) {
+            try {
+                each.get();
+            } catch (ExecutionException e) {
+                if (failure == null) {
+                    failure = e.getCause();
+                } else {
+                    failure.addSuppressed(e.getCause());
+                }
+            }
+        }
+        if (failure instanceof Error error) {
+            throw error;
+        }
+        if (failure instanceof RuntimeException error) {
+            throw error;
+        }
+        if (failure instanceof InterruptedException error) {
+            throw error;
+        }
+        if (failure != null) {
+            throw new IOException(failure);
+        }
+    }
+
+    // None may be pushing any more when the manifest is looked at again; who waits for room need not go on.
+    private static void end(ExecutorService executor) {
+        executor.shutdownNow();
+        boolean interrupted = false;
+        while (true) {
+            try {
+                if (executor.awaitTermination(1, TimeUnit.MINUTES)) {
+                    break;
+                }
+            } catch (InterruptedException e) {
+                interrupted = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private void push(MmapQueue queue, List<StagedFile> files) throws InterruptedException {
+        try (StagedRecords staged = new StagedRecords(storage, directory, files)) {
+            long before = queue.stats().writingPosition();
+            push(queue, staged.records());
+            QueueStats after = queue.stats();
+            if (after.writingPosition() > before) {
+                push.figures()
+                        .wroteIn(
+                                (after.writingPosition() - 1) / after.segmentSize() - before / after.segmentSize() + 1);
+            }
+        } catch (FullException e) {
+            throw new Room(queue, files, what).full(push.timeout(), e);
+        } catch (TooLargeException e) {
+            throw new Room(queue, files, what).tooLarge(e);
+        }
+    }
+
+    // In two steps, to know how long it waits; storing the rows counts as well then.
+    private void push(MmapQueue queue, Records records) throws InterruptedException {
+        try {
+            push(queue, records, Duration.ZERO);
+        } catch (FullException e) {
+            if (push.timeout().isZero()) {
+                throw e;
+            }
+            long start = System.nanoTime();
+            try {
+                push(queue, records, push.timeout());
+            } finally {
+                push.figures().waitedForRoom(System.nanoTime() - start);
+            }
+        }
+    }
+
+    private void push(MmapQueue queue, Records records, Duration timeout) throws InterruptedException {
+        if (manifest.digest() == null) {
+            queue.pushOnce(manifest.producer(), manifest.sequence(), records, timeout, push.sync());
+        } else {
+            queue.pushOnce(manifest.producer(), manifest.sequence(), manifest.digest(), records, timeout, push.sync());
+        }
+    }
+}

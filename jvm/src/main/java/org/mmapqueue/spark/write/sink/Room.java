@@ -1,0 +1,112 @@
+package org.mmapqueue.spark.write.sink;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Comparator;
+import java.util.List;
+import org.mmapqueue.ConsumerStats;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueStats;
+import org.mmapqueue.errors.FullException;
+import org.mmapqueue.errors.TooLargeException;
+import org.mmapqueue.spark.write.staging.StagedFile;
+
+/** Whether rows fit into a partition, and what to say when they do not. */
+final class Room {
+    private static final long SEGMENT_HEADER = 64;
+    private static final long LOOK_AGAIN_MILLIS = 5;
+
+    private final MmapQueue queue;
+    private final String what;
+    private final long needed;
+
+    /**
+     * The room that some rows need.
+     *
+     * @param queue their partition
+     * @param files the rows
+     * @param what they are, for people
+     */
+    Room(MmapQueue queue, List<StagedFile> files, String what) {
+        this.queue = queue;
+        this.what = what;
+        boolean stamped = Boolean.parseBoolean(queue.config().asMap().get("timestamps"));
+        this.needed = files.stream()
+                .mapToLong(file -> file.logBytes() - (stamped ? 0 : 8 * file.count()))
+                .sum();
+    }
+
+    private static long most(QueueStats stats) {
+        return (stats.capacitySegments() - 1L) * (stats.segmentSize() - SEGMENT_HEADER);
+    }
+
+    private static long free(QueueStats stats) {
+        long size = stats.segmentSize();
+        long end = (stats.slowestCommittedPosition() / size + stats.capacitySegments()) * size;
+        long bytes = end - stats.writingPosition();
+        return bytes - (bytes / size + 1) * SEGMENT_HEADER;
+    }
+
+    /**
+     * Waits until the rows fit.
+     *
+     * @param deadline of System.nanoTime
+     * @throws TooLargeException when they never will
+     * @throws FullException when they do not in time
+     */
+    void await(long deadline, Duration timeout) throws InterruptedException {
+        // A consumer that lags too much makes room only when the writer asks for it.
+        boolean drops = !"0".equals(queue.config().asMap().get("max_consumer_lag"));
+        while (true) {
+            QueueStats stats = queue.stats();
+            if (needed > most(stats)) {
+                throw tooLarge(null);
+            }
+            if (drops || needed <= free(stats)) {
+                return;
+            }
+            if (System.nanoTime() - deadline >= 0) {
+                throw full(timeout, null);
+            }
+            Thread.sleep(LOOK_AGAIN_MILLIS);
+        }
+    }
+
+    /** What to throw when the rows are more than the ring can ever hold; the cause itself when it is not that. */
+    TooLargeException tooLarge(TooLargeException cause) {
+        QueueStats stats = queue.stats();
+        if (cause != null && needed <= most(stats)) {
+            return cause;
+        }
+        TooLargeException error = new TooLargeException(what + " takes " + needed + " bytes of " + path()
+                + ", whose ring holds " + most(stats) + " (" + stats.capacitySegments() + " segments of "
+                + stats.segmentSize() + " bytes): write less at once (for streams by a limit of the source such as"
+                + " maxOffsetsPerTrigger, for batches by parts), to more partitions, or to a larger queue (option"
+                + " capacity of a new one)");
+        if (cause != null) {
+            error.initCause(cause);
+        }
+        return error;
+    }
+
+    /** What to throw when there was no room in time. */
+    FullException full(Duration timeout, FullException cause) {
+        QueueStats stats = queue.stats();
+        String slowest = queue.consumerStats().stream()
+                .max(Comparator.comparingLong(ConsumerStats::lagBytes))
+                .map(each -> "; consumer " + each.name() + " is " + each.lagRecords() + " records (" + each.lagBytes()
+                        + " bytes) behind")
+                .orElse("; it has no consumer, so nobody has read what it holds");
+        FullException error = new FullException(what + " takes " + needed + " bytes of " + path() + ", of which "
+                + Math.max(0, free(stats)) + " of " + most(stats) + " are free, and there was no room within"
+                + " pushTimeout = " + timeout.toMillis() + "ms" + slowest);
+        if (cause != null) {
+            error.initCause(cause);
+        }
+        return error;
+    }
+
+    private Path path() {
+        return Path.of(queue.config().asMap().get("queue_dir"));
+    }
+}

@@ -1,0 +1,171 @@
+package org.mmapqueue.spark.write.sink;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Function;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.spark.common.PartitionDirectory;
+import org.mmapqueue.spark.write.staging.StagingArea;
+
+/** Opens the partitions of a queue to be written; makes those that are not there. */
+final class SinkPartitions {
+    /** In which a new partition is like those that there are, if nothing else was said. */
+    private static final List<String> INHERITED = List.of(
+            SinkConfig.SEGMENT_SIZE,
+            SinkConfig.CAPACITY_SEGMENTS,
+            "max_event_size",
+            "timestamps",
+            "retain_ms",
+            "retain_bytes");
+
+    private SinkPartitions() {}
+
+    /**
+     * Opens all of them.
+     *
+     * @return in the order of their numbers, to be closed
+     * @throws IllegalArgumentException when there can not be so many, or a key is wrong
+     * @throws org.mmapqueue.errors.LockedException when another process writes one of them
+     */
+    static List<MmapQueue> open(Path root, SinkConfig config) {
+        return open(root, config, MmapQueue::open);
+    }
+
+    /** The same, with what opens a partition. */
+    static List<MmapQueue> open(Path root, SinkConfig config, Function<QueueConfig, MmapQueue> opener) {
+        List<PartitionDirectory> there = PartitionDirectory.isQueue(root) ? PartitionDirectory.find(root) : List.of();
+        check(root, there, config.partitions());
+        int count = Math.max(1, Math.max(config.partitions(), there.size()));
+        boolean inRoot = there.isEmpty() ? count == 1 : there.get(0).directory().equals(root);
+        List<MmapQueue> open = new ArrayList<>();
+        boolean done = false;
+        try {
+            for (int id = 0; id < count; id++) {
+                Path directory = inRoot ? root : PartitionDirectory.of(root, id).directory();
+                boolean grown = id >= there.size() && !there.isEmpty();
+                open.add(open(directory, grown ? like(open.get(0), config.keys()) : config.keys(), opener));
+            }
+            done = true;
+            return open;
+        } finally {
+            if (!done) {
+                open.forEach(MmapQueue::close);
+            }
+        }
+    }
+
+    private static void check(Path root, List<PartitionDirectory> there, int wanted) {
+        if (wanted != 0 && wanted < there.size()) {
+            throw bad(
+                    "partitions",
+                    Integer.toString(wanted),
+                    there.size() + " or more, as the queue in " + root + " has " + there.size()
+                            + "; partitions can not be taken away");
+        }
+        if (wanted > 1 && !there.isEmpty() && there.get(0).directory().equals(root)) {
+            throw bad(
+                    "partitions",
+                    Integer.toString(wanted),
+                    "1, as the queue lies in " + root + " itself and not in"
+                            + " directories p=0, p=1, …, so that it can not grow; write to another directory");
+        }
+        if (wanted > 1 && there.isEmpty() && Files.isDirectory(root)) {
+            refuseForeign(root);
+        }
+    }
+
+    private static void refuseForeign(Path root) {
+        try (DirectoryStream<Path> entries = Files.newDirectoryStream(root)) {
+            for (Path entry : entries) {
+                String name = entry.getFileName().toString();
+                // A partition that was just being made when its process died.
+                if (!name.startsWith("p=") && !name.equals(StagingArea.NAME)) {
+                    throw bad(
+                            "path",
+                            root.toString(),
+                            "a directory that holds a queue, or nothing; this one holds " + name);
+                }
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException("the directory " + root + " can not be read: " + e, e);
+        }
+    }
+
+    private static IllegalArgumentException bad(String name, String value, String allowed) {
+        return new IllegalArgumentException("option " + name + " = " + value + "; allowed: " + allowed);
+    }
+
+    private static Map<String, String> like(MmapQueue first, Map<String, String> keys) {
+        Map<String, String> all = new HashMap<>(keys);
+        Map<String, String> found = first.config().asMap();
+        for (String key : INHERITED) {
+            if (!key.equals(SinkConfig.CAPACITY_SEGMENTS) || !keys.containsKey(SinkConfig.CAPACITY)) {
+                all.putIfAbsent(key, found.get(key));
+            }
+        }
+        return all;
+    }
+
+    private static MmapQueue open(Path directory, Map<String, String> keys, Function<QueueConfig, MmapQueue> opener) {
+        try {
+            String capacity = keys.get(SinkConfig.CAPACITY);
+            if (capacity == null) {
+                return opener.apply(config(directory, keys, null));
+            }
+            return PartitionDirectory.isQueue(directory)
+                    ? openSized(directory, keys, Long.parseLong(capacity), opener)
+                    : opener.apply(config(directory, keys, capacity));
+        } catch (ConfigException e) {
+            if (keys.containsKey(e.key())) {
+                throw new IllegalArgumentException(
+                        "option " + e.key() + " = " + e.value() + "; allowed: " + e.allowed(), e);
+            }
+            throw e;
+        }
+    }
+
+    private static QueueConfig config(Path directory, Map<String, String> keys, String capacity) {
+        Map<String, String> all = new HashMap<>(keys);
+        all.remove(SinkConfig.CAPACITY);
+        all.put("queue_dir", directory.toString());
+        if (capacity != null) {
+            String set = QueueConfig.of(all).asMap().get(SinkConfig.SEGMENT_SIZE);
+            // For a new directory; others say it themselves.
+            long segments = segments(
+                    Long.parseLong(capacity),
+                    Long.parseLong(set != null ? set : QueueConfig.defaults().get(SinkConfig.SEGMENT_SIZE)));
+            all.put(SinkConfig.CAPACITY_SEGMENTS, Long.toString(Math.max(2, segments)));
+        }
+        return QueueConfig.of(all);
+    }
+
+    private static MmapQueue openSized(
+            Path directory, Map<String, String> keys, long capacity, Function<QueueConfig, MmapQueue> opener) {
+        MmapQueue queue = opener.apply(config(directory, keys, null));
+        Map<String, String> found = queue.config().asMap();
+        long size = Long.parseLong(found.get(SinkConfig.SEGMENT_SIZE));
+        long segments = Long.parseLong(found.get(SinkConfig.CAPACITY_SEGMENTS));
+        if (Math.max(2, segments(capacity, size)) != segments) {
+            queue.close();
+            throw bad(
+                    SinkConfig.CAPACITY,
+                    Long.toString(capacity),
+                    size * segments + ", as the queue in " + directory + " was made with " + segments + " segments of "
+                            + size + " bytes");
+        }
+        return queue;
+    }
+
+    private static long segments(long bytes, long segmentSize) {
+        return bytes / segmentSize + (bytes % segmentSize == 0 ? 0 : 1);
+    }
+}

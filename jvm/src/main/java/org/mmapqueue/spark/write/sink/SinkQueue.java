@@ -1,0 +1,334 @@
+package org.mmapqueue.spark.write.sink;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.UUID;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Predicate;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.spark.write.staging.Manifest;
+import org.mmapqueue.spark.write.staging.StagedFile;
+import org.mmapqueue.spark.write.staging.StagedFiles;
+import org.mmapqueue.spark.write.staging.StagingArea;
+import org.slf4j.Logger;
+import org.slf4j.LoggerFactory;
+
+/**
+ * A queue that is written, as the driver has it: its partitions, open, and its staging area. Any number of threads; one
+ * commits at a time.
+ *
+ * <p>What goes to one partition goes in by one push. For more of them a manifest is written first; a partition
+ * remembers what it has got, so when some have and some have not, the manifest is carried through before anything else
+ * is pushed. When none has, it is as if nothing had been begun.
+ */
+public final class SinkQueue implements Closeable {
+    private static final Logger LOG = LoggerFactory.getLogger(SinkQueue.class);
+    private static final String EPOCHS = "spark-";
+    // Batch writes are numbered through: their ids do not come back, and each would leave a page.
+    private static final String BATCHES = EPOCHS + "batch";
+
+    private final Path root;
+    private final SinkDisk disk;
+    private final Storage storage;
+    private final StagingArea staging;
+    private final ReentrantLock committing = new ReentrantLock();
+    private volatile List<MmapQueue> partitions;
+
+    /**
+     * Opens the queue, and makes it when there is none.
+     *
+     * @param root its directory
+     * @param config with what
+     * @throws IllegalArgumentException when what is asked for is not what there is
+     */
+    SinkQueue(Path root, SinkConfig config) {
+        this(root, config, SinkDisk.REAL);
+    }
+
+    SinkQueue(Path root, SinkConfig config, SinkDisk disk) {
+        this.root = root;
+        this.disk = disk;
+        this.storage = disk.storage();
+        this.staging = new StagingArea(storage, root);
+        this.partitions = SinkPartitions.open(root, config, disk.queues());
+    }
+
+    /** Checks what another write asks for, and adds the partitions that it wants. */
+    synchronized void adopt(SinkConfig config) {
+        checkIdentity();
+        List<MmapQueue> opened = SinkPartitions.open(root, config, disk.queues());
+        List<MmapQueue> known = partitions; // others may be pushing through them
+        List<MmapQueue> added = opened.subList(known.size(), opened.size());
+        List<MmapQueue> all = new ArrayList<>(known);
+        all.addAll(added);
+        partitions = List.copyOf(all);
+        opened.subList(0, known.size()).forEach(MmapQueue::close);
+    }
+
+    // What is open stays open when its directory is moved away, and would be written on.
+    private void checkIdentity() {
+        for (MmapQueue each : partitions) {
+            Path directory = Path.of(each.config().asMap().get("queue_dir"));
+            Optional<UUID> inPlace = MmapQueue.idIn(directory);
+            if (!inPlace.equals(Optional.of(each.id()))) {
+                throw new IllegalStateException("the queue in " + directory + " was replaced while it was written: "
+                        + inPlace.map(id -> "the one that is there now has the id " + id)
+                                .orElse("there is none now")
+                        + ", the one that this process has open and was writing to has the id " + each.id()
+                        + ". Nothing was written. It is closed some seconds after the last write has ended, when"
+                        + " nothing else has it open");
+            }
+        }
+    }
+
+    public int count() {
+        return partitions.size();
+    }
+
+    /** Whether tasks force what they stage: rows for one partition are forced there, in the same push. */
+    public boolean forcesStagedFiles(boolean sync) {
+        return sync && partitions.size() > 1;
+    }
+
+    /** The largest row that every partition takes, in bytes. */
+    public int maxEventSize() {
+        return partitions.stream()
+                .mapToInt(each -> Integer.parseInt(each.config().asMap().get("max_event_size")))
+                .min()
+                .orElseThrow();
+    }
+
+    public StagingArea staging() {
+        return staging;
+    }
+
+    /** Ends what earlier writes have begun, and deletes what dead ones have left. */
+    void recover(Push push, Predicate<String> isAlive) throws IOException, InterruptedException {
+        lock(push);
+        try {
+            carryThrough(push);
+            staging.clean(isAlive);
+        } finally {
+            committing.unlock();
+        }
+    }
+
+    /**
+     * Pushes the rows of an epoch, unless they are there already.
+     *
+     * @param query its id
+     * @param epoch its number
+     * @param files the rows
+     * @return whether they were pushed now
+     */
+    public boolean commitEpoch(String query, long epoch, List<StagedFile> files, Push push)
+            throws IOException, InterruptedException {
+        lock(push);
+        long start = System.nanoTime();
+        try {
+            carryThrough(push);
+            Manifest manifest = Manifest.of(EPOCHS + query, epoch, files);
+            boolean isNew = !isKnownSomewhere(manifest.producer(), epoch);
+            if (isNew) {
+                begin(query, manifest, "epoch " + epoch + " of query " + query, push);
+            } else {
+                new RepeatedEpoch(root, partitions, query, manifest).check(push.failOnDataLoss());
+            }
+            staging.deleteThrough(query, epoch);
+            return isNew;
+        } finally {
+            push.figures().committed(System.nanoTime() - start);
+            committing.unlock();
+        }
+    }
+
+    /**
+     * Pushes the rows of a batch write.
+     *
+     * @param query the id of the write
+     * @param files the rows
+     */
+    public void commitBatch(String query, List<StagedFile> files, Push push) throws IOException, InterruptedException {
+        lock(push);
+        long start = System.nanoTime();
+        try {
+            carryThrough(push);
+            long last = -1;
+            for (MmapQueue each : partitions) {
+                last = Math.max(last, each.lastSequence(BATCHES).orElse(-1));
+            }
+            begin(query, Manifest.of(BATCHES, last + 1, files), "the batch", push);
+            staging.delete(query);
+        } finally {
+            push.figures().committed(System.nanoTime() - start);
+            committing.unlock();
+        }
+    }
+
+    private void lock(Push push) throws InterruptedException {
+        long start = System.nanoTime();
+        committing.lockInterruptibly();
+        push.figures().waitedForLock(System.nanoTime() - start);
+    }
+
+    /** Deletes staged rows that are not to be pushed; what a manifest names stays until that is carried through. */
+    public void discard(String query, List<StagedFile> files) throws IOException {
+        Path directory = staging.of(query);
+        committing.lock();
+        try {
+            for (Path path : staging.manifests()) {
+                if (path.getParent().equals(directory)) {
+                    return;
+                }
+            }
+            for (StagedFile file : files) {
+                storage.delete(directory.resolve(file.name()));
+            }
+        } finally {
+            committing.unlock();
+        }
+    }
+
+    private void begin(String query, Manifest manifest, String what, Push push)
+            throws IOException, InterruptedException {
+        Path directory = staging.of(query);
+        SortedMap<Integer, List<StagedFile>> parts = manifest.byPartition();
+        String fault = faultOf(directory, parts);
+        if (fault != null) {
+            throw new IOException(what + " can not be pushed: " + fault);
+        }
+        if (parts.size() == 1) {
+            new ManifestPusher(storage, partitions, directory, manifest, what, push).push(parts);
+            return;
+        }
+        if (parts.isEmpty()) {
+            return;
+        }
+        long start = System.nanoTime();
+        long deadline = deadline(push.timeout());
+        for (int partition : parts.keySet()) {
+            new Room(partitions.get(partition), parts.get(partition), what).await(deadline, push.timeout());
+        }
+        push.figures().waitedForRoom(System.nanoTime() - start);
+        manifest.write(storage, directory, push.sync());
+        try {
+            new ManifestPusher(storage, partitions, directory, manifest, what, push).push(parts);
+        } catch (RuntimeException | IOException | InterruptedException e) {
+            giveUp(directory, manifest, what, e);
+            throw e;
+        }
+        storage.delete(manifest.path(directory));
+    }
+
+    static long deadline(Duration timeout) {
+        return System.nanoTime() + Math.min(timeout.toNanos(), Long.MAX_VALUE / 2);
+    }
+
+    // Only when no partition has got any of it. Else the next write carries it through.
+    private void giveUp(Path directory, Manifest manifest, String what, Exception cause) {
+        try {
+            if (!isKnownSomewhere(manifest.producer(), manifest.sequence())) {
+                storage.delete(manifest.path(directory));
+                return;
+            }
+        } catch (IOException | RuntimeException e) {
+            cause.addSuppressed(e);
+        }
+        LOG.warn(
+                "{} is in some partitions of {} and will be in the others with the next write: {}",
+                what,
+                root,
+                manifest.path(directory));
+    }
+
+    private String faultOf(Path directory, SortedMap<Integer, List<StagedFile>> parts) throws IOException {
+        for (List<StagedFile> files : parts.values()) {
+            int partition = files.get(0).partition();
+            if (partition >= partitions.size()) {
+                return "partition " + partition + " is not there any more, " + root + " has " + partitions.size();
+            }
+            for (StagedFile file : files) {
+                String fault = StagedFiles.fault(storage, directory, file);
+                if (fault != null) {
+                    return fault;
+                }
+            }
+        }
+        return null;
+    }
+
+    private boolean isKnownSomewhere(String producer, long sequence) {
+        return partitions.stream().anyMatch(each -> isKnown(each, producer, sequence));
+    }
+
+    private static boolean isKnown(MmapQueue partition, String producer, long sequence) {
+        OptionalLong last = partition.lastSequence(producer);
+        return last.isPresent() && last.getAsLong() >= sequence;
+    }
+
+    private void carryThrough(Push push) throws IOException, InterruptedException {
+        for (Path path : staging.manifests()) {
+            carryThrough(path, push);
+        }
+    }
+
+    private void carryThrough(Path path, Push push) throws IOException, InterruptedException {
+        Path directory = path.getParent();
+        Manifest manifest = Manifest.read(storage, path);
+        if (manifest == null) {
+            long sequence = Manifest.sequenceOf(path);
+            if (isKnownSomewhere(EPOCHS + directory.getFileName(), sequence) || isKnownSomewhere(BATCHES, sequence)) {
+                throw new IOException(path + " is not whole, as after a loss of power, and some partitions may have"
+                        + " got their rows of it: those of the others are lost; delete the file to go on");
+            }
+            LOG.warn("{} is not whole, and nothing of it is in the queue: it is dropped", path);
+            storage.delete(path);
+            return;
+        }
+        SortedMap<Integer, List<StagedFile>> all = manifest.byPartition();
+        SortedMap<Integer, List<StagedFile>> missing = new TreeMap<>(all);
+        missing.keySet()
+                .removeIf(partition -> partition < partitions.size()
+                        && isKnown(partitions.get(partition), manifest.producer(), manifest.sequence()));
+        if (missing.size() == all.size()) {
+            LOG.info("nothing of {} is in the queue: it is dropped", path);
+        } else if (!missing.isEmpty()) {
+            String fault = faultOf(directory, missing);
+            if (fault != null) {
+                throw new IOException(path + " can not be carried through: " + fault + "; the rows for partitions "
+                        + missing.keySet() + " are lost, those for the others are in the queue; delete " + path
+                        + " to go on");
+            }
+            new ManifestPusher(storage, partitions, directory, manifest, "what is left of " + path, push).push(missing);
+            LOG.info("{} is carried through: partitions {}", path, missing.keySet());
+        }
+        storage.delete(path);
+        for (StagedFile file : manifest.files()) {
+            storage.delete(directory.resolve(file.name()));
+        }
+    }
+
+    @Override
+    public void close() {
+        List<RuntimeException> failures = new ArrayList<>();
+        for (MmapQueue each : partitions) {
+            try {
+                each.close();
+            } catch (RuntimeException e) {
+                failures.add(e);
+            }
+        }
+        if (!failures.isEmpty()) {
+            throw failures.get(0);
+        }
+    }
+}

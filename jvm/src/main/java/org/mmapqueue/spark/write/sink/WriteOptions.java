@@ -1,0 +1,98 @@
+package org.mmapqueue.spark.write.sink;
+
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.Set;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.spark.common.Options;
+
+/**
+ * What is said of a write.
+ *
+ * @param path the queue's directory
+ * @param config what the queue is to be like
+ * @param push how its rows are pushed
+ * @param key the column that decides on the partition; null for none
+ */
+public record WriteOptions(Path path, SinkConfig config, Push push, String key) {
+    static final String KEY = "key";
+    static final String PUSH_TIMEOUT = "pushTimeout";
+    static final String SYNC = "sync";
+    static final String FAIL_ON_DATA_LOSS = "failOnDataLoss";
+
+    private static final String ASYNC_PROGRESS = "asyncProgressTrackingEnabled";
+    private static final int MOST_PARTITIONS = 10_000;
+    private static final Duration DEFAULT_TIMEOUT = Duration.ofSeconds(60);
+    private static final String FORMAT_VERSION = "format_version";
+
+    /** Keys of the queue that say how it is read, or of version 1 alone. */
+    private static final Set<String> NOT_WRITERS = Set.of("read_only", "v1_recover", FORMAT_VERSION);
+
+    /** Keys of the queue that are times, in ms. */
+    private static final Set<String> TIMES = Set.of("flush_period", "visibility_timeout", "retain_ms", "gc_on_idle");
+
+    /**
+     * Reads them.
+     *
+     * @param path the queue's directory
+     * @param options as they were given
+     * @return what they say
+     * @throws IllegalArgumentException when one is wrong
+     */
+    public static WriteOptions of(Path path, Options options) {
+        long partitions = options.number(Options.PARTITIONS, 0, 1);
+        if (partitions > MOST_PARTITIONS) {
+            throw Options.bad(Options.PARTITIONS, Long.toString(partitions), "1.." + MOST_PARTITIONS);
+        }
+        String version = options.text(FORMAT_VERSION, "2");
+        if (!version.equals("2")) {
+            throw Options.bad(FORMAT_VERSION, version, "2, as version 1 can not tell what has been pushed already");
+        }
+        if (options.flag(ASYNC_PROGRESS, false)) {
+            throw Options.bad(ASYNC_PROGRESS, "true", "false, as an epoch that is done again has to be the same one");
+        }
+        String key = options.text(KEY, null);
+        if (key != null && key.isEmpty()) {
+            throw Options.bad(KEY, key, "the name of a column");
+        }
+        return new WriteOptions(
+                path,
+                new SinkConfig((int) partitions, queueKeys(options)),
+                new Push(
+                        options.duration(PUSH_TIMEOUT, DEFAULT_TIMEOUT),
+                        options.flag(SYNC, false),
+                        options.flag(FAIL_ON_DATA_LOSS, true)),
+                key);
+    }
+
+    /** The same, with figures that count its push. */
+    public WriteOptions counting(PushFigures figures) {
+        return new WriteOptions(path, config, push.counting(figures), key);
+    }
+
+    private static Map<String, String> queueKeys(Options options) {
+        Map<String, String> keys = new HashMap<>();
+        for (String name : QueueConfig.defaults().keySet()) {
+            if (options.isSet(name) && !NOT_WRITERS.contains(name)) {
+                keys.put(
+                        name,
+                        TIMES.contains(name)
+                                ? Long.toString(options.duration(name, null).toMillis())
+                                : options.text(name, null));
+            }
+        }
+        if (options.isSet(SinkConfig.CAPACITY)) {
+            long capacity = options.bytes(SinkConfig.CAPACITY, 0);
+            if (keys.containsKey(SinkConfig.CAPACITY_SEGMENTS)) {
+                throw Options.bad(
+                        SinkConfig.CAPACITY,
+                        options.text(SinkConfig.CAPACITY, null),
+                        SinkConfig.CAPACITY + " or " + SinkConfig.CAPACITY_SEGMENTS + ", not both");
+            }
+            keys.put(SinkConfig.CAPACITY, Long.toString(capacity));
+        }
+        return keys;
+    }
+}

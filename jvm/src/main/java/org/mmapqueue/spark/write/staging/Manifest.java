@@ -1,0 +1,157 @@
+package org.mmapqueue.spark.write.staging;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.SortedMap;
+import java.util.TreeMap;
+import java.util.zip.CRC32C;
+import org.mmapqueue.BatchDigest;
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Storage;
+
+/**
+ * What goes into the partitions together: the rows of one epoch of a query, or of one batch write. As a file it is
+ * text: a line that names the format, the producer, the sequence, a line for each staged file, and a checksum.
+ *
+ * @param producer whom the partitions know it by
+ * @param sequence the number they know it by
+ * @param files the staged rows
+ * @param digest of all rows; null in a manifest of format 1, which has none
+ */
+public record Manifest(String producer, long sequence, List<StagedFile> files, BatchDigest digest) {
+    private static final String SUFFIX = ".manifest";
+    private static final String FORMAT = "mmapqueue manifest 2";
+    /** Its lines of files end with the checksum. */
+    private static final String FORMAT_WITHOUT_DIGEST = "mmapqueue manifest 1";
+
+    /** One that is to be written. */
+    public static Manifest of(String producer, long sequence, List<StagedFile> files) {
+        return new Manifest(producer, sequence, files, digestOf(files));
+    }
+
+    private static BatchDigest digestOf(List<StagedFile> files) {
+        return new BatchDigest(
+                files.stream().mapToLong(StagedFile::count).sum(),
+                files.stream().mapToLong(StagedFile::digest).sum());
+    }
+
+    /** The files by the partition they go to, in the order in which their rows go in. */
+    public SortedMap<Integer, List<StagedFile>> byPartition() {
+        SortedMap<Integer, List<StagedFile>> map = new TreeMap<>();
+        for (StagedFile file : files) {
+            map.computeIfAbsent(file.partition(), partition -> new ArrayList<>())
+                    .add(file);
+        }
+        return map;
+    }
+
+    /** Where it is written. */
+    public Path path(Path directory) {
+        return directory.resolve(sequence + SUFFIX);
+    }
+
+    static boolean isManifest(Path file) {
+        return file.getFileName().toString().endsWith(SUFFIX);
+    }
+
+    /**
+     * The sequence that a manifest's name tells.
+     *
+     * @throws IOException when it tells none
+     */
+    public static long sequenceOf(Path file) throws IOException {
+        String name = file.getFileName().toString();
+        try {
+            return Long.parseLong(name.substring(0, name.length() - SUFFIX.length()));
+        } catch (NumberFormatException e) {
+            throw new IOException(file + ": the name of a manifest is a number and " + SUFFIX, e);
+        }
+    }
+
+    /** Writes it: whole or not at all. */
+    public void write(Storage storage, Path directory, boolean force) throws IOException {
+        StringBuilder text = new StringBuilder(FORMAT).append('\n');
+        text.append("producer ").append(producer).append('\n');
+        text.append("sequence ").append(sequence).append('\n');
+        for (StagedFile file : files) {
+            text.append(String.format(
+                    "file %d %s %d %d %d %08x %016x\n",
+                    file.partition(),
+                    file.name(),
+                    file.size(),
+                    file.count(),
+                    file.logBytes(),
+                    file.checksum(),
+                    file.digest()));
+        }
+        text.append(sumLine(text.toString()));
+        Path target = path(directory);
+        Path part = directory.resolve(target.getFileName() + ".new");
+        storage.delete(part);
+        try (DataFile file = storage.open(part, Storage.Mode.CREATE)) {
+            file.write(ByteBuffer.wrap(text.toString().getBytes(StandardCharsets.UTF_8)), 0);
+            if (force) {
+                file.force();
+            }
+        }
+        storage.rename(part, target);
+        if (force) {
+            storage.forceDirectory(directory);
+        }
+    }
+
+    private static String sumLine(String text) {
+        CRC32C checksum = new CRC32C();
+        checksum.update(text.getBytes(StandardCharsets.UTF_8));
+        return String.format("sum %08x\n", checksum.getValue());
+    }
+
+    /**
+     * Reads one.
+     *
+     * @return null when it is not whole, as after a loss of power
+     * @throws IOException when it can not be read, or is of another format
+     */
+    public static Manifest read(Storage storage, Path path) throws IOException {
+        String text = text(storage, path);
+        int end = text.lastIndexOf("sum ");
+        if (end < 0 || !text.substring(end).equals(sumLine(text.substring(0, end)))) {
+            return null;
+        }
+        String[] lines = text.substring(0, end).split("\n");
+        boolean hasDigests = lines[0].equals(FORMAT);
+        if (!hasDigests && !lines[0].equals(FORMAT_WITHOUT_DIGEST)) {
+            throw new IOException(path + ": the format is \"" + lines[0] + "\", expected \"" + FORMAT + "\"; another"
+                    + " version of mmapqueue has begun this write and has to end it");
+        }
+        List<StagedFile> files = new ArrayList<>();
+        for (int i = 3; i < lines.length; i++) {
+            String[] words = lines[i].split(" ");
+            files.add(new StagedFile(
+                    Integer.parseInt(words[1]),
+                    words[2],
+                    Long.parseLong(words[3]),
+                    Long.parseLong(words[4]),
+                    Long.parseLong(words[5]),
+                    Integer.parseUnsignedInt(words[6], 16),
+                    hasDigests ? Long.parseUnsignedLong(words[7], 16) : 0));
+        }
+        return new Manifest(
+                lines[1].substring("producer ".length()),
+                Long.parseLong(lines[2].substring("sequence ".length())),
+                List.copyOf(files),
+                hasDigests ? digestOf(files) : null);
+    }
+
+    private static String text(Storage storage, Path path) throws IOException {
+        try (DataFile file = storage.open(path, Storage.Mode.READ)) {
+            byte[] bytes = new byte[Math.toIntExact(file.size())];
+            int length = file.read(ByteBuffer.wrap(bytes), 0);
+            return new String(bytes, 0, length, StandardCharsets.ISO_8859_1);
+        }
+    }
+}

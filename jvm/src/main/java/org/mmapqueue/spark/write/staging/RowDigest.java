@@ -1,0 +1,30 @@
+package org.mmapqueue.spark.write.staging;
+
+import java.util.zip.CRC32C;
+
+/**
+ * A checksum of rows whose order does not count: the sum of a 64-bit number for each row, which is made of the CRC32C
+ * and the length of its bytes. Sums of parts add up to the sum of the whole. One thread.
+ */
+public final class RowDigest {
+    private final CRC32C crc = new CRC32C();
+    private long sum;
+
+    public void add(byte[] bytes, int from, int length) {
+        crc.reset();
+        crc.update(bytes, from, length);
+        sum += mix(crc.getValue() << 32 | length & 0xFFFF_FFFFL);
+    }
+
+    public long sum() {
+        return sum;
+    }
+
+    // Sums of bare checksums would be alike for rows that have swapped a few bits: CRCs are linear. As MurmurHash3
+    // ends.
+    private static long mix(long value) {
+        long mixed = (value ^ value >>> 33) * 0xFF51_AFD7_ED55_8CCDL;
+        mixed = (mixed ^ mixed >>> 33) * 0xC4CE_B9FE_1A85_EC53L;
+        return mixed ^ mixed >>> 33;
+    }
+}

@@ -1,0 +1,163 @@
+package org.mmapqueue.spark.write.staging;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.FileAlreadyExistsException;
+import java.nio.file.Path;
+import java.util.zip.CRC32C;
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Storage;
+
+/**
+ * Writes rows into a file of blocks: count (4 bytes, little-endian), bytes of payload (4), the lengths (4 each), the
+ * payloads back to back. The lengths stand together, as they are asked for before the payloads. One thread.
+ */
+public final class StagedFileWriter implements Closeable {
+    /** What comes before the lengths. */
+    static final int HEADER = 8;
+
+    private static final int MOST_IN_BLOCK = 32_768;
+    // A header and a timestamp of 8 bytes each, and up to 7 to a multiple of 8.
+    private static final int RECORD_OVERHEAD = 16;
+
+    private final int partition;
+    private final DataFile file;
+    private final CRC32C checksum = new CRC32C();
+    private final RowDigest digest = new RowDigest();
+    private final int blockBytes;
+    private byte[] payload;
+    private ByteBuffer head = StagedFiles.buffer(4096);
+    private int used;
+    private int inBlock;
+    private long size;
+    private long count;
+    private long logBytes;
+
+    /**
+     * Begins a file.
+     *
+     * @param storage makes it
+     * @param partition where its rows go
+     * @param path must not be there
+     * @param blockBytes bytes of payload that are written at once
+     */
+    public StagedFileWriter(Storage storage, int partition, Path path, int blockBytes) throws IOException {
+        this.partition = partition;
+        this.blockBytes = blockBytes;
+        this.payload = new byte[blockBytes];
+        this.file = create(storage, path);
+    }
+
+    private static DataFile create(Storage storage, Path path) throws IOException {
+        DataFile made = storage.open(path, Storage.Mode.CREATE);
+        boolean isNew = false;
+        try {
+            isNew = made.size() == 0;
+        } finally {
+            if (!isNew) {
+                made.close();
+            }
+        }
+        if (!isNew) {
+            throw new FileAlreadyExistsException(path.toString());
+        }
+        return made;
+    }
+
+    /** Sees to it that there is room for a row at {@link #position} of {@link #array}. */
+    public void reserve(int length) throws IOException {
+        if (length > payload.length - used) {
+            if (used > 0) {
+                writeBlock();
+            }
+            if (length > payload.length) {
+                payload = new byte[length];
+            }
+        }
+    }
+
+    public byte[] array() {
+        return payload;
+    }
+
+    public int position() {
+        return used;
+    }
+
+    /** Takes what has been stored at {@link #position} for the next row. */
+    public void add(int length) throws IOException {
+        if (head.remaining() < HEADER + 4) {
+            head = StagedFiles.buffer(2 * head.capacity()).put(head.flip());
+        }
+        if (inBlock == 0) {
+            head.position(HEADER);
+        }
+        head.putInt(length);
+        digest.add(payload, used, length);
+        used += length;
+        inBlock++;
+        logBytes += RECORD_OVERHEAD + (length + 7L & -8L);
+        if (inBlock == MOST_IN_BLOCK || used >= blockBytes) {
+            writeBlock();
+        }
+    }
+
+    private void writeBlock() throws IOException {
+        head.putInt(0, inBlock).putInt(4, used).flip();
+        checksum.update(head.array(), 0, head.limit());
+        checksum.update(payload, 0, used);
+        int headBytes = head.limit();
+        file.write(head, size);
+        if (used > 0) {
+            file.write(ByteBuffer.wrap(payload, 0, used), size + headBytes);
+        }
+        size += headBytes + used;
+        count += inBlock;
+        head.clear();
+        used = 0;
+        inBlock = 0;
+    }
+
+    /**
+     * Ends the file.
+     *
+     * @param force whether it is to be on the disk
+     * @return what tells it
+     */
+    public StagedFile finish(boolean force) throws IOException {
+        if (inBlock > 0) {
+            writeBlock();
+        }
+        if (force) {
+            file.force();
+        }
+        file.close();
+        payload = null;
+        return new StagedFile(
+                partition,
+                path().getFileName().toString(),
+                size,
+                count,
+                logBytes,
+                (int) checksum.getValue(),
+                digest.sum());
+    }
+
+    public long count() {
+        return count + inBlock;
+    }
+
+    public long bytes() {
+        return size + used;
+    }
+
+    public Path path() {
+        return file.path();
+    }
+
+    @Override
+    public void close() throws IOException {
+        file.close();
+    }
+}

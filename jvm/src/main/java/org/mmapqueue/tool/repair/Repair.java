@@ -1,0 +1,256 @@
+package org.mmapqueue.tool.repair;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.ConsumerImage;
+import org.mmapqueue.meta.ConsumerPage;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.MetaImage;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.SegmentHeader;
+import org.mmapqueue.tool.scan.Hole;
+import org.mmapqueue.tool.scan.Probe;
+import org.mmapqueue.tool.scan.RebuiltHeader;
+import org.mmapqueue.tool.scan.RecordScan;
+import org.mmapqueue.tool.scan.WalkResult;
+import org.mmapqueue.tool.verify.Inventory;
+import org.mmapqueue.tool.verify.Survey;
+
+/** One repair: from what a survey has found to a directory that is a whole queue. Used once. */
+final class Repair {
+    private static final int DEFAULT_MAX_EVENT = 20480;
+
+    private final Storage storage;
+    private final Survey survey;
+    private final Path target;
+    private final Geometry geometry;
+    private final WalkResult walk;
+    private final RingCopy files;
+    private final Map<Long, SegmentHeader> headers = new TreeMap<>();
+    final List<String> actions = new ArrayList<>();
+
+    Repair(Storage storage, Survey survey, Path target) {
+        this.storage = storage;
+        this.survey = survey;
+        this.target = target;
+        this.geometry = survey.geometry;
+        this.walk = survey.walk;
+        this.files = new RingCopy(storage);
+    }
+
+    /** Raises what there is to raise before anything is changed. */
+    List<Filling> plan() {
+        if (walk.contradicts) {
+            throw new MmapQueueException("the queue in " + survey.directory + " can not be repaired: two places of it"
+                    + " contradict each other on the number of a record, and each is whole by its checksum; verify says"
+                    + " which");
+        }
+        RecordScan scan = new RecordScan(survey.slots, survey.facts);
+        List<Filling> fillings = new ArrayList<>();
+        for (Hole hole : walk.holes) {
+            Filling filling = new Filling(geometry, hole, scan);
+            filling.run();
+            fillings.add(filling);
+        }
+        return fillings;
+    }
+
+    /** Copies what is part of the queue. */
+    void copy() throws IOException {
+        storage.createDirectories(target.resolve(ConsumerPage.DIRECTORY));
+        for (long id = firstId(); id <= lastId(); id++) {
+            Path from = survey.directory.resolve(geometry.fileName(id));
+            if (Files.exists(from)) {
+                files.copy(from, target.resolve(geometry.fileName(id)), geometry.segmentSize());
+            }
+        }
+        for (String name : survey.inventory.inFlight) {
+            Path from = survey.inventory.inFlight(name);
+            files.copy(from, inTarget(from), Files.size(from));
+        }
+        actions.add("copied segments " + firstId() + " to " + lastId());
+    }
+
+    private Path inTarget(Path file) {
+        return target.resolve(survey.directory.relativize(file));
+    }
+
+    // That of the end when nothing is left: the offset of the next record is found there.
+    private long firstId() {
+        return Math.max(0, Math.min(geometry.segmentOf(walk.start), lastId()));
+    }
+
+    private long lastId() {
+        return geometry.segmentOfEnd(walk.end);
+    }
+
+    /** Changes the target; the meta page comes last, so that one that was cut short is a damaged queue still. */
+    void apply(List<Filling> fillings) throws IOException {
+        for (long id = firstId(); id <= lastId(); id++) {
+            files.fit(target.resolve(geometry.fileName(id)), geometry.segmentSize());
+        }
+        planHeaders(fillings);
+        for (Filling filling : fillings) {
+            for (Filling.Word word : filling.words) {
+                files.store(target.resolve(geometry.fileName(word.id())), word.offset(), RingCopy.word(word.value()));
+            }
+        }
+        for (SegmentHeader header : headers.values()) {
+            files.store(target.resolve(geometry.fileName(header.id())), 0, header.encode());
+            actions.add("wrote the header of segment " + header.id() + " anew: base index " + header.baseIndex()
+                    + ", epoch " + header.epoch());
+        }
+        if (walk.residue) {
+            int offset = geometry.offsetOfEnd(walk.end);
+            Path last = target.resolve(geometry.fileName(lastId()));
+            files.store(last, offset, ByteBuffer.allocate(geometry.segmentSize() - offset));
+            actions.add("wiped what was behind the end of the log, in segment " + lastId());
+        }
+        for (Path each : survey.useless) {
+            if (storage.delete(inTarget(each))) {
+                actions.add("deleted " + each + ", of a slot that holds nothing");
+            }
+        }
+        consumers();
+        meta();
+        storage.forceDirectory(target);
+    }
+
+    private void planHeaders(List<Filling> fillings) throws IOException {
+        long uuidLow = survey.facts.uuidLow();
+        for (RebuiltHeader each : walk.headers) {
+            if (each.id <= lastId()) {
+                int first = each.first == geometry.segmentSize() ? 0 : each.first;
+                headers.put(
+                        each.id,
+                        new SegmentHeader(uuidLow, each.id, each.epoch, each.baseIndex, each.timestamp, first));
+            }
+        }
+        for (int i = 0; i < fillings.size(); i++) {
+            for (Map.Entry<Long, Filling.First> each : fillings.get(i).firsts.entrySet()) {
+                long id = each.getKey();
+                SegmentHeader old = headers.containsKey(id)
+                        ? headers.get(id)
+                        : survey.slots.get(id).header();
+                long timestamp = old == null ? 0 : old.baseTimestamp();
+                SegmentHeader wanted = new SegmentHeader(
+                        uuidLow,
+                        id,
+                        walk.holes.get(i).epoch,
+                        each.getValue().number(),
+                        timestamp,
+                        each.getValue().offset());
+                if (!wanted.equals(old)) {
+                    headers.put(id, wanted);
+                }
+            }
+        }
+    }
+
+    // ---- cursors
+
+    private void consumers() throws IOException {
+        for (Map.Entry<String, ConsumerImage> each : survey.pages.entrySet()) {
+            String name = each.getKey();
+            ConsumerImage page = each.getValue();
+            boolean damaged = survey.damagedPages.contains(name);
+            long place = place(name, damaged);
+            if (damaged || place != survey.probes.get(name).position) {
+                page.put(ConsumerImage.Word.COMMITTED, place);
+                page.put(ConsumerImage.Word.READING, place);
+                page.put(ConsumerImage.Word.DROPPED, 0);
+                moved(name, place);
+            }
+            page.put(ConsumerImage.Word.DROPPED, Math.max(0, page.get(ConsumerImage.Word.DROPPED)));
+            page.belongTo(survey.facts);
+            page.write(storage, inTarget(survey.inventory.page(name)));
+        }
+        for (String name : survey.uselessInFlight) {
+            storage.delete(inTarget(survey.inventory.inFlight(name)));
+            actions.add(
+                    "deleted what was stored of the records in flight of consumer " + name + ": they are popped again");
+        }
+    }
+
+    // One whose place is nowhere in the log begins with the oldest record: nothing that it has not seen is skipped.
+    private long place(String name, boolean damaged) {
+        Probe probe = survey.probes.get(name);
+        boolean lost = damaged && (probe.place != probe.position || probe.position == 0);
+        boolean outside = probe.position < 0 || probe.position > walk.end && survey.isClean();
+        return lost || outside ? walk.start : probe.place;
+    }
+
+    private void moved(String name, long place) {
+        long number = place == walk.start ? walk.firstNumber : survey.probes.get(name).number;
+        actions.add("consumer " + name + " goes on at offset " + number + " (position " + place + ")");
+    }
+
+    private void meta() throws IOException {
+        MetaImage meta = survey.meta;
+        int size = geometry.segmentSize();
+        if (survey.rebuilt) {
+            MetaFields facts = survey.facts;
+            int maxEvent = Math.max(Math.max(1, walk.largest), Math.min(DEFAULT_MAX_EVENT, facts.maxEventSize()));
+            meta.fields(facts.withSettings(walk.timestamps, maxEvent)
+                    .withEpoch(Math.max(facts.epoch(), walk.highestEpoch)));
+            actions.add("rebuilt the meta page: capacity " + facts.capacity() + ", segments of " + size
+                    + " bytes, max_event_size " + maxEvent + ", timestamps " + walk.timestamps);
+        }
+        long writing = meta.get(MetaImage.Word.WRITING);
+        if (survey.rebuilt || survey.isClean()) {
+            meta.put(MetaImage.Word.WRITING, walk.end, size);
+            meta.put(MetaImage.Word.WATERMARK, walk.end, size);
+        } else {
+            long watermark = survey.watermark();
+            meta.put(MetaImage.Word.WATERMARK, watermark, size);
+            boolean sound = writing <= (lastId() + 1) * size;
+            meta.put(MetaImage.Word.WRITING, Math.max(sound ? writing : 0, Math.max(watermark, walk.end)), size);
+        }
+        meta.clean(survey.isClean());
+        if (survey.isClean()) {
+            meta.closedAt(walk.endNumber);
+        }
+        if (meta.hasDefault()) {
+            long place = place(Inventory.DEFAULT, survey.rebuilt);
+            if (place != survey.probes.get(Inventory.DEFAULT).position) {
+                meta.put(MetaImage.Word.DROPPED, 0, size);
+                meta.put(MetaImage.Word.COMMITTED, place, size);
+                moved(Inventory.DEFAULT, place);
+            }
+            meta.put(MetaImage.Word.DROPPED, Math.max(0, meta.get(MetaImage.Word.DROPPED)), size);
+            long reading = meta.get(MetaImage.Word.READING);
+            boolean ordered = reading >= meta.get(MetaImage.Word.COMMITTED) && reading <= walk.end;
+            meta.put(
+                    MetaImage.Word.READING,
+                    ordered && !survey.rebuilt ? reading : meta.get(MetaImage.Word.COMMITTED),
+                    size);
+        }
+        heldFrom(meta);
+        long reclaimed = geometry.position(firstId(), 0);
+        meta.put(MetaImage.Word.RECLAIMED, reclaimed, size);
+        meta.put(MetaImage.Word.RECLAIMING, reclaimed, size);
+        meta.put(MetaImage.Word.INTACT, reclaimed, size); // all that is left has been looked at
+        meta.write(storage, target);
+    }
+
+    // 0 is: from the first record that there is.
+    private void heldFrom(MetaImage meta) {
+        long stored = meta.get(MetaImage.Word.HELD_FROM);
+        long held = stored < 0 || stored > walk.end ? 0 : stored;
+        if (survey.heldFrom != null && survey.heldFrom.isFound()) {
+            held = survey.heldFrom.place;
+        }
+        if (held != stored) {
+            meta.put(MetaImage.Word.HELD_FROM, held, geometry.segmentSize());
+            actions.add("without a consumer the log is kept from position " + held + " on");
+        }
+    }
+}

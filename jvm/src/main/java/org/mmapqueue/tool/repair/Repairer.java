@@ -1,0 +1,221 @@
+package org.mmapqueue.tool.repair;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Instant;
+import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.LongUnaryOperator;
+import java.util.stream.Stream;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.Closing;
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.io.FileMode;
+import org.mmapqueue.io.ProcessLock;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.ConsumerPage;
+import org.mmapqueue.meta.MetaImage;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.tool.report.Finding;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.report.RepairReport;
+import org.mmapqueue.tool.report.VerifyReport;
+import org.mmapqueue.tool.verify.Inventory;
+import org.mmapqueue.tool.verify.Survey;
+import org.mmapqueue.tool.verify.Verifier;
+
+/**
+ * Makes a damaged queue one that can be opened, read and written. Records that are whole keep their offsets; where
+ * records were lost there are marks, one for each, and it is said which they were. Has no state; any number of threads.
+ */
+public final class Repairer {
+    private static final Storage STORAGE = DiskStorage.INSTANCE;
+
+    private Repairer() {}
+
+    /**
+     * Makes a copy of a queue that is whole. The queue itself is not changed.
+     *
+     * @param directory the queue's
+     * @param target the directory to be made; one that is there must be empty
+     * @param progress is told how far the reading is, in bytes of segments
+     * @return what was done, and what is lost
+     * @throws org.mmapqueue.errors.LockedException when a process writes it
+     * @throws MmapQueueException when there is no queue, it is of version 1, the target is not empty, or nothing can
+     *     be made of the queue; the target is not a queue then
+     */
+    public static RepairReport repair(Path directory, Path target, Progress progress) {
+        return repair(directory, target, false, progress);
+    }
+
+    /**
+     * Makes a copy of a queue that is whole, as {@link #repair(Path, Path, Progress)} does.
+     *
+     * @param directory the queue's
+     * @param target the directory to be made; one that is there must be empty
+     * @param resetClock whether timestamps that are ahead of this machine's clock are set to now, in the copy
+     * @param progress is told how far the reading is, in bytes of segments
+     * @return what was done, and what is lost
+     * @throws org.mmapqueue.errors.LockedException when a process writes it
+     * @throws MmapQueueException as the other one throws it
+     */
+    public static RepairReport repair(Path directory, Path target, boolean resetClock, Progress progress) {
+        Verifier.check(directory);
+        try {
+            checkTarget(target);
+            Closeable lock = lock(directory, false);
+            try {
+                return run(directory, target, resetClock, progress);
+            } finally {
+                lock.close();
+            }
+        } catch (IOException e) {
+            throw failed(directory, e);
+        }
+    }
+
+    /**
+     * Makes a queue whole where it is. What is overwritten is gone.
+     *
+     * @param directory the queue's
+     * @param progress is told how far the reading is, in bytes of segments
+     * @return what was done, and what is lost
+     * @throws org.mmapqueue.errors.LockedException when a process writes it, or owns a consumer of it
+     * @throws MmapQueueException when there is no queue, it is of version 1, or nothing can be made of it
+     */
+    public static RepairReport repairInPlace(Path directory, Progress progress) {
+        return repairInPlace(directory, false, progress);
+    }
+
+    /**
+     * Makes a queue whole where it is, as {@link #repairInPlace(Path, Progress)} does.
+     *
+     * @param directory the queue's
+     * @param resetClock whether timestamps that are ahead of this machine's clock are set to now
+     * @param progress is told how far the reading is, in bytes of segments
+     * @return what was done, and what is lost
+     * @throws org.mmapqueue.errors.LockedException when a process writes it, or owns a consumer of it
+     * @throws MmapQueueException as the other one throws it
+     */
+    public static RepairReport repairInPlace(Path directory, boolean resetClock, Progress progress) {
+        Verifier.check(directory);
+        try {
+            Closeable lock = lock(directory, true);
+            try {
+                return run(directory, directory, resetClock, progress);
+            } finally {
+                lock.close();
+            }
+        } catch (IOException e) {
+            throw failed(directory, e);
+        }
+    }
+
+    private static MmapQueueException failed(Path directory, IOException e) {
+        return new MmapQueueException("the queue in " + directory + " could not be repaired: " + e, e);
+    }
+
+    private static void checkTarget(Path target) throws IOException {
+        if (!Files.exists(target)) {
+            return;
+        }
+        try (Stream<Path> files = Files.isDirectory(target) ? Files.list(target) : Stream.of(target)) {
+            if (files.findAny().isPresent()) {
+                throw new MmapQueueException(
+                        "the target " + target + " must not be there yet, or be an empty" + " directory");
+            }
+        }
+    }
+
+    private static Closeable lock(Path directory, boolean all) throws IOException {
+        List<Closeable> held = new ArrayList<>();
+        boolean done = false;
+        try {
+            Path writer = directory.resolve(Inventory.LOCK);
+            if (all || Files.exists(writer)) {
+                held.add(ProcessLock.acquire(writer, "the queue in " + directory, FileMode.PRIVATE));
+            }
+            Path consumers = directory.resolve(ConsumerPage.DIRECTORY);
+            if (all && Files.isDirectory(consumers)) {
+                try (Stream<Path> files = Files.list(consumers)) {
+                    for (Path each : files.filter(file -> file.toString().endsWith(Inventory.LOCK_SUFFIX))
+                            .toList()) {
+                        String name = each.getFileName().toString();
+                        held.add(ProcessLock.acquire(
+                                each,
+                                "consumer " + name.substring(0, name.length() - Inventory.LOCK_SUFFIX.length()),
+                                FileMode.PRIVATE));
+                    }
+                }
+            }
+            done = true;
+            return () -> Closing.all(held.toArray(new Closeable[0]));
+        } finally {
+            if (!done) {
+                Closing.all(held.toArray(new Closeable[0]));
+            }
+        }
+    }
+
+    private static RepairReport run(Path directory, Path target, boolean resetClock, Progress progress)
+            throws IOException {
+        Path file = directory.resolve(MetaPage.FILE_NAME);
+        if (Verifier.isVersion1(Files.exists(file) ? MetaImage.read(STORAGE, directory) : null)) {
+            throw new MmapQueueException("the queue in " + directory + " is of format version 1, which has no checksums"
+                    + " and no offsets: nothing can tell its whole records from damaged ones. Nothing was changed. Open"
+                    + " it, or read it with the program that wrote it, and push what is good into a new queue");
+        }
+        RepairReport report;
+        try (Survey survey = new Survey(STORAGE, directory, progress)) {
+            Repair repair = new Repair(STORAGE, survey, target);
+            List<Filling> fillings = repair.plan();
+            if (target != directory) {
+                repair.copy();
+            }
+            repair.apply(fillings);
+            List<Finding> lost = survey.walk.findings.stream()
+                    .filter(each -> each.lost() > 0)
+                    .toList();
+            report = new RepairReport(target.toString(), survey.report(), List.copyOf(repair.actions), lost);
+        } catch (CorruptException e) {
+            throw new MmapQueueException("the queue in " + directory + " can not be repaired: " + e.getMessage(), e);
+        }
+        check(target);
+        return resetClock ? withClockReset(report, target) : report;
+    }
+
+    // Timestamps never decrease: while the last one is ahead of the clock, each new record gets that one.
+    private static RepairReport withClockReset(RepairReport report, Path target) throws IOException {
+        Instant now = Instant.now();
+        long micros = ChronoUnit.MICROS.between(Instant.EPOCH, now);
+        long changed = restamp(target, old -> Math.min(old, micros));
+        List<String> actions = new ArrayList<>(report.actions());
+        actions.add("set the timestamps of " + changed + " records that were ahead of the clock to " + now);
+        return new RepairReport(report.path(), report.before(), List.copyOf(actions), report.lost());
+    }
+
+    /** Gives the records of a whole queue other timestamps; returns how many have got one. */
+    public static long restamp(Path target, LongUnaryOperator stamps) throws IOException {
+        long changed;
+        try (Survey whole = new Survey(STORAGE, target, Progress.NONE)) {
+            changed = new Restamping(STORAGE, whole, stamps).run();
+        }
+        check(target);
+        return changed;
+    }
+
+    // It is read once more: what can not be read back was not repaired.
+    private static void check(Path target) throws IOException {
+        try (Survey after = new Survey(STORAGE, target, Progress.NONE)) {
+            VerifyReport report = after.report();
+            if (!report.isWhole()) {
+                throw new MmapQueueException(
+                        "the queue in " + target + " is not whole after the repair: " + report.findings());
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+package org.mmapqueue.tool.repair;
+
+import java.io.IOException;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.function.LongUnaryOperator;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordDescriptor;
+import org.mmapqueue.segment.SegmentHeader;
+import org.mmapqueue.tool.scan.RecordScan;
+import org.mmapqueue.tool.scan.Slot;
+import org.mmapqueue.tool.scan.Slots;
+import org.mmapqueue.tool.verify.Survey;
+
+/**
+ * Gives the records of a whole queue other timestamps. Their offsets, positions and payloads stay. When it is cut
+ * short, records are damaged whose timestamps were stored and whose headers were not. Used once.
+ */
+final class Restamping {
+    private final Survey survey;
+    private final Slots slots;
+    private final Geometry geometry;
+    private final RecordScan scan;
+    private final RingCopy files;
+    private final LongUnaryOperator stamps;
+    /** Words that are not stored yet: by segment id, then by their place in the segment. */
+    private final Map<Long, Map<Integer, Long>> words = new TreeMap<>();
+
+    /**
+     * Changes nothing yet.
+     *
+     * @param survey of the queue
+     * @param stamps gives the new timestamp for an old one, both in µs since 1970; must not decrease
+     */
+    Restamping(Storage storage, Survey survey, LongUnaryOperator stamps) {
+        this.survey = survey;
+        this.slots = survey.slots;
+        this.geometry = survey.geometry;
+        this.scan = new RecordScan(slots, survey.facts);
+        this.files = new RingCopy(storage);
+        this.stamps = stamps;
+    }
+
+    /** Does it; returns how many records have got another timestamp. */
+    long run() throws IOException {
+        long changed = 0;
+        Slot slot = enter(geometry.segmentOf(survey.walk.start));
+        int first = slot.header() == null ? 0 : slot.header().firstRecord();
+        int offset = first == 0 ? geometry.segmentSize() : first;
+        while (geometry.position(slot.id(), offset) < survey.walk.end) {
+            if (offset == geometry.segmentSize()) {
+                slot = enter(slot.id() + 1);
+                offset = geometry.dataStart();
+                continue;
+            }
+            RecordScan.Kind kind = scan.look(slot, offset, slot.header().epoch());
+            if (kind == RecordScan.Kind.RECORD && scan.timestamp != stamps.applyAsLong(scan.timestamp)) {
+                restamp(slot, offset, stamps.applyAsLong(scan.timestamp));
+                changed++;
+            }
+            while (slot.id() < scan.endId) {
+                slot = enter(slot.id() + 1);
+            }
+            offset = scan.endOffset;
+        }
+        store();
+        return changed;
+    }
+
+    private Slot enter(long id) throws IOException {
+        store();
+        Slot slot = slots.get(id);
+        SegmentHeader old = slot.header();
+        if (old != null && old.baseTimestamp() != stamps.applyAsLong(old.baseTimestamp())) {
+            SegmentHeader header = new SegmentHeader(
+                    old.uuidLow(),
+                    old.id(),
+                    old.epoch(),
+                    old.baseIndex(),
+                    stamps.applyAsLong(old.baseTimestamp()),
+                    old.firstRecord());
+            files.store(slot.path(), 0, header.encode());
+        }
+        return slot;
+    }
+
+    private void restamp(Slot slot, int offset, long timestamp) throws IOException {
+        put(slot.id(), offset, scan.restamped(slot, offset, slot.header().epoch(), timestamp));
+        int behind = offset + RecordDescriptor.HEADER;
+        if (behind < geometry.segmentSize()) {
+            put(slot.id(), behind, timestamp);
+        } else {
+            put(slot.id() + 1, geometry.dataStart(), timestamp);
+        }
+    }
+
+    private void put(long id, int offset, long word) {
+        words.computeIfAbsent(id, key -> new TreeMap<>()).put(offset, word);
+    }
+
+    // One force for each segment.
+    private void store() throws IOException {
+        for (Map.Entry<Long, Map<Integer, Long>> each : words.entrySet()) {
+            files.storeWords(slots.get(each.getKey()).path(), each.getValue());
+        }
+        words.clear();
+    }
+}

@@ -1,0 +1,76 @@
+package org.mmapqueue.tool.repair;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Map;
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Storage;
+
+/** The files of a queue that is being repaired: copied, made, given their right length, changed and forced. */
+final class RingCopy {
+    private static final int BLOCK = 1 << 20;
+    private static final String ASIDE = ".new";
+
+    private final Storage storage;
+
+    RingCopy(Storage storage) {
+        this.storage = storage;
+    }
+
+    /** Copies a file, of which no more than {@code size} bytes count; what it does not have is zeros. */
+    void copy(Path from, Path to, long size) throws IOException {
+        Path aside = to.resolveSibling(to.getFileName() + ASIDE);
+        ByteBuffer block = ByteBuffer.allocate((int) Math.min(BLOCK, size));
+        try (DataFile source = storage.open(from, Storage.Mode.READ);
+                DataFile target = storage.open(aside, Storage.Mode.CREATE)) {
+            for (long at = 0; at < size; at += block.capacity()) {
+                block.clear().limit((int) Math.min(block.capacity(), size - at));
+                int count = source.read(block, at);
+                for (int i = Math.max(0, count); i < block.limit(); i++) {
+                    block.put(i, (byte) 0);
+                }
+                target.write(block.rewind(), at);
+            }
+            target.force();
+        }
+        storage.rename(aside, to);
+    }
+
+    /** Makes a segment file that is there and of this length. */
+    void fit(Path path, long size) throws IOException {
+        if (!Files.exists(path)) {
+            try (DataFile file = storage.open(path, Storage.Mode.CREATE)) {
+                file.zeroFill(size, storage.blockSize(size));
+                file.force();
+            }
+        } else if (Files.size(path) != size) {
+            copy(path, path, size);
+        }
+    }
+
+    /** Stores bytes. */
+    void store(Path path, long at, ByteBuffer bytes) throws IOException {
+        try (DataFile file = storage.open(path, Storage.Mode.WRITE)) {
+            file.write(bytes, at);
+            file.force();
+        }
+    }
+
+    /** Stores words, by their places, and forces them at the end. */
+    void storeWords(Path path, Map<Integer, Long> words) throws IOException {
+        try (DataFile file = storage.open(path, Storage.Mode.WRITE)) {
+            for (Map.Entry<Integer, Long> each : words.entrySet()) {
+                file.write(word(each.getValue()), each.getKey());
+            }
+            file.force();
+        }
+    }
+
+    /** A word as it is stored. */
+    static ByteBuffer word(long value) {
+        return ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN).putLong(0, value);
+    }
+}

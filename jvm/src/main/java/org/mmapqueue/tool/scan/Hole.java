@@ -1,0 +1,65 @@
+package org.mmapqueue.tool.scan;
+
+import java.nio.file.Path;
+import org.mmapqueue.io.Mismatch;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordDescriptor;
+
+/** A range of the log whose records are lost: none of them is whole, or the offset of none can be told. */
+public final class Hole {
+    /** The most bytes that a tombstone can cover behind its header. */
+    public static final int LARGEST_BODY = RecordDescriptor.MAX_LENGTH & -RecordDescriptor.HEADER;
+
+    /** Where the first of them began: segment, and offset in it. */
+    public final long fromId;
+
+    public final int from;
+    /** Where the log continues. */
+    public final long toId;
+
+    public final int to;
+    public final long epoch;
+    /** Whether the header at its beginning, whatever its checksum is, is that of one record that fills the hole. */
+    final boolean single;
+
+    public final Path file;
+    public final Mismatch fault;
+
+    /** The offset of the first record that is lost, and how many are. */
+    public long first;
+
+    public long lost;
+
+    Hole(long fromId, int from, long toId, int to, long epoch, boolean single, Path file, Mismatch fault) {
+        this.fromId = fromId;
+        this.from = from;
+        this.toId = toId;
+        this.to = to;
+        this.epoch = epoch;
+        this.single = single;
+        this.file = file;
+        this.fault = fault;
+    }
+
+    /** The position behind which the log continues. */
+    long toPosition(Geometry geometry) {
+        return geometry.position(toId, to == geometry.dataStart() ? 0 : to);
+    }
+
+    /** Its length. */
+    public long bytes(Geometry geometry) {
+        return (toId - fromId) * geometry.dataBytes() + to - from;
+    }
+
+    /** The fewest records that it can have held; 0 when it may have been a pad. */
+    long least(Geometry geometry) {
+        boolean mayBePad = toId == fromId && to == geometry.segmentSize();
+        long most = LARGEST_BODY + (long) RecordDescriptor.HEADER;
+        return mayBePad ? 0 : Math.max(1, (bytes(geometry) + most - 1) / most);
+    }
+
+    /** The most records that it can have held. */
+    long most(Geometry geometry) {
+        return bytes(geometry) / RecordDescriptor.HEADER;
+    }
+}

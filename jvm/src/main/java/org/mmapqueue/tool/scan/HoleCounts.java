@@ -1,0 +1,91 @@
+package org.mmapqueue.tool.scan;
+
+import java.util.List;
+import org.mmapqueue.segment.Geometry;
+
+/**
+ * How many records were lost in each of several holes: the fewest and the most that fit into their bytes, and, when it
+ * is known how many were lost in all of them, what follows from that. Immutable.
+ */
+final class HoleCounts {
+    /** Of the first i holes together. */
+    private final long[] least;
+
+    private final long[] most;
+    private final int last;
+
+    private HoleCounts(List<Hole> holes, Geometry geometry, boolean trusting) {
+        last = holes.size();
+        least = new long[last + 1];
+        most = new long[last + 1];
+        for (int i = 0; i < last; i++) {
+            Hole hole = holes.get(i);
+            boolean one = trusting && hole.single;
+            least[i + 1] = least[i] + (one ? 1 : hole.least(geometry));
+            most[i + 1] = most[i] + (one ? 1 : hole.most(geometry));
+        }
+    }
+
+    /** With a hole that one header describes taken for one record. */
+    static HoleCounts of(List<Hole> holes, Geometry geometry) {
+        return new HoleCounts(holes, geometry, true);
+    }
+
+    /** As {@link #of(List, Geometry)}, or by the bytes alone if so many can not have been lost then. */
+    static HoleCounts of(List<Hole> holes, Geometry geometry, long lost) {
+        HoleCounts counts = of(holes, geometry);
+        return counts.allow(lost) ? counts : new HoleCounts(holes, geometry, false);
+    }
+
+    /** Whether so many can have been lost in all of them. */
+    boolean allow(long lost) {
+        return lost >= least[last] && lost <= most[last];
+    }
+
+    /** The number that is allowed and nearest to this one. */
+    long nearest(long lost) {
+        return Math.max(least[last], Math.min(lost, most[last]));
+    }
+
+    /** The fewest that were lost in the first {@code count} holes. */
+    long least(int count) {
+        return least[count];
+    }
+
+    /** The most that were lost in the first {@code count} holes. */
+    long most(int count) {
+        return most[count];
+    }
+
+    /** The fewest that were lost in the first {@code count} holes when so many were lost in all. */
+    long least(int count, long lost) {
+        return Math.max(least[count], lost - (most[last] - most[count]));
+    }
+
+    /** Whether it follows how many were lost in the first {@code count} holes when so many were lost in all. */
+    boolean isKnown(int count, long lost) {
+        return least(count, lost) == Math.min(most[count], lost - (least[last] - least[count]));
+    }
+
+    /** The first hole whose count does not follow from its bytes alone; the number of holes if there is none. */
+    int firstOpen() {
+        int i = 0;
+        while (i < last && isFixed(i)) {
+            i++;
+        }
+        return i;
+    }
+
+    /** The last such hole; -1 if there is none. */
+    int lastOpen() {
+        int i = last - 1;
+        while (i >= 0 && isFixed(i)) {
+            i--;
+        }
+        return i;
+    }
+
+    private boolean isFixed(int i) {
+        return most[i + 1] - most[i] == least[i + 1] - least[i];
+    }
+}

@@ -1,0 +1,396 @@
+package org.mmapqueue.tool.scan;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.io.Mismatch;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.SegmentHeader;
+import org.mmapqueue.tool.report.Progress;
+
+/**
+ * Reads a log from its first segment to its end, every header and checksum. At a fault it looks for the next place at
+ * which a record or a segment header is whole, and goes on there. Used once, by one thread.
+ */
+public final class LogWalk {
+    private static final int BASE_INDEX = 40;
+    private static final int FIRST_RECORD = 56;
+
+    private final Slots slots;
+    private final WalkRange range;
+    private final Geometry geometry;
+    private final RecordScan scan;
+    private final Probes probes;
+    private final Progress progress;
+    private final Resync resync;
+    private final WalkResult found = new WalkResult();
+    private Numbering numbers;
+
+    private Slot slot;
+    private int offset;
+    private long epoch;
+    private long newest;
+    private long knownEnd;
+    private long begin;
+    private boolean endIsLost;
+    private final Complete complete = new Complete();
+    /** Records that are counted and belong to a batch that is not whole, at the end. */
+    private long cut;
+
+    private boolean passedPad;
+
+    /** @param probes cursors to be found, in the order of their positions */
+    public LogWalk(Slots slots, WalkRange range, List<Probe> probes, Progress progress) throws IOException {
+        this.slots = slots;
+        this.range = range;
+        this.geometry = slots.geometry();
+        this.scan = new RecordScan(slots, range.facts());
+        this.resync = new Resync(slots, range, scan);
+        this.probes = new Probes(probes);
+        this.progress = progress;
+        this.knownEnd = range.end();
+        this.begin = range.begin();
+        this.endIsLost = range.isEndLost();
+        this.slot = slots.get(range.firstId());
+        this.numbers = new Numbering(0, geometry, found);
+    }
+
+    /** Walks, and says what is there. */
+    public WalkResult run() throws IOException {
+        boolean goesOn = !isEmpty();
+        if (goesOn) {
+            enterFirst();
+        }
+        while (goesOn) {
+            goesOn = step();
+        }
+        if (found.end == range.end() && range.endOffset() >= 0 && numbers.allows(range.endOffset())) {
+            found.endNumber = numbers.anchor(range.endOffset());
+        } else {
+            found.endNumber = numbers.end(found.end, cut);
+        }
+        found.finish(geometry);
+        probes.leave(found, geometry);
+        progress.at(total(), total());
+        return found;
+    }
+
+    private long total() {
+        return (range.lastId() - range.firstId() + 1) * geometry.segmentSize();
+    }
+
+    private long position() {
+        return geometry.position(slot.id(), offset == geometry.dataStart() ? 0 : offset);
+    }
+
+    // Nothing was ever pushed, or nothing of it was forced and is whole.
+    private boolean isEmpty() {
+        boolean nothing = range.firstId() == 0
+                && slot.header() == null
+                && (knownEnd == 0 || knownEnd == Long.MAX_VALUE && begin == 0);
+        if (nothing && !slot.isEmpty()) {
+            found.torn(slot.path(), slot.fault().at(), slot.fault().toString());
+        }
+        if (nothing) {
+            probes.pass(0, numbers);
+        }
+        return nothing;
+    }
+
+    // ---- one step
+
+    private boolean step() throws IOException {
+        if (position() == knownEnd && !goesOnBehind()) {
+            complete.breakBatch();
+            return finish();
+        }
+        if (offset == geometry.segmentSize()) {
+            return enterNext();
+        }
+        RecordScan.Kind kind = scan.look(slot, offset, epoch);
+        if (!kind.isWhole()) {
+            return fault(kind);
+        }
+        passedPad = kind == RecordScan.Kind.PAD;
+        found.highestEpoch = Math.max(found.highestEpoch, passedPad ? scan.padEpoch : epoch);
+        if (passedPad) {
+            moveOn(slot.id(), scan.endOffset);
+            complete.at(position(), found);
+            if (position() > knownEnd) {
+                found.writing(slot.path(), "writing inside of a pad, at " + knownEnd, "a record's end");
+                findTheEnd();
+            }
+            return true;
+        }
+        return record(kind);
+    }
+
+    private boolean record(RecordScan.Kind kind) throws IOException {
+        long endPosition = geometry.position(scan.endId, scan.endOffset);
+        if (endPosition > knownEnd) {
+            found.writing(
+                    slot.path(),
+                    "a record that begins before writing, " + knownEnd + ", and ends behind it, at " + endPosition,
+                    "a record's end");
+            findTheEnd();
+        }
+        numbers.record();
+        if (kind == RecordScan.Kind.RECORD) {
+            found.records++;
+            found.payloadBytes += scan.length;
+            found.largest = Math.max(found.largest, scan.length);
+            found.timestamps |= scan.timestamp != 0;
+            newest = Math.max(newest, scan.timestamp);
+        }
+        boolean batchGoesOn = scan.batchGoesOn;
+        moveOn(scan.endId, scan.endOffset);
+        complete.record(position(), batchGoesOn, found);
+        return true;
+    }
+
+    private boolean isTheEnd() {
+        return knownEnd == Long.MAX_VALUE && position() >= begin;
+    }
+
+    private boolean finish() {
+        if (endIsLost) { // no next open would cut a batch, and its offsets were in use
+            complete.breakBatch();
+        }
+        found.end = complete.end(position());
+        if (found.end != position()) {
+            found.torn(slot.path(), offset, "the batch that begins at position " + found.end + " is not whole");
+            cut = complete.cut(found);
+        }
+        return false;
+    }
+
+    private boolean goesOnBehind() throws IOException {
+        if (offset == geometry.segmentSize()) {
+            Slot next = slots.get(slot.id() + 1);
+            // A header alone says nothing: it is written before the first record is.
+            if (next.header() == null
+                    || next.header().epoch() < epoch
+                    || next.fault() != null
+                    || !scan.look(next, geometry.dataStart(), next.header().epoch())
+                            .isWhole()) {
+                return false;
+            }
+        } else {
+            RecordScan.Kind kind = scan.look(slot, offset, epoch);
+            if (kind != RecordScan.Kind.RECORD) {
+                checkZeros();
+                return false;
+            }
+        }
+        found.writing(
+                slot.path(), "writing at " + knownEnd + ", and the log goes on there", "the end of the last record");
+        findTheEnd();
+        return true;
+    }
+
+    private void checkZeros() throws IOException {
+        int at = slot.firstNonZero(offset, geometry.segmentSize());
+        if (at < geometry.segmentSize()) {
+            String word = Mismatch.hex(slot.bytes().getLong(at));
+            found.torn(slot.path(), at, "something behind the end of the log, " + word + "; the next open wipes it");
+            found.residue = true;
+        }
+    }
+
+    private void findTheEnd() {
+        endIsLost = true;
+        begin = knownEnd;
+        knownEnd = Long.MAX_VALUE;
+    }
+
+    // ---- segments
+
+    private void enterFirst() throws IOException {
+        while (resync.isRestOnly(slot, knownEnd, begin)) {
+            slot = slots.get(slot.id() + 1);
+        }
+        SegmentHeader header = slot.header();
+        length(slot);
+        numbers = new Numbering(header != null ? header.baseIndex() : slot.id() == 0 ? 0 : -1, geometry, found);
+        if (header != null) {
+            epoch(header.epoch());
+            newest = header.baseTimestamp();
+            offset = header.firstRecord() == 0 ? geometry.segmentSize() : header.firstRecord();
+        } else {
+            found.corrupt(slot.path(), slot.fault());
+            Resync.Place place = resync.first(slot, knownEnd, begin);
+            slot = slots.get(place.id());
+            epoch(place.epoch());
+            offset = place.offset();
+            if (slot.header() == null) {
+                RebuiltHeader rebuilt = new RebuiltHeader(slot.id(), epoch, offset, 0);
+                found.headers.add(rebuilt);
+                numbers.who(rebuilt);
+            } else {
+                anchor(slot.header());
+            }
+        }
+        found.start = position();
+        numbers.who(number -> found.firstNumber = number);
+        complete.at(found.start, found);
+        if (found.start > knownEnd) {
+            found.writing(slot.path(), "writing at " + knownEnd + ", before the first record", "a record's end");
+            findTheEnd();
+        }
+        probes.pass(position(), numbers);
+    }
+
+    private void epoch(long next) {
+        epoch = next;
+        numbers.epoch(slot.id(), next);
+    }
+
+    private boolean enterNext() throws IOException {
+        Slot next = slots.get(slot.id() + 1);
+        SegmentHeader header = next.header();
+        boolean follows = header != null && header.epoch() >= epoch;
+        if (!follows && isTheEnd()) {
+            if (!next.isEmpty() && header == null && slot.id() < range.lastId()) {
+                found.torn(next.path(), next.fault().at(), next.fault().toString());
+            }
+            return finish();
+        }
+        boolean unused = next.isEmpty() && next.bytes() != null && next.bytes().getLong(geometry.dataStart()) == 0;
+        if (unused && passedPad && knownEnd == Long.MAX_VALUE) {
+            return finish();
+        }
+        progress.at((next.id() - range.firstId()) * geometry.segmentSize(), total());
+        if (!follows) {
+            complete.breakBatch();
+        }
+        slot = next;
+        if (follows) {
+            epoch(header.epoch());
+            newest = Math.max(newest, header.baseTimestamp());
+        } else if (next.bytes() != null) {
+            epoch(resync.epochOf(next, epoch));
+        }
+        offset = geometry.dataStart();
+        enter(next, geometry.dataStart());
+        return true;
+    }
+
+    // Goes to the end of a record, into the segments that it goes on in.
+    private void moveOn(long id, int endOffset) throws IOException {
+        moveThrough(id, endOffset);
+        probes.pass(position(), numbers);
+    }
+
+    /** The header of a segment that is part of the log, which must say where its first record starts. */
+    private void enter(Slot entered, int first) throws IOException {
+        length(entered);
+        SegmentHeader header = entered.header();
+        if (header == null || header.epoch() < epoch) {
+            rebuild(entered, first);
+            return;
+        }
+        if (header.firstRecord() != first) {
+            found.corrupt(
+                    entered.path(),
+                    new Mismatch(
+                            FIRST_RECORD, "first record " + header.firstRecord(), first + ", where the records lead"));
+            found.contradicts = true;
+        } else if (first != 0) {
+            anchor(header);
+        }
+    }
+
+    private void rebuild(Slot entered, int first) {
+        if (entered.bytes() != null) {
+            Mismatch wrong = entered.header() == null
+                    ? entered.fault()
+                    : new Mismatch(32, "epoch " + entered.header().epoch(), "at least " + epoch);
+            found.corrupt(entered.path(), wrong);
+        }
+        RebuiltHeader rebuilt = new RebuiltHeader(entered.id(), epoch, first, newest);
+        found.headers.add(rebuilt);
+        numbers.who(rebuilt);
+    }
+
+    private void anchor(SegmentHeader header) throws IOException {
+        long counted = numbers.anchor(header.baseIndex());
+        if (counted != header.baseIndex()) {
+            found.corrupt(
+                    slots.get(header.id()).path(),
+                    new Mismatch(BASE_INDEX, "base index " + header.baseIndex(), counted + ", by counting"));
+            found.contradicts = true;
+        }
+    }
+
+    private void length(Slot part) {
+        if (part.header() != null && part.fault() != null) {
+            found.corrupt(part.path(), part.fault());
+        }
+    }
+
+    // ---- faults
+
+    private boolean fault(RecordScan.Kind kind) throws IOException {
+        Mismatch what = scan.fault;
+        Path file = scan.faultFile;
+        long before = position();
+        Resync.Place next = isTheEnd() ? behindTheEnd() : resync.behind(slot.id(), offset, epoch, knownEnd, begin);
+        if (next == null) {
+            if (kind == RecordScan.Kind.BAD) {
+                found.torn(file, what.at(), what.toString());
+            }
+            return finish();
+        }
+        hole(next, file, what);
+        complete.at(position(), found);
+        if (position() <= before && !isTheEnd()) {
+            throw new CorruptException(file.toString(), what.at(), what + "; and there is no way on from there");
+        }
+        return true;
+    }
+
+    // Null at the end. When the end was stored and is lost, a fault is the end only if there is nothing behind it:
+    // nobody will cut what is there, and its offsets must not be given to others.
+    private Resync.Place behindTheEnd() throws IOException {
+        if (!endIsLost) {
+            return null;
+        }
+        Resync.Place next = resync.behind(slot.id(), offset, epoch, knownEnd, begin);
+        if (next.position(geometry) <= position()) {
+            next = resync.lastBytes(slot.id(), offset, epoch);
+        }
+        return next.position(geometry) <= position() ? null : next;
+    }
+
+    // What is between here and the place is lost. No record leads from one epoch into another, so a hole does not.
+    private void hole(Resync.Place place, Path file, Mismatch what) throws IOException {
+        if (place.epoch() != epoch) {
+            long begins = resync.beginning(place, offset == geometry.dataStart() ? slot.id() - 1 : slot.id());
+            lose(begins - 1, geometry.segmentSize(), file, what);
+            slot = slots.get(begins);
+            epoch(place.epoch());
+            offset = geometry.dataStart();
+            enter(slot, offset);
+        }
+        lose(place.id(), place.offset(), file, what);
+        probes.pass(position(), numbers);
+    }
+
+    private void lose(long toId, int to, Path file, Mismatch what) throws IOException {
+        if (geometry.position(slot.id(), offset) < geometry.position(toId, to)) {
+            boolean single = scan.leads(slot, offset, toId, to, newest);
+            numbers.hole(new Hole(slot.id(), offset, toId, to, epoch, single, file, what));
+        }
+        moveThrough(toId, to);
+    }
+
+    private void moveThrough(long toId, int to) throws IOException {
+        while (slot.id() < toId) {
+            slot = slots.get(slot.id() + 1);
+            progress.at((slot.id() - range.firstId()) * geometry.segmentSize(), total());
+            enter(slot, slot.id() < toId || to == geometry.segmentSize() ? 0 : to);
+        }
+        offset = to;
+    }
+}

@@ -1,0 +1,245 @@
+package org.mmapqueue.tool.scan;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.zip.CRC32C;
+import org.mmapqueue.io.Mismatch;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.RecordChecksum;
+import org.mmapqueue.segment.RecordDescriptor;
+
+/**
+ * Looks at one place of the log and says what is there, with its checksum. Needs memory of fixed size, whatever a
+ * length field says. Not thread-safe.
+ */
+public final class RecordScan {
+    private static final int EPOCH_BITS = 27;
+    private static final int CHUNK = 64 * 1024;
+
+    /** What is at a place. */
+    public enum Kind {
+        /** A whole record. */
+        RECORD,
+        /** A mark that a repair has left in the place of a record that was lost. */
+        LOST,
+        /** A pad: the log goes on in the next segment. */
+        PAD,
+        /** Nothing yet. */
+        NOTHING,
+        /** No record: {@link #fault} says why. */
+        BAD;
+
+        /** Whether the log can be read on from there. */
+        boolean isWhole() {
+            return this == RECORD || this == LOST || this == PAD;
+        }
+    }
+
+    private final Slots slots;
+    private final Geometry geometry;
+    private final RecordChecksum checksum;
+    private final CRC32C crc = new CRC32C();
+    private final byte[] chunk = new byte[CHUNK];
+    private final int maxLength;
+
+    /** Of the record that was found: its payload's length, time and place of its end. */
+    int length;
+
+    public long timestamp;
+    boolean batchGoesOn;
+    public long endId;
+    public int endOffset;
+    /** The epoch that a pad was written in. */
+    long padEpoch;
+
+    /** The checksum that is stored, and that of the bytes. */
+    public int storedChecksum;
+
+    public int foundChecksum;
+
+    /** What is wrong, and in which file. */
+    Mismatch fault;
+
+    Path faultFile;
+
+    public RecordScan(Slots slots, MetaFields facts) {
+        this.slots = slots;
+        this.geometry = slots.geometry();
+        this.checksum = new RecordChecksum(facts.uuidHigh(), facts.uuidLow());
+        this.maxLength = facts.maxEventSize();
+    }
+
+    /** What is at this place, in a segment of this epoch. */
+    public Kind look(Slot slot, int offset, long epoch) throws IOException {
+        if (slot.bytes() == null) {
+            return bad(slot.path(), slot.fault());
+        }
+        long word = slot.bytes().getLong(offset);
+        if (word == 0) {
+            fault = new Mismatch(offset, "no record", "one");
+            faultFile = slot.path();
+            return Kind.NOTHING;
+        }
+        int header = RecordDescriptor.lengthAndFlags(word);
+        if ((header & RecordDescriptor.CLAIMED) != 0) {
+            return bad(slot.path(), new Mismatch(offset, "flags " + Mismatch.hex(header >>> EPOCH_BITS), "no flag I"));
+        }
+        if ((header & RecordDescriptor.PAD) != 0) {
+            return pad(slot, offset, epoch, word);
+        }
+        boolean lost = (header & RecordDescriptor.CONTROL) != 0;
+        length = RecordDescriptor.length(header);
+        if (!lost && length > maxLength) {
+            return bad(
+                    slot.path(),
+                    new Mismatch(offset, "a record of " + length + " bytes", "at most max_event_size, " + maxLength));
+        }
+        batchGoesOn = (header & RecordDescriptor.BATCH) != 0;
+        end(slot.id(), offset, RecordDescriptor.bodyBytes(header));
+        if (lost) {
+            timestamp = 0;
+            crc.reset();
+            return compare(slot, offset, epoch, word, Kind.LOST);
+        }
+        return body(slot, offset, epoch, header) ? compare(slot, offset, epoch, word, Kind.RECORD) : Kind.BAD;
+    }
+
+    /** Where a record of this body ends. */
+    private void end(long id, int offset, int body) {
+        int here = geometry.segmentSize() - offset - RecordDescriptor.HEADER;
+        if (body <= here) {
+            endId = id;
+            endOffset = offset + RecordDescriptor.HEADER + body;
+            return;
+        }
+        int beyond = body - here;
+        int segments = (beyond + geometry.dataBytes() - 1) / geometry.dataBytes();
+        endId = id + segments;
+        endOffset = geometry.dataStart() + beyond - (segments - 1) * geometry.dataBytes();
+    }
+
+    // Runs the checksum over the payload, and finds the timestamp.
+    private boolean body(Slot slot, int offset, long epoch, int header) throws IOException {
+        crc.reset();
+        timestamp = 0;
+        boolean stamped = (header & RecordDescriptor.TIMESTAMPED) != 0;
+        Slot at = slot;
+        int from = offset + RecordDescriptor.HEADER;
+        int left = length;
+        while (stamped || left > 0) {
+            if (from == geometry.segmentSize()) {
+                at = slots.get(at.id() + 1);
+                if (!continues(at, epoch)) {
+                    return false;
+                }
+                from = geometry.dataStart();
+            }
+            if (stamped) {
+                timestamp = at.bytes().getLong(from);
+                from += Long.BYTES;
+                stamped = false;
+                continue;
+            }
+            int piece = Math.min(Math.min(left, CHUNK), geometry.segmentSize() - from);
+            at.bytes().get(from, chunk, 0, piece);
+            crc.update(chunk, 0, piece);
+            from += piece;
+            left -= piece;
+        }
+        return true;
+    }
+
+    // A header that is damaged is not the record's fault: its own checksum decides.
+    private boolean continues(Slot next, long epoch) {
+        if (next.bytes() == null) {
+            bad(next.path(), next.fault());
+            return false;
+        }
+        if (next.header() != null && next.header().epoch() != epoch) {
+            bad(
+                    next.path(),
+                    new Mismatch(32, "epoch " + next.header().epoch(), epoch + ", of the record that goes on here"));
+            return false;
+        }
+        return true;
+    }
+
+    private Kind compare(Slot slot, int offset, long epoch, long word, Kind kind) {
+        int header = RecordDescriptor.lengthAndFlags(word);
+        storedChecksum = RecordDescriptor.checksum(word);
+        foundChecksum = checksum.finish(crc, slot.id(), epoch, offset, header, timestamp);
+        return foundChecksum == storedChecksum
+                ? kind
+                : bad(
+                        slot.path(),
+                        new Mismatch(
+                                offset,
+                                "checksum " + Mismatch.hex(storedChecksum),
+                                Mismatch.hex(foundChecksum) + ", of the record's bytes"));
+    }
+
+    private Kind pad(Slot slot, int offset, long epoch, long word) {
+        int header = RecordDescriptor.lengthAndFlags(word);
+        long low = RecordDescriptor.length(header);
+        padEpoch = epoch + (low - epoch & (1L << EPOCH_BITS) - 1);
+        endId = slot.id();
+        endOffset = geometry.segmentSize();
+        crc.reset();
+        timestamp = 0;
+        return compare(slot, offset, padEpoch, word, Kind.PAD);
+    }
+
+    private Kind bad(Path file, Mismatch what) {
+        faultFile = file;
+        fault = what;
+        return Kind.BAD;
+    }
+
+    /**
+     * Whether the header at one place, whatever its checksum is, is that of one record that ends at another place.
+     *
+     * @param newest the latest timestamp before it, µs since 1970: a record that says an older one was not written so
+     */
+    boolean leads(Slot slot, int offset, long toId, int to, long newest) throws IOException {
+        long word = slot.bytes() == null ? 0 : slot.bytes().getLong(offset);
+        int header = RecordDescriptor.lengthAndFlags(word);
+        int odd = RecordDescriptor.PAD | RecordDescriptor.CONTROL | RecordDescriptor.CLAIMED;
+        // A checksum is never 0.
+        if (RecordDescriptor.checksum(word) == 0
+                || (header & odd) != 0
+                || RecordDescriptor.length(header) > maxLength) {
+            return false;
+        }
+        int behind = offset + RecordDescriptor.HEADER;
+        boolean stamped = (header & RecordDescriptor.TIMESTAMPED) != 0 && behind < geometry.segmentSize();
+        if (stamped && slot.bytes().getLong(behind) < newest) {
+            return false;
+        }
+        end(slot.id(), offset, RecordDescriptor.bodyBytes(header));
+        return geometry.position(endId, endOffset == geometry.dataStart() ? 0 : endOffset)
+                == geometry.position(toId, to == geometry.dataStart() ? 0 : to);
+    }
+
+    /** The header of the record at this place, which is whole, with another timestamp. */
+    public long restamped(Slot slot, int offset, long epoch, long stamp) throws IOException {
+        int header = RecordDescriptor.lengthAndFlags(slot.bytes().getLong(offset));
+        length = RecordDescriptor.length(header);
+        body(slot, offset, epoch, header);
+        return RecordDescriptor.header(header, checksum.finish(crc, slot.id(), epoch, offset, header, stamp));
+    }
+
+    /** The header of a mark in the place of a lost record. */
+    public long lostHeader(long id, int offset, long epoch, int body) {
+        int word = RecordDescriptor.CONTROL | body;
+        crc.reset();
+        return RecordDescriptor.header(word, checksum.finish(crc, id, epoch, offset, word, 0));
+    }
+
+    /** The header of a pad that is valid in the segment's own epoch. */
+    public long padHeader(long id, int offset, long epoch) {
+        int word = RecordDescriptor.PAD | RecordDescriptor.length((int) epoch);
+        crc.reset();
+        return RecordDescriptor.header(word, checksum.finish(crc, id, epoch, offset, word, 0));
+    }
+}

@@ -1,0 +1,97 @@
+package org.mmapqueue.tool.scan;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.ArrayDeque;
+import java.util.Deque;
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Mismatch;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.SegmentHeader;
+
+/** The segment files of a directory by segment id; keeps the few open that were asked for last. Not thread-safe. */
+public final class Slots implements Closeable {
+    private static final int MOST_OPEN = 8;
+
+    private final Storage storage;
+    private final Path directory;
+    private final Geometry geometry;
+    private final long uuidLow;
+    private final Deque<Slot> open = new ArrayDeque<>();
+
+    public Slots(Storage storage, Path directory, Geometry geometry, long uuidLow) {
+        this.storage = storage;
+        this.directory = directory;
+        this.geometry = geometry;
+        this.uuidLow = uuidLow;
+    }
+
+    Geometry geometry() {
+        return geometry;
+    }
+
+    /** What lies where this segment should be. */
+    public Slot get(long id) throws IOException {
+        for (Slot each : open) {
+            if (each.id() == id) {
+                return each;
+            }
+        }
+        Slot slot = look(id);
+        open.addFirst(slot);
+        if (open.size() > MOST_OPEN) {
+            close(open.removeLast());
+        }
+        return slot;
+    }
+
+    private Slot look(long id) throws IOException {
+        Path path = directory.resolve(geometry.fileName(id));
+        DataFile file;
+        try {
+            file = storage.open(path, Storage.Mode.READ);
+        } catch (NoSuchFileException e) {
+            return new Slot(id, path, null, null, new Mismatch(0, "no file", "segment " + id), true);
+        }
+        boolean done = false;
+        try {
+            SegmentBytes bytes = new SegmentBytes(file);
+            ByteBuffer head = bytes.head(SegmentHeader.LENGTH);
+            Mismatch wrong = SegmentHeader.check(head);
+            SegmentHeader header = SegmentHeader.decode(head);
+            if (wrong == null) {
+                wrong = header.check(uuidLow, id, geometry.segmentSize());
+            }
+            long size = file.size();
+            Mismatch fault = wrong != null || size == geometry.segmentSize()
+                    ? wrong
+                    : new Mismatch(
+                            Math.min(size, geometry.segmentSize()),
+                            size + " bytes",
+                            Integer.toString(geometry.segmentSize()));
+            done = true;
+            return new Slot(id, path, bytes, wrong == null ? header : null, fault, SegmentHeader.isEmpty(head));
+        } finally {
+            if (!done) {
+                file.close();
+            }
+        }
+    }
+
+    private static void close(Slot slot) throws IOException {
+        if (slot.bytes() != null) {
+            slot.bytes().close();
+        }
+    }
+
+    @Override
+    public void close() throws IOException {
+        while (!open.isEmpty()) {
+            close(open.removeLast());
+        }
+    }
+}

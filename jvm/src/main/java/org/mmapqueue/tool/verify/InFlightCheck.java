@@ -1,0 +1,138 @@
+package org.mmapqueue.tool.verify;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Path;
+import java.util.zip.CRC32C;
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Mismatch;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.tool.report.Finding;
+import org.mmapqueue.tool.scan.Probe;
+
+/** The files of records in flight: one that is not whole counts for nothing, and its records are popped again. */
+final class InFlightCheck {
+    /** "MMAPQIF2" in ASCII, first byte lowest. */
+    private static final long MAGIC = 0x3246_4951_5041_4D4DL;
+
+    private static final int UUID_LOW = 8;
+    private static final int COMMITTED = 16;
+    /** Behind the last of these records. */
+    private static final int READING = 24;
+
+    private static final int COUNT = 32;
+    private static final int CHECKSUM = 36;
+    private static final int RUNS = 40;
+    private static final int RUN_BYTES = 8;
+    private static final int CHUNK = 64 * 1024;
+
+    private final Storage storage;
+    private final Survey survey;
+    /** Of the file that was checked last. */
+    private long committed;
+
+    private long reading;
+    private boolean isCutShort;
+
+    InFlightCheck(Storage storage, Survey survey) {
+        this.storage = storage;
+        this.survey = survey;
+    }
+
+    void run() throws IOException {
+        for (String name : survey.inventory.inFlight) {
+            Path file = survey.inventory.inFlight(name);
+            Probe probe = survey.probes.get(name);
+            if (probe == null) {
+                survey.findings.add(Finding.of(Finding.Kind.ORPHANED, file, 0, "there is no consumer " + name));
+                survey.uselessInFlight.add(name);
+                continue;
+            }
+            Mismatch fault = check(file);
+            if (fault != null && isCutShort) {
+                // As a close leaves it for which the disk had no room, or whose process ended.
+                survey.findings.add(Finding.of(
+                        Finding.Kind.ORPHANED,
+                        file,
+                        fault.at(),
+                        "not written to its end: " + fault + "; its records are redelivered"));
+                survey.uselessInFlight.add(name);
+            } else if (fault != null) {
+                survey.corrupt(file, fault.at(), fault + "; what it says of records in flight does not count");
+                survey.uselessInFlight.add(name);
+            } else if (committed != probe.position) {
+                // After a crash an old one stays until its consumer is opened, which was somewhere else by then.
+                survey.findings.add(Finding.of(
+                        Finding.Kind.ORPHANED,
+                        file,
+                        COMMITTED,
+                        "of committed " + committed + ", and the consumer is at " + probe.position));
+                survey.uselessInFlight.add(name);
+            } else if (reading > survey.walk.end) {
+                survey.findings.add(Finding.of(
+                        Finding.Kind.ORPHANED,
+                        file,
+                        READING,
+                        "of records up to " + reading + ", and the log ends at " + survey.walk.end));
+                survey.uselessInFlight.add(name);
+            } else if (probe.isMisplaced()) {
+                survey.uselessInFlight.add(name);
+            }
+        }
+    }
+
+    private Mismatch check(Path path) throws IOException {
+        try (DataFile file = storage.open(path, Storage.Mode.READ)) {
+            ByteBuffer head = ByteBuffer.allocate(RUNS).order(ByteOrder.LITTLE_ENDIAN);
+            isCutShort = file.read(head, 0) < RUNS || isEmpty(head);
+            if (file.size() < RUNS) {
+                return new Mismatch(file.size(), file.size() + " bytes", "at least " + RUNS);
+            }
+            if (head.getLong(0) != MAGIC) {
+                return new Mismatch(0, "magic " + Mismatch.hex(head.getLong(0)), Mismatch.hex(MAGIC));
+            }
+            if (head.getLong(UUID_LOW) != survey.facts.uuidLow()) {
+                return new Mismatch(
+                        UUID_LOW,
+                        "a file of queue …" + Long.toHexString(head.getLong(UUID_LOW)),
+                        "one of queue …" + Long.toHexString(survey.facts.uuidLow()));
+            }
+            long length = RUNS + (long) head.getInt(COUNT) * RUN_BYTES;
+            if (file.size() != length) {
+                isCutShort = file.size() < length;
+                return new Mismatch(COUNT, file.size() + " bytes", length + ", for " + head.getInt(COUNT) + " runs");
+            }
+            int found = checksum(file, head);
+            committed = head.getLong(COMMITTED);
+            reading = head.getLong(READING);
+            return found == head.getInt(CHECKSUM)
+                    ? null
+                    : new Mismatch(CHECKSUM, "checksum " + Mismatch.hex(head.getInt(CHECKSUM)), Mismatch.hex(found));
+        }
+    }
+
+    private static boolean isEmpty(ByteBuffer head) {
+        for (int at = 0; at < RUNS; at += Long.BYTES) {
+            if (head.getLong(at) != 0) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private static int checksum(DataFile file, ByteBuffer head) throws IOException {
+        CRC32C crc = new CRC32C();
+        crc.update(head.array(), 0, CHECKSUM);
+        ByteBuffer chunk = ByteBuffer.allocate(CHUNK);
+        long at = RUNS;
+        while (true) {
+            int count = file.read(chunk.clear(), at);
+            if (count <= 0) {
+                return (int) crc.getValue();
+            }
+            crc.update(chunk.array(), 0, count);
+            at += count;
+        }
+    }
+}

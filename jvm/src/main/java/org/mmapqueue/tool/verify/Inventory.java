@@ -1,0 +1,129 @@
+package org.mmapqueue.tool.verify;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.TreeMap;
+import java.util.TreeSet;
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.ConsumerPage;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.SegmentHeader;
+
+/** What files a queue directory has. */
+public final class Inventory {
+    /** The lock of the process that writes. */
+    public static final String LOCK = "lock";
+    /** What the names of locks of consumers end in. */
+    public static final String LOCK_SUFFIX = ".lock";
+    /** What the names of files of records in flight end in. */
+    static final String IN_FLIGHT_SUFFIX = ".inflight";
+    /** The consumer whose page is meta.dat. */
+    public static final String DEFAULT = "default";
+
+    /** A segment file. {@code header} is null when it is damaged or not there. */
+    record SegmentFile(int slot, Path path, long length, SegmentHeader header, boolean isEmpty) {}
+
+    /** By slot. */
+    final TreeMap<Integer, SegmentFile> segments = new TreeMap<>();
+    /** The names of consumers that have a page, and of those that have a file of records in flight. */
+    final TreeSet<String> consumers = new TreeSet<>();
+
+    public final TreeSet<String> inFlight = new TreeSet<>();
+    /** Whether any process has ever owned the default consumer: it may exist. */
+    final boolean hasDefaultLock;
+    /** Files that a queue does not have. */
+    final List<Path> odd = new ArrayList<>();
+
+    final Path directory;
+
+    Inventory(Storage storage, Path directory) throws IOException {
+        this.directory = directory;
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(directory)) {
+            for (Path file : files) {
+                String name = file.getFileName().toString();
+                if (Files.isDirectory(file, LinkOption.NOFOLLOW_LINKS)) {
+                    continue; // another queue in it, perhaps: it is not this one's
+                }
+                int slot = slot(name);
+                if (slot >= 0) {
+                    segments.put(slot, look(storage, slot, file));
+                } else if (!name.equals(LOCK) && !name.equals(MetaPage.FILE_NAME)) {
+                    odd.add(file);
+                }
+            }
+        }
+        Path pages = directory.resolve(ConsumerPage.DIRECTORY);
+        if (Files.isDirectory(pages)) {
+            try (DirectoryStream<Path> files = Files.newDirectoryStream(pages)) {
+                files.forEach(this::consumer);
+            }
+        }
+        hasDefaultLock = Files.exists(pages.resolve(DEFAULT + LOCK_SUFFIX));
+        odd.sort(null);
+    }
+
+    private void consumer(Path file) {
+        String name = file.getFileName().toString();
+        if (name.endsWith(ConsumerPage.SUFFIX)) {
+            consumers.add(name.substring(0, name.length() - ConsumerPage.SUFFIX.length()));
+        } else if (name.endsWith(IN_FLIGHT_SUFFIX)) {
+            inFlight.add(name.substring(0, name.length() - IN_FLIGHT_SUFFIX.length()));
+        } else if (!name.endsWith(LOCK_SUFFIX)) {
+            odd.add(file);
+        }
+    }
+
+    /** The slot that a file's name says, as the queue writes it; -1 when it is no segment's name. */
+    private static int slot(String name) {
+        if (!name.endsWith(Geometry.FILE_SUFFIX)) {
+            return -1;
+        }
+        String digits = name.substring(0, name.length() - Geometry.FILE_SUFFIX.length());
+        return digits.matches("0|[1-9][0-9]{0,8}") ? Integer.parseInt(digits) : -1;
+    }
+
+    private static SegmentFile look(Storage storage, int slot, Path path) throws IOException {
+        ByteBuffer head = ByteBuffer.allocate(SegmentHeader.LENGTH).order(ByteOrder.LITTLE_ENDIAN);
+        try (DataFile file = storage.open(path, Storage.Mode.READ)) {
+            file.read(head, 0);
+            return new SegmentFile(
+                    slot,
+                    path,
+                    file.size(),
+                    SegmentHeader.check(head) == null ? SegmentHeader.decode(head) : null,
+                    SegmentHeader.isEmpty(head));
+        }
+    }
+
+    /** Whether no segment has a header, or anything where one would be. */
+    boolean isEmpty() {
+        return segments.values().stream().allMatch(SegmentFile::isEmpty);
+    }
+
+    /** Whether there are segments, and none is of this queue. */
+    boolean isForeign(long uuidLow) {
+        List<SegmentFile> whole =
+                segments.values().stream().filter(each -> each.header() != null).toList();
+        return !whole.isEmpty()
+                && whole.stream().noneMatch(each -> each.header().uuidLow() == uuidLow);
+    }
+
+    /** The file of a consumer's page. */
+    public Path page(String consumer) {
+        return directory.resolve(ConsumerPage.DIRECTORY).resolve(consumer + ConsumerPage.SUFFIX);
+    }
+
+    /** The file of a consumer's records in flight. */
+    public Path inFlight(String consumer) {
+        return directory.resolve(ConsumerPage.DIRECTORY).resolve(consumer + IN_FLIGHT_SUFFIX);
+    }
+}

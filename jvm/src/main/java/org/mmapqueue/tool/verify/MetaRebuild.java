@@ -1,0 +1,229 @@
+package org.mmapqueue.tool.verify;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.ConsumerImage;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.MetaImage;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.segment.SegmentHeader;
+import org.mmapqueue.tool.scan.RecordScan;
+import org.mmapqueue.tool.scan.Slot;
+import org.mmapqueue.tool.scan.Slots;
+
+/**
+ * Finds the facts of a queue whose meta page is damaged, cut or gone: from what is left of the page, the headers of the
+ * segments, the consumers' pages and the checksums of records. The end of the log and the largest record are left to a
+ * walk.
+ */
+final class MetaRebuild {
+    private static final int PAGE = 4096;
+    private static final int LIVE_WORDS = 976;
+    private static final int SAMPLES = 64;
+    private static final int SAMPLES_EACH = 16;
+    /** The largest that is tried: ids of damaged headers may be any. 256 GiB in the smallest segments. */
+    private static final long LARGEST_CAPACITY = 1 << 26;
+
+    private static final int DEFAULT_CAPACITY = 4000;
+    private static final int LARGEST_EVENT = (1 << 27) - 1;
+
+    private final Storage storage;
+    private final Inventory inventory;
+    /** The damaged page; null when there is none, or one of another queue. */
+    private final MetaImage stored;
+
+    private final List<Inventory.SegmentFile> whole;
+
+    MetaRebuild(Storage storage, Inventory inventory, MetaImage stored) {
+        this.storage = storage;
+        this.inventory = inventory;
+        this.stored = stored;
+        this.whole = inventory.segments.values().stream()
+                .filter(each -> each.header() != null)
+                .toList();
+    }
+
+    /**
+     * Finds them.
+     *
+     * @throws CorruptException when there is nothing to find them from
+     */
+    MetaImage run() throws IOException {
+        Path file = inventory.directory.resolve(MetaPage.FILE_NAME);
+        if (whole.isEmpty()) {
+            throw new CorruptException(
+                    file.toString(), 0, "no segment has a whole header, and the page can not be" + " rebuilt without");
+        }
+        long uuidLow = most(whole.stream().map(each -> each.header().uuidLow()).toList());
+        List<Inventory.SegmentFile> own = whole.stream()
+                .filter(each -> each.header().uuidLow() == uuidLow)
+                .toList();
+        long size = most(own.stream().map(Inventory.SegmentFile::length).toList());
+        if (size < PAGE || size % PAGE != 0 || size > 1 << 30) {
+            throw new CorruptException(
+                    own.get(0).path().toString(),
+                    size,
+                    "the segment files have " + size + " bytes, expected a multiple of 4096 up to 1 GiB");
+        }
+        int capacity = capacity(own);
+        long epoch = own.stream().mapToLong(each -> each.header().epoch()).max().orElse(1);
+        long room = Math.min(LARGEST_EVENT, (capacity - 1L) * (size - SegmentHeader.LENGTH) - 23);
+        boolean live = stored != null && stored.fileLength() >= LIVE_WORDS;
+        long createdAt = live ? Math.max(0, stored.fields().createdAtMicros()) : 0;
+        MetaFields facts = new MetaFields(2, capacity, (int) size, 0, uuidLow, false, (int) room, createdAt, epoch);
+        MetaImage image = MetaImage.of(withUuidHigh(file, facts, own));
+        image.hasDefault(live ? stored.hasDefault() : inventory.hasDefaultLock);
+        cursors(
+                image,
+                live,
+                (int) size,
+                own.stream().mapToLong(each -> each.header().id()).max().orElse(0));
+        return image;
+    }
+
+    private static long most(List<Long> values) {
+        Map<Long, Integer> counts = new HashMap<>();
+        values.forEach(each -> counts.merge(each, 1, Integer::sum));
+        return counts.entrySet().stream()
+                .max(Map.Entry.comparingByValue(Comparator.naturalOrder()))
+                .orElseThrow()
+                .getKey();
+    }
+
+    // ---- capacity
+
+    private int capacity(List<Inventory.SegmentFile> own) {
+        long inTable = stored == null || stored.fileLength() < MetaImage.TABLE_LENGTH ? 0 : stored.tableCapacity();
+        if (inTable >= 2 && inTable <= 1 << 30 && fits(own, inTable)) {
+            return (int) inTable;
+        }
+        int slots = Math.max(
+                2, own.stream().mapToInt(Inventory.SegmentFile::slot).max().orElse(0) + 1);
+        long common = 0;
+        for (Inventory.SegmentFile each : own) {
+            common = gcd(common, each.header().id() - each.slot());
+        }
+        // Of one lap a multiple of the capacity is known, of two laps the capacity itself.
+        for (long each = slots; common != 0 && each <= Math.min(common, LARGEST_CAPACITY); each++) {
+            if (common % each == 0 && fits(own, each)) {
+                return (int) each;
+            }
+        }
+        // Of a ring that has not gone round nothing is known but that it has these slots: any more will do.
+        return Math.max(slots, DEFAULT_CAPACITY);
+    }
+
+    private static boolean fits(List<Inventory.SegmentFile> own, long capacity) {
+        return own.stream()
+                .allMatch(each -> each.slot() < capacity && each.header().id() % capacity == each.slot());
+    }
+
+    private static long gcd(long a, long b) {
+        return b == 0 ? a : gcd(b, a % b);
+    }
+
+    // ---- UUID
+
+    private MetaFields withUuidHigh(Path file, MetaFields facts, List<Inventory.SegmentFile> own) throws IOException {
+        for (String name : inventory.consumers) {
+            ConsumerImage page = ConsumerImage.read(storage, inventory.page(name));
+            if (page.check() == null && page.uuidLow() == facts.uuidLow()) {
+                return with(facts, page.uuidHigh()); // its checksum vouches for it
+            }
+        }
+        boolean hasCandidate = stored != null && stored.fileLength() >= LIVE_WORDS;
+        Map<Integer, Integer> differences = new HashMap<>();
+        Geometry geometry = new Geometry(2, facts.segmentSize(), facts.capacity());
+        try (Slots slots = new Slots(storage, inventory.directory, geometry, facts.uuidLow())) {
+            for (Inventory.SegmentFile each : own.subList(0, Math.min(own.size(), SAMPLES))) {
+                sample(slots, with(facts, UuidSolver.TRIED), each.header(), differences);
+            }
+            if (differences.isEmpty()) {
+                // No record at all: nothing depends on it.
+                return with(facts, hasCandidate ? stored.fields().uuidHigh() : UuidSolver.TRIED);
+            }
+            int difference = differences.entrySet().stream()
+                    .max(Map.Entry.comparingByValue())
+                    .orElseThrow()
+                    .getKey();
+            if (hasCandidate && solves(slots, with(facts, stored.fields().uuidHigh()), own)) {
+                return with(facts, stored.fields().uuidHigh());
+            }
+            // For one record by itself, whole or damaged, there always is a UUID that makes its checksum right.
+            if (differences.get(difference) == 1) {
+                throw new CorruptException(
+                        file.toString(),
+                        88,
+                        "the upper half of the queue's UUID is stored nowhere,"
+                                + " and no two records agree on what it was");
+            }
+            return with(facts, UuidSolver.solve(difference));
+        }
+    }
+
+    private static MetaFields with(MetaFields facts, long uuidHigh) {
+        return new MetaFields(
+                2,
+                facts.capacity(),
+                facts.segmentSize(),
+                uuidHigh,
+                facts.uuidLow(),
+                facts.timestamps(),
+                facts.maxEventSize(),
+                facts.createdAtMicros(),
+                facts.epoch());
+    }
+
+    // What the first records of a segment say of the difference that the upper half makes.
+    private static void sample(Slots slots, MetaFields facts, SegmentHeader header, Map<Integer, Integer> differences)
+            throws IOException {
+        RecordScan scan = new RecordScan(slots, facts);
+        Slot slot = slots.get(header.id());
+        // Whole by its checksum, but not one that can be right: it says nothing of where records are.
+        int offset = slot.header() == null ? 0 : slot.header().firstRecord();
+        for (int i = 0; i < SAMPLES_EACH && offset != 0 && offset < facts.segmentSize(); i++) {
+            scan.foundChecksum = 0;
+            RecordScan.Kind kind = scan.look(slot, offset, header.epoch());
+            if (kind == RecordScan.Kind.NOTHING || scan.foundChecksum == 0) {
+                return;
+            }
+            differences.merge(scan.storedChecksum ^ scan.foundChecksum, 1, Integer::sum);
+            if (scan.endId != header.id()) {
+                return;
+            }
+            offset = scan.endOffset;
+        }
+    }
+
+    private static boolean solves(Slots slots, MetaFields facts, List<Inventory.SegmentFile> own) throws IOException {
+        Map<Integer, Integer> left = new HashMap<>();
+        for (Inventory.SegmentFile each : own.subList(0, Math.min(own.size(), SAMPLES))) {
+            sample(slots, facts, each.header(), left);
+        }
+        int right = left.getOrDefault(0, 0);
+        return right > 0 && left.values().stream().allMatch(each -> each <= right);
+    }
+
+    // ---- cursors
+
+    // They are hints: a walk finds the end, and consumers that stand at no record's end are moved to one.
+    private void cursors(MetaImage image, boolean live, int size, long highest) {
+        for (MetaImage.Word word : MetaImage.Word.values()) {
+            long position = -1;
+            if (live) {
+                position = stored.get(word);
+            } else if (stored != null && stored.fileLength() >= MetaImage.TABLE_LENGTH) {
+                position = stored.inTable(word, size);
+            }
+            boolean sound = position >= 0 && position % Long.BYTES == 0 && position <= (highest + 1) * size;
+            image.put(word, sound && word != MetaImage.Word.DROPPED_FIRST ? position : 0, size);
+        }
+    }
+}

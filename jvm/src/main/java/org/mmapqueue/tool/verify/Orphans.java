@@ -1,0 +1,66 @@
+package org.mmapqueue.tool.verify;
+
+import java.util.Map;
+import java.util.TreeMap;
+import org.mmapqueue.segment.SegmentHeader;
+import org.mmapqueue.tool.report.Finding;
+
+/** Files that belong to nothing: no harm, but nobody will ever read them. */
+final class Orphans {
+    private final Survey survey;
+
+    Orphans(Survey survey) {
+        this.survey = survey;
+    }
+
+    void run() {
+        Map<String, String> odd = new TreeMap<>();
+        survey.inventory.odd.forEach(file -> odd.put(
+                file.toString(),
+                file.toString().endsWith(".new")
+                        ? "left by a crash while the file was made"
+                        : "a queue has no such file"));
+        long first = survey.geometry.segmentOf(survey.walk.start);
+        long last = survey.geometry.segmentOfEnd(survey.walk.end);
+        for (Inventory.SegmentFile file : survey.inventory.segments.values()) {
+            String why = why(file, first, last);
+            boolean tooLong = file.slot() < survey.facts.capacity() && file.length() > survey.facts.segmentSize();
+            if (tooLong && !isUsed(file, first, last)) {
+                survey.corrupt(
+                        file.path(),
+                        survey.facts.segmentSize(),
+                        "found " + file.length() + " bytes, expected " + survey.facts.segmentSize());
+                survey.useless.add(file.path());
+            } else if (why != null) {
+                odd.put(file.path().toString(), why);
+            }
+        }
+        odd.forEach((file, why) -> survey.findings.add(Finding.of(Finding.Kind.ORPHANED, file, 0, why)));
+    }
+
+    private boolean isUsed(Inventory.SegmentFile file, long first, long last) {
+        return last >= 0 && last - Math.floorMod(last - file.slot(), (long) survey.facts.capacity()) >= first;
+    }
+
+    // Null for what is part of the log, ready for the next lap, or of the last one.
+    private String why(Inventory.SegmentFile file, long first, long last) {
+        int capacity = survey.facts.capacity();
+        if (file.slot() >= capacity) {
+            return "slot " + file.slot() + " of a ring of " + capacity;
+        }
+        if (isUsed(file, first, last) || file.isEmpty()) {
+            return null;
+        }
+        SegmentHeader header = file.header();
+        if (header == null) {
+            return "a segment outside of the log whose header is damaged";
+        }
+        if (header.uuidLow() != survey.facts.uuidLow()) {
+            return "a segment of queue …" + Long.toHexString(header.uuidLow());
+        }
+        if (header.id() > last) {
+            return "segment " + header.id() + ", stranded behind the end of the log in segment " + last;
+        }
+        return header.id() % capacity == file.slot() ? null : "segment " + header.id() + ", of another slot";
+    }
+}

@@ -1,0 +1,324 @@
+package org.mmapqueue.tool.verify;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.LongStream;
+import org.mmapqueue.io.Mismatch;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.ConsumerImage;
+import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.meta.MetaImage;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.tool.report.ConsumerState;
+import org.mmapqueue.tool.report.Finding;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.report.VerifyReport;
+import org.mmapqueue.tool.scan.LogWalk;
+import org.mmapqueue.tool.scan.Probe;
+import org.mmapqueue.tool.scan.Slots;
+import org.mmapqueue.tool.scan.WalkRange;
+import org.mmapqueue.tool.scan.WalkResult;
+
+/** All that can be known of a directory of version 2 by reading it: what verify tells, and what repair needs. */
+public final class Survey implements Closeable {
+    /** The most segment files that are taken for missing beside those that are there. */
+    private static final int MOST_MISSING = 1024;
+
+    public final Path directory;
+    public final Inventory inventory;
+    final List<Finding> findings = new ArrayList<>();
+    /** The meta page as it is stored, or as it was rebuilt. */
+    public final MetaImage meta;
+
+    public final MetaFields facts;
+    public final boolean rebuilt;
+    public final Geometry geometry;
+    /** Pages of consumers that are whole, or were made whole again; by name. */
+    public final Map<String, ConsumerImage> pages = new TreeMap<>();
+    /** Consumers whose pages are damaged: their positions are not to be trusted. */
+    public final List<String> damagedPages = new ArrayList<>();
+    /** Files of free slots that no writer can use. */
+    public final List<Path> useless = new ArrayList<>();
+
+    public final List<String> uselessInFlight = new ArrayList<>();
+    /** Where consumers stand, by name. */
+    public final Map<String, Probe> probes = new TreeMap<>();
+
+    final Probe watermark;
+    /** Where the last consumer stood, from where on the log is kept; null when that says nothing. */
+    public final Probe heldFrom;
+
+    public final Slots slots;
+    /** What the walk along the log has found. */
+    public final WalkResult walk;
+
+    private final boolean clean;
+    final boolean endIsKnown;
+
+    /** Reads everything. */
+    public Survey(Storage storage, Path directory, Progress progress) throws IOException {
+        this.directory = directory;
+        this.inventory = new Inventory(storage, directory);
+        Path metaFile = directory.resolve(MetaPage.FILE_NAME);
+        MetaImage stored = Files.exists(metaFile) ? MetaImage.read(storage, directory) : null;
+        Mismatch fault = stored == null ? new Mismatch(0, "no file", "the meta page") : stored.check();
+        if (fault == null && inventory.isForeign(stored.fields().uuidLow())) {
+            fault = new Mismatch(
+                    96,
+                    "the meta page of queue …"
+                            + Long.toHexString(stored.fields().uuidLow()),
+                    "that of the queue whose segments are here");
+            stored = null;
+        }
+        rebuilt = fault != null;
+        if (rebuilt) {
+            corrupt(metaFile, fault.at(), fault.toString());
+            meta = new MetaRebuild(storage, inventory, stored).run();
+        } else {
+            meta = stored;
+        }
+        facts = meta.fields();
+        geometry = new Geometry(2, facts.segmentSize(), facts.capacity());
+        clean = meta.clean() && !rebuilt;
+        readPages(storage);
+        endIsKnown = clean && isSound(writing()) && isMirrored(MetaImage.Word.WRITING);
+        watermark = new Probe(meta.get(MetaImage.Word.WATERMARK));
+        long held = meta.get(MetaImage.Word.HELD_FROM);
+        heldFrom = probes.isEmpty() && held > reclaimed() ? new Probe(held) : null;
+        CursorCheck cursors = new CursorCheck(this, metaFile);
+        cursors.checkOrder();
+        slots = new Slots(storage, directory, geometry, facts.uuidLow());
+        boolean done = false;
+        try {
+            walk = new LogWalk(slots, range(), sorted(), progress).run();
+            done = true;
+        } finally {
+            if (!done) {
+                slots.close();
+            }
+        }
+        findings.addAll(walk.findings);
+        cursors.checkPositions();
+        new InFlightCheck(storage, this).run();
+        new Orphans(this).run();
+    }
+
+    long writing() {
+        return meta.get(MetaImage.Word.WRITING);
+    }
+
+    /** Whether nothing has to be recovered at the next open. */
+    public boolean isClean() {
+        return clean;
+    }
+
+    void corrupt(Path file, long at, String detail) {
+        findings.add(Finding.of(Finding.Kind.CORRUPT, file, at, detail));
+    }
+
+    private boolean isSound(long position) {
+        return position >= 0 && position % Long.BYTES == 0;
+    }
+
+    /** The reclaimed position; 0 when what is stored can not be one. */
+    long reclaimed() {
+        return isReclaimedSound() ? meta.get(MetaImage.Word.RECLAIMED) : 0;
+    }
+
+    // As far as a record may be published that writing has not passed yet.
+    boolean isReclaimedSound() {
+        long reclaimed = meta.get(MetaImage.Word.RECLAIMED);
+        return reclaimed >= 0
+                && reclaimed % facts.segmentSize() == 0
+                && (rebuilt || reclaimed - facts.segmentSize() <= writing());
+    }
+
+    boolean isMirrored(MetaImage.Word word) {
+        return meta.inTable(word, facts.segmentSize()) == meta.get(word);
+    }
+
+    // ---- consumers
+
+    private void readPages(Storage storage) throws IOException {
+        if (meta.hasDefault()) {
+            probes.put(
+                    Inventory.DEFAULT,
+                    new Probe(Math.max(meta.get(MetaImage.Word.COMMITTED), meta.get(MetaImage.Word.DROPPED))));
+        }
+        for (String name : inventory.consumers) {
+            Path file = inventory.page(name);
+            ConsumerImage page = ConsumerImage.read(storage, file);
+            Mismatch fault = page.check();
+            if (fault == null) {
+                fault = page.check(facts);
+            }
+            if (fault != null) {
+                corrupt(file, fault.at(), fault.toString());
+                damagedPages.add(name);
+            } else if (page.isDeleted()) {
+                findings.add(Finding.of(
+                        Finding.Kind.ORPHANED, file, ConsumerImage.Word.COMMITTED.at(), "a consumer that was deleted"));
+                continue;
+            }
+            pages.put(name, page);
+            probes.put(
+                    name,
+                    new Probe(Math.max(page.get(ConsumerImage.Word.COMMITTED), page.get(ConsumerImage.Word.DROPPED))));
+        }
+    }
+
+    // ---- the range of the walk
+
+    private WalkRange range() {
+        long size = facts.segmentSize();
+        long highest = highestId();
+        long last = highest;
+        long begin = Math.max(0, highest) * size;
+        if (!rebuilt) {
+            long writingId = geometry.segmentOfEnd(Math.max(0, writing()));
+            boolean isNear = highest < 0 || Math.abs(writingId - highest) <= facts.capacity();
+            if (endIsKnown || isSound(writing()) && isNear) {
+                last = endIsKnown ? writingId : Math.max(highest, writingId);
+            }
+            if (!clean) {
+                long flushed = watermark.position;
+                begin = isSound(flushed) && flushed <= (last + 1) * size ? flushed : begin;
+                long slowest = lowWatermark();
+                begin = slowest <= (last + 1) * size ? Math.max(begin, slowest) : begin;
+            }
+        }
+        while (last >= 0 && rebuilt && mayContinue(last + 1)) {
+            last++;
+        }
+        last = Math.max(0, last);
+        return new WalkRange(
+                facts,
+                firstId(last),
+                last,
+                begin,
+                endIsKnown ? writing() : Long.MAX_VALUE,
+                endIsKnown ? meta.closedAt() : -1,
+                !endIsKnown && (rebuilt || clean));
+    }
+
+    // Its header is damaged: nothing says that it is not the next segment.
+    private boolean mayContinue(long id) {
+        Inventory.SegmentFile file = inventory.segments.get(geometry.slotOf(id));
+        return file != null && file.header() == null && !file.isEmpty() && file.slot() == geometry.slotOf(id);
+    }
+
+    /** The highest id of all segments that may be part of the log. */
+    private long highestId() {
+        return ids().max().orElse(-1);
+    }
+
+    private long lowestId() {
+        return ids().min().orElse(0);
+    }
+
+    // An id whose positions do not fit into 64 bits is none.
+    private LongStream ids() {
+        return inventory.segments.values().stream()
+                .filter(each -> each.header() != null
+                        && each.header().uuidLow() == facts.uuidLow()
+                        && each.slot() == each.header().id() % facts.capacity())
+                .mapToLong(each -> each.header().id())
+                .filter(each -> each >= 0 && each < Long.MAX_VALUE / facts.segmentSize() - facts.capacity());
+    }
+
+    private long slowest() {
+        return probes.entrySet().stream()
+                .filter(each -> !damagedPages.contains(each.getKey()))
+                .mapToLong(each -> each.getValue().position)
+                .filter(each -> each >= 0)
+                .min()
+                .orElse(Math.max(meta.get(MetaImage.Word.HELD_FROM), reclaimed()));
+    }
+
+    // As recovery has it: a consumer before what is reclaimed was just being made or moved back.
+    long lowWatermark() {
+        return Math.max(slowest(), reclaimed());
+    }
+
+    // The first segment all of which is on the disk, as far as the disk says so.
+    private long firstIntact() {
+        long intact = meta.get(MetaImage.Word.INTACT);
+        long size = facts.segmentSize();
+        return isSound(intact) && intact <= writing() ? (intact + size - 1) / size : 0;
+    }
+
+    // As a writer finds it at its open: what is reclaimed may be older than the truth after a loss of power.
+    private long firstId(long last) {
+        long needed = Math.min(last, geometry.segmentOf(slowest()));
+        long reclaimed = rebuilt ? 0 : Math.max(geometry.segmentOf(reclaimed()), firstIntact());
+        long oldest = Math.max(0, last - facts.capacity() + 1);
+        long first = Math.max(Math.min(reclaimed, needed), Math.min(oldest, needed));
+        long most = rebuilt ? last : Math.min(Math.max(reclaimed, needed), last);
+        first = Math.max(first, oldest);
+        if (last - first > inventory.segments.size() + MOST_MISSING) {
+            // Cursors that make no sense: so many files are not lost one by one.
+            first = Math.max(first, lowestId());
+            first = Math.max(first, last - inventory.segments.size() - MOST_MISSING);
+        }
+        while (first < most && !isThere(first)) {
+            first++;
+        }
+        return first;
+    }
+
+    private boolean isThere(long id) {
+        Inventory.SegmentFile file = inventory.segments.get(geometry.slotOf(id));
+        return file != null
+                && file.header() != null
+                && file.header().id() == id
+                && file.header().uuidLow() == facts.uuidLow();
+    }
+
+    private List<Probe> sorted() {
+        List<Probe> all = new ArrayList<>(probes.values());
+        all.add(watermark);
+        if (heldFrom != null) {
+            all.add(heldFrom);
+        }
+        all.sort(Comparator.comparingLong(each -> each.position));
+        return all;
+    }
+
+    /** Where the watermark belongs. */
+    public long watermark() {
+        return watermark.isFound() ? Math.min(watermark.place, walk.end) : walk.end;
+    }
+
+    public VerifyReport report() {
+        List<ConsumerState> consumers = new ArrayList<>();
+        probes.forEach(
+                (name, probe) -> consumers.add(new ConsumerState(name, probe.position, probe.place, probe.number)));
+        consumers.sort(Comparator.comparing(each -> !each.name().equals(Inventory.DEFAULT)));
+        long lastId = geometry.segmentOfEnd(walk.end);
+        long segments = walk.end == 0 ? 0 : lastId - geometry.segmentOf(walk.start) + 1;
+        return new VerifyReport(
+                directory.toString(),
+                2,
+                clean,
+                walk.records,
+                walk.payloadBytes,
+                walk.firstNumber,
+                walk.endNumber,
+                Math.max(0, segments),
+                List.copyOf(consumers),
+                List.copyOf(findings));
+    }
+
+    @Override
+    public void close() throws IOException {
+        slots.close();
+    }
+}

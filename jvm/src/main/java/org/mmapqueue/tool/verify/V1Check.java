@@ -1,0 +1,156 @@
+package org.mmapqueue.tool.verify;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import org.mmapqueue.io.DataFile;
+import org.mmapqueue.io.Mismatch;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.MetaImage;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.Geometry;
+import org.mmapqueue.tool.report.ConsumerState;
+import org.mmapqueue.tool.report.Finding;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.report.VerifyReport;
+import org.mmapqueue.tool.scan.SegmentBytes;
+
+/**
+ * What can be known of a directory of version 1, which has no checksums: whether the lengths of its records lead from
+ * the committed position to the writing position.
+ */
+final class V1Check {
+    private static final int LENGTH_BYTES = 8;
+
+    private final Storage storage;
+    private final Path directory;
+    private final Inventory inventory;
+    private final MetaImage meta;
+    private final List<Finding> findings = new ArrayList<>();
+    private long records;
+    private long bytes;
+
+    V1Check(Storage storage, Path directory, MetaImage meta) throws IOException {
+        this.storage = storage;
+        this.directory = directory;
+        this.inventory = new Inventory(storage, directory);
+        this.meta = meta;
+    }
+
+    VerifyReport run(Progress progress) throws IOException {
+        String file = directory.resolve(MetaPage.FILE_NAME).toString();
+        long capacity = meta.tableCapacity();
+        long size = inventory.segments.values().stream()
+                .mapToLong(Inventory.SegmentFile::length)
+                .max()
+                .orElse(0);
+        long committed = size < 1 || size > 1 << 30 ? 0 : meta.inTable(MetaImage.Word.COMMITTED, (int) size);
+        long writing = size < 1 || size > 1 << 30 ? 0 : meta.inTable(MetaImage.Word.WRITING, (int) size);
+        long held = size < 1 ? 0 : normal(writing, size) - normal(committed, size);
+        if (meta.isUnfinishedV1()) {
+            findings.add(Finding.of(
+                    Finding.Kind.TORN,
+                    file,
+                    0,
+                    "a queue that was being made when its process ended;"
+                            + " Satellite, or an open with format_version = 1, makes it anew"));
+        } else if (meta.fileLength() != MetaImage.TABLE_LENGTH) {
+            corrupt(
+                    file,
+                    Math.min(meta.fileLength(), MetaImage.TABLE_LENGTH),
+                    meta.fileLength() + " bytes",
+                    MetaImage.TABLE_LENGTH + " for version 1");
+        } else if (capacity < 1 || capacity > 1 << 30) {
+            corrupt(file, 72, "capacity " + Long.toUnsignedString(capacity), "1.." + (1 << 30));
+        } else if (committed < 0 || writing < 0 || held < 0 || held > capacity * size) {
+            corrupt(
+                    file,
+                    8,
+                    "writing " + writing + " and committed " + committed,
+                    "committed <= writing, and at most " + capacity * size + " bytes between them");
+        } else if (size > 0) {
+            walk(new Geometry(1, (int) size, (int) capacity), committed, writing, progress);
+        }
+        List<ConsumerState> consumers = List.of(new ConsumerState(Inventory.DEFAULT, committed, committed, 0));
+        return new VerifyReport(
+                directory.toString(),
+                1,
+                false,
+                records,
+                bytes,
+                0,
+                records,
+                inventory.segments.size(),
+                consumers,
+                List.copyOf(findings));
+    }
+
+    private void walk(Geometry geometry, long committed, long writing, Progress progress) throws IOException {
+        int size = geometry.segmentSize();
+        long end = normal(writing, size);
+        long at = normal(committed, size);
+        long fileId = -1;
+        SegmentBytes segment = null;
+        try {
+            while (at < end) {
+                long id = at / size;
+                if (id != fileId) {
+                    if (segment != null) {
+                        segment.close();
+                    }
+                    progress.at(at - committed, end - committed);
+                    fileId = id;
+                    segment = open(geometry, id);
+                }
+                long length = segment == null ? -1 : segment.getLong((int) (at % size));
+                String path = directory.resolve(geometry.fileName(id)).toString();
+                if (segment == null) {
+                    corrupt(path, 0, "no file", "segment " + id);
+                    return;
+                }
+                if (length < 0 || length > end - at) {
+                    corrupt(
+                            path,
+                            at % size,
+                            "a record of " + Long.toUnsignedString(length) + " bytes",
+                            "at most " + (end - at - LENGTH_BYTES) + ", up to writing");
+                    return;
+                }
+                at = normal(at + LENGTH_BYTES + length, size);
+                records++;
+                bytes += length;
+            }
+            if (at != end) {
+                corrupt(
+                        directory.resolve(MetaPage.FILE_NAME).toString(),
+                        8,
+                        "writing " + writing,
+                        at + ", where the records lead");
+            }
+        } finally {
+            if (segment != null) {
+                segment.close();
+            }
+        }
+    }
+
+    private SegmentBytes open(Geometry geometry, long id) throws IOException {
+        Inventory.SegmentFile file = inventory.segments.get(geometry.slotOf(id));
+        if (file == null) {
+            return null;
+        }
+        DataFile opened = storage.open(file.path(), Storage.Mode.READ);
+        return new SegmentBytes(opened);
+    }
+
+    // A length does not fit into the last 1..7 bytes of a segment.
+    private static long normal(long position, long size) {
+        long left = size - position % size;
+        return left < LENGTH_BYTES ? position + left : position;
+    }
+
+    private void corrupt(String file, long at, String found, String expected) {
+        findings.add(Finding.of(Finding.Kind.CORRUPT, file, at, new Mismatch(at, found, expected).toString()));
+    }
+}

@@ -1,0 +1,111 @@
+package org.mmapqueue.tool.verify;
+
+import java.io.Closeable;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
+import java.nio.file.Path;
+import java.util.List;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.io.FileMode;
+import org.mmapqueue.io.ProcessLock;
+import org.mmapqueue.io.Storage;
+import org.mmapqueue.meta.MetaImage;
+import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.tool.report.Finding;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.report.VerifyReport;
+
+/**
+ * Says what is whole in a queue directory, and what is not: the meta page, consumers' pages, files of records in
+ * flight, every segment's header, every record's header and checksum, from the oldest one that is there to the end of
+ * the log. Changes nothing. Has no state; any number of threads.
+ */
+public final class Verifier {
+    private Verifier() {}
+
+    /**
+     * Verifies a directory that nobody writes.
+     *
+     * @param directory the queue's
+     * @param progress is told how far this is, in bytes of segments
+     * @return what was found
+     * @throws org.mmapqueue.errors.LockedException when a process writes it; the text and its pid say which
+     * @throws MmapQueueException when there is no queue, or it can not be read
+     */
+    public static VerifyReport verify(Path directory, Progress progress) {
+        check(directory);
+        try {
+            Closeable lock = lock(directory);
+            try {
+                return look(directory, progress);
+            } finally {
+                lock.close();
+            }
+        } catch (IOException e) {
+            throw new MmapQueueException("the queue in " + directory + " could not be read: " + e, e);
+        }
+    }
+
+    private static VerifyReport look(Path directory, Progress progress) throws IOException {
+        Storage storage = DiskStorage.INSTANCE;
+        boolean hasMeta = Files.exists(directory.resolve(MetaPage.FILE_NAME));
+        MetaImage meta = hasMeta ? MetaImage.read(storage, directory) : null;
+        if (isVersion1(meta) || meta != null && meta.isUnfinishedV1() && new Inventory(storage, directory).isEmpty()) {
+            return new V1Check(storage, directory, meta).run(progress);
+        }
+        try (Survey survey = new Survey(storage, directory, progress)) {
+            return survey.report();
+        } catch (CorruptException e) {
+            // Not even enough is left to look at the rest.
+            return new VerifyReport(
+                    directory.toString(),
+                    0,
+                    false,
+                    0,
+                    0,
+                    0,
+                    0,
+                    0,
+                    List.of(),
+                    List.of(Finding.of(Finding.Kind.CORRUPT, e.file(), e.position(), text(e))));
+        }
+    }
+
+    private static String text(CorruptException e) {
+        String place = e.file() + ", byte " + e.position() + ": ";
+        return e.getMessage().startsWith(place) ? e.getMessage().substring(place.length()) : e.getMessage();
+    }
+
+    /** Whether a page is one of version 1: it says so, and is as long as one, or too short for any. */
+    public static boolean isVersion1(MetaImage meta) {
+        return meta != null && meta.version() == 1 && meta.fileLength() <= MetaImage.TABLE_LENGTH;
+    }
+
+    /** Raises what there is to raise when there is no queue. */
+    public static void check(Path directory) {
+        if (!Files.isDirectory(directory)) {
+            throw new MmapQueueException(
+                    "there is no directory " + directory, new NoSuchFileException(directory.toString()));
+        }
+        try (var files = Files.list(directory)) {
+            boolean any = files.anyMatch(each -> each.getFileName().toString().equals(MetaPage.FILE_NAME)
+                    || each.getFileName().toString().endsWith("_segment.dat"));
+            if (!any) {
+                throw new MmapQueueException(
+                        "there is no queue in " + directory + ": neither " + MetaPage.FILE_NAME + " nor a segment",
+                        new NoSuchFileException(directory.toString()));
+            }
+        } catch (IOException e) {
+            throw new MmapQueueException("the directory " + directory + " could not be read: " + e, e);
+        }
+    }
+
+    // Where no process has ever taken the lock there is no file, and none is made by looking.
+    private static Closeable lock(Path directory) throws IOException {
+        Path file = directory.resolve(Inventory.LOCK);
+        return Files.exists(file) ? ProcessLock.acquire(file, "the queue in " + directory, FileMode.PRIVATE) : () -> {};
+    }
+}

@@ -1,0 +1,155 @@
+package org.mmapqueue.spark.read.task;
+
+import java.io.IOException;
+import java.io.InterruptedIOException;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.connector.metric.CustomTaskMetric;
+import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
+import org.apache.spark.sql.connector.read.streaming.SupportsRealTimeRead;
+import org.mmapqueue.RecordSink;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.spark.common.RecordSchema;
+import org.mmapqueue.spark.read.plan.QueueInputPartition;
+
+/** Reads a partition record by record, and waits for those that are not there yet. For one thread. */
+final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
+    /** How often it looks: what a push wakes are the threads of its own process alone. */
+    private static final long LOOK_NANOS = 200_000;
+
+    private final RangeReader reader;
+    private final int partition;
+    private final Next record;
+    private long count;
+    private long recordWaitNanos;
+
+    /** The record that was read last, as a row. */
+    private static final class Next implements RecordSink {
+        private final String[] columns;
+        private final int partition;
+        private Object[] row;
+        private long timestamp;
+        private long bytes;
+
+        Next(String[] columns, int partition) {
+            this.columns = columns;
+            this.partition = partition;
+        }
+
+        @Override
+        public void take(long offset, long timestampMicros, byte[] data) {
+            timestamp = timestampMicros;
+            bytes += data.length;
+            row = new Object[columns.length];
+            for (int i = 0; i < columns.length; i++) {
+                row[i] = switch (columns[i]) {
+                    case RecordSchema.VALUE -> data;
+                    case RecordSchema.PARTITION -> partition;
+                    case RecordSchema.OFFSET -> offset;
+                    case RecordSchema.TIMESTAMP -> timestampMicros == 0 ? null : timestampMicros;
+                    default -> throw new IllegalArgumentException("no column " + columns[i]);
+                };
+            }
+        }
+    }
+
+    /**
+     * Opens the partition.
+     *
+     * @param input where it begins; it has no end
+     * @param columns those of the schema that are read, in this order
+     * @param failOnDataLoss whether records that are not there any more are an error
+     * @throws IllegalStateException when it is not there
+     */
+    RealTimeReader(QueueInputPartition input, String[] columns, boolean failOnDataLoss) {
+        this.reader = new RangeReader(input, failOnDataLoss);
+        this.partition = input.directory().id();
+        this.record = new Next(columns, partition);
+    }
+
+    @Override
+    public PartitionOffset getOffset() {
+        return new RealTimeOffset(partition, reader.next());
+    }
+
+    @Override
+    public boolean next() {
+        while (true) {
+            try {
+                // As in all tasks: while it waits for records it has no permit.
+                if (reader.read(records -> records.read(1, Long.MAX_VALUE, record)) == 0) {
+                    return false;
+                }
+                count++;
+                return true;
+            } catch (OutOfRangeException e) {
+                if (e.first() <= reader.next()) {
+                    throw e;
+                }
+                reader.lose(e.first(), "the first one that is retained is " + e.first());
+            }
+        }
+    }
+
+    // Both forms, without @Override: 4.1 has the first alone, later versions call the second.
+
+    /**
+     * Reads the next record, waiting for it.
+     *
+     * @param timeoutMs the longest to wait, in ms
+     * @return whether there is one, and when it was pushed
+     * @throws IOException when the task is to end
+     */
+    @SuppressWarnings("MissingOverride")
+    public RecordStatus nextWithTimeout(Long timeoutMs) throws IOException {
+        return nextWithTimeout(System.currentTimeMillis(), timeoutMs);
+    }
+
+    /**
+     * Reads the next record, waiting for it.
+     *
+     * @param startTimeMs since when it waits, in ms since 1970
+     * @param timeoutMs the longest to wait from then on, in ms
+     * @return whether there is one, and when it was pushed
+     * @throws IOException when the task is to end
+     */
+    public RecordStatus nextWithTimeout(Long startTimeMs, Long timeoutMs) throws IOException {
+        while (!next()) {
+            if (System.currentTimeMillis() - startTimeMs >= timeoutMs) {
+                return RecordStatus.newStatusWithoutArrivalTime(false);
+            }
+            long start = System.nanoTime();
+            LockSupport.parkNanos(this, LOOK_NANOS);
+            recordWaitNanos += System.nanoTime() - start;
+            if (Thread.currentThread().isInterrupted()) {
+                throw new InterruptedIOException("interrupted while waiting for record " + reader.next());
+            }
+        }
+        return record.timestamp == 0
+                ? RecordStatus.newStatusWithoutArrivalTime(true)
+                : RecordStatus.newStatusWithArrivalTimeMs(record.timestamp / 1000);
+    }
+
+    @Override
+    public InternalRow get() {
+        return new GenericInternalRow(record.row);
+    }
+
+    @Override
+    public CustomTaskMetric[] currentMetricsValues() {
+        return ScanMetrics.values(
+                count,
+                record.bytes,
+                reader.lost(),
+                reader.segments(),
+                reader.waitedMillis(),
+                TimeUnit.NANOSECONDS.toMillis(recordWaitNanos));
+    }
+
+    @Override
+    public void close() {
+        reader.close();
+    }
+}

@@ -1,0 +1,46 @@
+package org.mmapqueue.spark.read.task;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Path;
+import java.util.concurrent.FutureTask;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+
+/** So many tasks in a partition's segments at once, and no more. */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class ReadPermitsTest {
+    @TempDir
+    private Path directory;
+
+    @Test
+    void theOthersWaitAndSayHowLong() throws Exception {
+        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(directory)
+                        .segmentSize(4096)
+                        .queueCapacitySegments(16)
+                        .maxInMemSegments(7)
+                        .build());
+                ReadPermits first = ReadPermits.of(queue);
+                ReadPermits second = ReadPermits.of(queue)) {
+            first.acquire();
+            first.acquire();
+            FutureTask<Long> third = new FutureTask<>(second::acquire);
+            Thread waiting = new Thread(third);
+            waiting.start();
+            while (waiting.getState() != Thread.State.WAITING) {
+                assertTrue(waiting.isAlive(), "it has got a third one of two");
+                Thread.onSpinWait();
+            }
+            long since = System.nanoTime();
+            Thread.sleep(10);
+            long least = System.nanoTime() - since;
+            first.release();
+            assertTrue(third.get() >= least);
+            second.release();
+            first.release();
+        }
+    }
+}

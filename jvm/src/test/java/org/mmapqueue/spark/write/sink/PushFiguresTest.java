@@ -1,0 +1,152 @@
+package org.mmapqueue.spark.write.sink;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.spark.common.PartitionDirectory;
+import org.mmapqueue.spark.write.staging.StagedFile;
+import org.mmapqueue.spark.write.staging.StagedFileWriter;
+import org.mmapqueue.spark.write.staging.StagingArea;
+
+/** What the driver counts of its own part of a write. */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class PushFiguresTest {
+    private static final Map<String, String> SMALL =
+            Map.of("segment_size", "4096", "queue_capacity_segments", "8", "max_event_size", "8000");
+    private static final int ROW = 1000;
+    /** What a partition has room for, but for a few rows. */
+    private static final int MOST = 24;
+    /** Longer than any clock's step, and than what the figures are rounded to. */
+    private static final long WAITED_MILLIS = 20;
+
+    @TempDir
+    private Path directory;
+
+    private Path root;
+    private SinkQueue sink;
+
+    @BeforeEach
+    void open() {
+        root = directory.resolve("queue");
+    }
+
+    @AfterEach
+    void close() {
+        sink.close();
+    }
+
+    private void open(int partitions) {
+        sink = new SinkQueue(root, new SinkConfig(partitions, SMALL));
+    }
+
+    private StagedFile stage(String query, long epoch, int partition, int rows) throws IOException {
+        Path own = sink.staging().make(query);
+        Path file = own.resolve(StagingArea.fileName(epoch, "w", 0, 0) + ".p" + partition);
+        try (StagedFileWriter writer = new StagedFileWriter(DiskStorage.INSTANCE, partition, file, 4096)) {
+            for (int i = 0; i < rows; i++) {
+                writer.reserve(ROW);
+                writer.add(ROW);
+            }
+            return writer.finish(false);
+        }
+    }
+
+    private static Push patient() {
+        return new Push(Duration.ofMinutes(1), false, true);
+    }
+
+    /** A commit in a thread of its own. */
+    private final class Commit extends Thread {
+        private final String query;
+        private final List<StagedFile> files;
+        private final Push push = patient();
+        private final AtomicReference<Exception> failure = new AtomicReference<>();
+
+        Commit(String query, List<StagedFile> files) {
+            this.query = query;
+            this.files = files;
+        }
+
+        @Override
+        public void run() {
+            try {
+                sink.commitEpoch(query, 0, files, push);
+            } catch (IOException | InterruptedException | RuntimeException e) {
+                failure.set(e);
+            }
+        }
+
+        void awaitWaiting() {
+            while (getState() != State.WAITING && getState() != State.TIMED_WAITING) {
+                assertTrue(isAlive(), () -> "it has not waited: " + failure.get());
+                Thread.onSpinWait();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void waitsForRoomAndForOthersAreTold(int partitions) throws Exception {
+        open(partitions);
+        for (int id = 0; id < partitions; id++) {
+            sink.commitEpoch("first" + id, 0, List.of(stage("first" + id, 0, id, MOST)), patient());
+        }
+        List<StagedFile> many = partitions == 1
+                ? List.of(stage("q", 0, 0, MOST))
+                : List.of(stage("q", 0, 0, MOST), stage("q", 0, 1, MOST));
+        Commit forRoom = new Commit("q", many);
+        Commit forLock = new Commit("other", List.of());
+        forRoom.start();
+        forRoom.awaitWaiting();
+        forLock.start();
+        forLock.awaitWaiting();
+        TimeUnit.MILLISECONDS.sleep(2 * WAITED_MILLIS);
+        for (PartitionDirectory each : PartitionDirectory.find(root)) {
+            try (MmapQueue queue = MmapQueue.openToRead(each.directory())) {
+                queue.seek(StartAt.LATEST);
+            }
+        }
+        forRoom.join();
+        forLock.join();
+        assertEquals(null, forRoom.failure.get());
+        assertEquals(null, forLock.failure.get());
+        PushFigures figures = forRoom.push.figures();
+        assertTrue(
+                figures.roomWaitMillis() >= WAITED_MILLIS,
+                () -> figures.figures().toString());
+        assertTrue(figures.commitMillis() >= figures.roomWaitMillis() / partitions);
+        assertTrue(
+                forLock.push.figures().lockWaitMillis() >= WAITED_MILLIS,
+                () -> forLock.push.figures().figures().toString());
+        assertEquals(0, forLock.push.figures().roomWaitMillis());
+    }
+
+    @Test
+    void segmentsAreThoseThatRowsLieIn() throws Exception {
+        open(2);
+        Push push = patient();
+        sink.commitEpoch("q", 0, List.of(stage("q", 0, 0, 9), stage("q", 0, 1, 1)), push);
+        // 9 rows of 1016 bytes lie in three segments of 4096 bytes, one more in a single one.
+        assertEquals("4", push.figures().figures().get("segmentsWritten"));
+        Push again = patient();
+        sink.commitEpoch("q", 0, List.of(stage("q", 0, 0, 9), stage("q", 0, 1, 1)), again);
+        assertEquals("0", again.figures().figures().get("segmentsWritten"));
+    }
+}

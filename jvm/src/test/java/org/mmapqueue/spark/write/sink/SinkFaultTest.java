@@ -1,0 +1,162 @@
+package org.mmapqueue.spark.write.sink;
+
+import static java.nio.charset.StandardCharsets.UTF_8;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.TestDisk;
+import org.mmapqueue.spark.common.PartitionDirectory;
+import org.mmapqueue.spark.write.staging.StagedFile;
+import org.mmapqueue.spark.write.staging.StagedFileWriter;
+import org.mmapqueue.spark.write.staging.StagingArea;
+import org.mmapqueue.support.QuickDirectory;
+
+/** The disk fails while an epoch is staged and pushed: then, and when it is done again, each row is there once. */
+@Timeout(300)
+class SinkFaultTest {
+    private static final Map<String, String> SMALL = Map.of(
+            "segment_size", "4096", "queue_capacity_segments", "8", "max_event_size", "8000", "flush_period", "600000");
+    private static final Push SYNC = new Push(Duration.ZERO, true, true);
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+
+    private Path root;
+    private TestDisk disk;
+    private SinkQueue sink;
+    private int staged;
+    private int opened;
+
+    @BeforeEach
+    void open() {
+        open(2);
+    }
+
+    private void open(int partitions) {
+        root = temp.resolve("queue" + opened++);
+        disk = new TestDisk();
+        sink = new SinkQueue(root, new SinkConfig(partitions, SMALL), new SinkDisk(disk.storage(), disk::open));
+    }
+
+    /** As after the death of the process, on a disk that works. */
+    private void reopen() throws IOException, InterruptedException {
+        disk.heal();
+        close();
+        sink = new SinkQueue(root, new SinkConfig(0, Map.of()));
+        sink.recover(SYNC, query -> false);
+    }
+
+    @AfterEach
+    void close() {
+        try {
+            sink.close();
+        } catch (RuntimeException e) {
+            // after a fault it may say so once more
+        }
+    }
+
+    private StagedFile stage(long epoch, int partition, String... rows) throws IOException {
+        Path own = sink.staging().make("q");
+        Path file = own.resolve(StagingArea.fileName(epoch, "w" + staged, 0, staged++) + ".p" + partition);
+        try (StagedFileWriter writer = new StagedFileWriter(disk.storage(), partition, file, 4096)) {
+            for (String row : rows) {
+                byte[] bytes = row.getBytes(UTF_8);
+                writer.reserve(bytes.length);
+                System.arraycopy(bytes, 0, writer.array(), writer.position(), bytes.length);
+                writer.add(bytes.length);
+            }
+            return writer.finish(true);
+        }
+    }
+
+    private List<String> rows(int partition) {
+        List<String> found = new ArrayList<>();
+        try (MmapQueue queue = MmapQueue.openToRead(
+                PartitionDirectory.find(root).get(partition).directory())) {
+            for (long offset = queue.firstOffset(); offset < queue.endOffset(); offset++) {
+                found.add(new String(queue.get(offset).data(), UTF_8));
+            }
+        }
+        return found;
+    }
+
+    private Path manifest() {
+        return root.resolve(".staging/q/7.manifest");
+    }
+
+    @Test
+    void theManifestStaysWhenAPushFailsAfterAnother() throws Exception {
+        List<StagedFile> files = List.of(stage(7, 0, "a"), stage(7, 1, "b", "c"));
+        disk.watch((isForce, path) -> isForce && path.startsWith(root.resolve("p=1/producers")));
+        assertThrows(RuntimeException.class, () -> sink.commitEpoch("q", 7, files, SYNC));
+        assertEquals(List.of("a"), rows(0));
+        assertTrue(Files.exists(manifest()), "what is left of the epoch is known by it alone");
+        reopen();
+        assertFalse(Files.exists(manifest()));
+        assertEquals(List.of("b", "c"), rows(1));
+        assertFalse(sink.commitEpoch("q", 7, List.of(stage(7, 1, "a"), stage(7, 0, "b", "c")), SYNC));
+        assertEquals(List.of("a"), rows(0));
+    }
+
+    @Test
+    void theManifestGoesWhenNoPushHasGotThrough() throws Exception {
+        List<StagedFile> files = List.of(stage(7, 0, "a"), stage(7, 1, "b"));
+        disk.watch((isForce, path) -> isForce && path.getParent().endsWith("producers"));
+        assertThrows(RuntimeException.class, () -> sink.commitEpoch("q", 7, files, SYNC));
+        assertFalse(Files.exists(manifest()));
+        reopen();
+        assertTrue(sink.commitEpoch("q", 7, List.of(stage(7, 0, "c")), SYNC));
+        assertEquals(List.of("c"), rows(0));
+        assertEquals(List.of(), rows(1));
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2})
+    void anyCallThatFailsLeavesEachRowOnce(int partitions) throws Exception {
+        int calls = 0;
+        for (int number = 0; number <= calls; number++) {
+            close();
+            open(partitions);
+            sink.commitEpoch("q", 0, List.of(stage(0, 0, "x")), SYNC);
+            AtomicInteger count = new AtomicInteger();
+            int failing = number;
+            disk.watch((isForce, path) -> count.getAndIncrement() == failing);
+            boolean isPushed = false;
+            try {
+                isPushed =
+                        sink.commitEpoch("q", 1, List.of(stage(1, 0, "a"), stage(1, partitions - 1, "b", "c")), SYNC);
+            } catch (IOException | RuntimeException e) {
+                assertTrue(count.get() > failing, e::toString);
+            }
+            calls = Math.max(calls, count.get());
+            assertTrue(isPushed || count.get() > failing);
+            reopen();
+            sink.commitEpoch("q", 1, List.of(stage(1, partitions - 1, "c", "a"), stage(1, 0, "b")), SYNC);
+            List<String> found = new ArrayList<>(rows(0));
+            if (partitions > 1) {
+                found.addAll(rows(1));
+            }
+            found.sort(null);
+            assertEquals(List.of("a", "b", "c", "x"), found, "call " + number + " of " + calls + " failed");
+        }
+        assertTrue(calls > 10, calls + " calls");
+    }
+}

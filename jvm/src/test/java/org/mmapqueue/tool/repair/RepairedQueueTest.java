@@ -1,0 +1,254 @@
+package org.mmapqueue.tool.repair;
+
+import static org.junit.jupiter.api.Assertions.assertArrayEquals;
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.Set;
+import org.junit.jupiter.api.Tag;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.damage.RecordPlaces;
+import org.mmapqueue.damage.Shape;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.tool.report.Finding;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.report.RepairReport;
+
+/** A queue that was repaired: what is left has its offset, what was lost is passed. */
+@Tag("long-form")
+class RepairedQueueTest {
+    /** Damages of each segment; damage.rounds in the system properties sets another number. */
+    private static final int ROUNDS = Integer.getInteger("damage.rounds", 9);
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+
+    @ParameterizedTest
+    @EnumSource
+    void whatIsLeftKeepsItsOffset(Shape shape) throws Exception {
+        Shape.Made made = shape.make(temp.resolve("queue"), temp.resolve("aside"));
+        Random random = new Random(shape.ordinal());
+        int checked = 0;
+        for (Path segment : Directories.segments(made.path())) {
+            for (int round = -1; round < ROUNDS; round++) {
+                Path damaged = Directories.copy(made.path(), temp.resolve("damaged"));
+                Path file = damaged.resolve(segment.getFileName());
+                if (round < 0) {
+                    Files.delete(file);
+                } else {
+                    byte[] noise = new byte[1 + random.nextInt(200)];
+                    random.nextBytes(noise);
+                    Directories.overwrite(file, random.nextInt(Shape.SEGMENT - noise.length), noise);
+                }
+                RepairReport report = Repairer.repair(damaged, temp.resolve("repaired"), Progress.NONE);
+                check(made, report, temp.resolve("repaired"));
+                checked++;
+                Directories.delete(damaged);
+                Directories.delete(temp.resolve("repaired"));
+            }
+        }
+        assertTrue(checked > ROUNDS, "checked " + checked);
+    }
+
+    /** Nothing says how many records were lost in each place: what is between them has no offset that is sure. */
+    @ParameterizedTest
+    @EnumSource
+    void severalLossesInOneSegment(Shape shape) throws Exception {
+        Shape.Made made = shape.make(temp.resolve("queue"), temp.resolve("aside"));
+        Random random = new Random(shape.ordinal() + 100);
+        for (Path segment : Directories.segments(made.path())) {
+            for (int round = 0; round < ROUNDS / 3; round++) {
+                Path damaged = Directories.copy(made.path(), temp.resolve("damaged"));
+                for (int place = 0; place < 3; place++) {
+                    byte[] noise = new byte[100 + random.nextInt(400)];
+                    random.nextBytes(noise);
+                    Directories.overwrite(
+                            damaged.resolve(segment.getFileName()),
+                            64 + random.nextInt(Shape.SEGMENT - 64 - noise.length),
+                            noise);
+                }
+                RepairReport report = Repairer.repair(damaged, temp.resolve("repaired"), Progress.NONE);
+                check(made, report, temp.resolve("repaired"));
+                Directories.delete(damaged);
+                Directories.delete(temp.resolve("repaired"));
+            }
+        }
+    }
+
+    /** Two bytes of two records: headers in between are whole, and the one of each says how much is lost. */
+    @Test
+    void aPayloadThatIsDamagedCostsOneRecord() throws Exception {
+        Shape.Made made = Shape.CLEAN.make(temp.resolve("queue"), temp.resolve("aside"));
+        Path file = made.path().resolve("0_segment.dat");
+        List<Integer> places = RecordPlaces.of(file);
+        Directories.flip(file, places.get(3) + 20, 1);
+        Directories.flip(file, places.get(6) + 20, 1);
+        RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), Progress.NONE);
+        assertEquals(
+                List.of(3L, 6L), report.lost().stream().map(Finding::firstLost).toList());
+        assertEquals(2, report.before().lost());
+        check(made, report, temp.resolve("repaired"));
+    }
+
+    /** Two holes, and one whole record between them: all that is sure is how many the three are together. */
+    @Test
+    void whatLiesBetweenTwoHolesIsLostAndSaidToBe() throws Exception {
+        Shape.Made made = Shape.CLEAN.make(temp.resolve("queue"), temp.resolve("aside"));
+        Path file = made.path().resolve("0_segment.dat");
+        List<Integer> places = RecordPlaces.of(file);
+        Directories.overwrite(file, places.get(2), new byte[places.get(4) - places.get(2)]);
+        Directories.overwrite(file, places.get(5), new byte[places.get(7) - places.get(5)]);
+        RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), Progress.NONE);
+        Finding lost = report.lost().get(0);
+        assertEquals(
+                List.of(2L, 6L, 1),
+                List.of(lost.firstLost(), lost.lastLost(), report.lost().size()));
+        assertTrue(lost.exact());
+        assertTrue(lost.detail().contains("1 whole records among those that are lost"), lost.detail());
+        assertEquals(made.payloads().size() - 5, report.before().records());
+        check(made, report, temp.resolve("repaired"));
+    }
+
+    /** The end of a closed log says an offset; without it the whole records behind the hole have none that is sure. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void aHoleInTheLastSegment(boolean isClosed) throws Exception {
+        Shape.Made made = (isClosed ? Shape.CLEAN : Shape.KILLED).make(temp.resolve("queue"), temp.resolve("aside"));
+        long end = Directories.word(made.path().resolve("meta.dat"), isClosed ? 512 : 576);
+        Path file = made.path().resolve((end - 1) / Shape.SEGMENT + "_segment.dat");
+        List<Integer> places = RecordPlaces.of(file);
+        Directories.overwrite(file, places.get(0), new byte[places.get(2) - places.get(0)]);
+        RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), Progress.NONE);
+        assertEquals(1, report.lost().size());
+        assertEquals(isClosed, report.lost().get(0).exact());
+        assertEquals(isClosed, report.lost().get(0).lost() == 2, report.lost().toString());
+        check(made, report, temp.resolve("repaired"));
+    }
+
+    /** A UUID can be found that makes any one record whole: a consumer's page is what says the right one. */
+    @Test
+    void theOnlyRecordAndTheMetaPage() throws Exception {
+        Path at = temp.resolve("queue");
+        try (MmapQueue queue = MmapQueue.open(Shape.Made.config(at, true))) {
+            queue.createConsumer("named", StartAt.EARLIEST);
+            queue.push(Payload.of(0, 100));
+        }
+        Directories.flip(at.resolve("0_segment.dat"), 100, 1);
+        Directories.resize(at.resolve("meta.dat"), 80);
+        RepairReport report =
+                Repairer.repair(Directories.copy(at, temp.resolve("a")), temp.resolve("b"), Progress.NONE);
+        assertEquals(0, report.before().records());
+        assertEquals(1, report.lost().size());
+        Files.delete(at.resolve("consumers/named.dat"));
+        assertThrows(MmapQueueException.class, () -> Repairer.repair(at, temp.resolve("c"), Progress.NONE));
+    }
+
+    /** The first segment behind a recovery, with all of its records, and the last one goes on in the next segment. */
+    @Test
+    void theSegmentInWhichAnEpochBegins() throws Exception {
+        Path open = temp.resolve("open");
+        Path at = temp.resolve("queue");
+        List<byte[]> payloads = new ArrayList<>();
+        MmapQueue first = MmapQueue.open(Shape.Made.config(open, true));
+        for (int i = 0; i < 25; i++) {
+            if (i == 5) {
+                Directories.copy(open, at);
+                first.close();
+                first = MmapQueue.open(Shape.Made.config(at, true));
+            }
+            payloads.add(Payload.of(i, 700 + i));
+            first.push(payloads.get(i));
+        }
+        first.close();
+        Files.delete(at.resolve("1_segment.dat"));
+        RepairReport report = Repairer.repair(at, temp.resolve("repaired"), Progress.NONE);
+        assertEquals(payloads.size(), report.before().endOffset());
+        check(new Shape.Made(at, payloads, 0, Map.of()), report, temp.resolve("repaired"));
+    }
+
+    /** Nothing would cut what is behind it: new records must not get the offset of one that is lost. */
+    @Test
+    void theLastRecordAndTheMetaPage() throws Exception {
+        Shape.Made made = Shape.CLEAN.make(temp.resolve("queue"), temp.resolve("aside"));
+        long end = Directories.word(made.path().resolve("meta.dat"), 512);
+        Path file = made.path().resolve((end - 1) / Shape.SEGMENT + "_segment.dat");
+        Directories.flip(file, (int) (end % Shape.SEGMENT) - 9, 1);
+        Directories.resize(made.path().resolve("meta.dat"), 80);
+        RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), Progress.NONE);
+        assertEquals(made.payloads().size(), report.before().endOffset());
+        check(made, report, temp.resolve("repaired"));
+    }
+
+    private static void check(Shape.Made made, RepairReport report, Path at) throws InterruptedException {
+        Set<Long> lost = new HashSet<>();
+        for (Finding each : report.lost()) {
+            for (long offset = each.firstLost(); offset <= each.lastLost(); offset++) {
+                lost.add(offset);
+            }
+        }
+        for (int round = 0; round < 2; round++) {
+            try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(at).build())) {
+                long end = round == 0 ? report.before().endOffset() : queue.endOffset();
+                assertEquals(end, queue.endOffset());
+                for (long offset = queue.firstOffset(); offset < report.before().endOffset(); offset++) {
+                    long wanted = offset;
+                    if (lost.contains(offset)) {
+                        assertThrows(OutOfRangeException.class, () -> queue.get(wanted));
+                    } else {
+                        assertArrayEquals(
+                                made.payloads().get((int) offset),
+                                queue.get(offset).data());
+                    }
+                }
+                for (String name : queue.consumers()) {
+                    drain(
+                            made,
+                            queue,
+                            queue.consumer(name, StartAt.EARLIEST),
+                            lost,
+                            report.before().endOffset());
+                }
+                assertEquals(end, queue.push(new byte[] {7}));
+                assertArrayEquals(new byte[] {7}, queue.get(end).data());
+            }
+        }
+    }
+
+    private static void drain(Shape.Made made, MmapQueue queue, Consumer consumer, Set<Long> lost, long damagedEnd) {
+        long expected = consumer.readOffset();
+        for (Message each = consumer.poll(); each != null; each = consumer.poll()) {
+            while (lost.contains(expected)) {
+                expected++;
+            }
+            // What was acked out of order before is not popped again.
+            assertTrue(each.offset() >= expected, each.offset() + " and " + expected);
+            if (each.offset() < damagedEnd) {
+                assertArrayEquals(made.payloads().get((int) each.offset()), each.data());
+            }
+            consumer.ack(each.offset());
+            expected = each.offset() + 1;
+        }
+        assertEquals(queue.endOffset(), consumer.readOffset());
+    }
+}

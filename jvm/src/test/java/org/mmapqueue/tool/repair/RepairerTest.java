@@ -1,0 +1,293 @@
+package org.mmapqueue.tool.repair;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.List;
+import java.util.Map;
+import java.util.Random;
+import java.util.stream.Stream;
+import java.util.zip.CRC32C;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.damage.Shape;
+import org.mmapqueue.errors.LockedException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.tool.report.ConsumerState;
+import org.mmapqueue.tool.report.Finding;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.report.RepairReport;
+import org.mmapqueue.tool.report.VerifyReport;
+import org.mmapqueue.tool.verify.Verifier;
+import org.mmapqueue.v1.V1Sample;
+
+/** What repair makes of damaged directories. */
+class RepairerTest {
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+
+    private int repaired;
+
+    private Shape.Made make(Shape shape) {
+        return shape.make(temp.resolve("queue"), temp.resolve("aside"));
+    }
+
+    /** Repairs a copy; what is damaged stays as it is, and what comes out is whole. */
+    private RepairReport repair(Path damaged) {
+        Map<String, String> before = Directories.fingerprint(damaged);
+        Path target = temp.resolve("repaired-" + repaired++);
+        RepairReport report = Repairer.repair(damaged, target, Progress.NONE);
+        assertEquals(before, Directories.fingerprint(damaged), "the original was changed");
+        VerifyReport after = Verifier.verify(target, Progress.NONE);
+        assertTrue(after.isWhole(), after.findings().toString());
+        assertEquals(
+                report.before().records(),
+                after.records(),
+                () -> report.before().findings() + " " + report.actions() + after.findings());
+        assertEquals(report.before().endOffset(), after.endOffset());
+        return report;
+    }
+
+    /** Opens, reads each record that a consumer has not acked, pushes one and reads that. */
+    private static void assertWorks(Shape.Made made, Path at) {
+        // What was not stored any more was found out, or is as it is by default.
+        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(at).build())) {
+            long committed = queue.consumer().committedOffset();
+            Payload.assertMessages(
+                    committed,
+                    made.payloads().subList((int) committed, made.payloads().size()),
+                    Payload.drain(queue));
+            queue.ack(made.payloads().size() - 1L);
+            assertEquals(made.payloads().size(), queue.push(new byte[] {1, 2, 3}));
+            Payload.assertMessages(made.payloads().size(), List.of(new byte[] {1, 2, 3}), Payload.drain(queue));
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void whatIsWholeIsCopied(Shape shape) {
+        Shape.Made made = make(shape);
+        RepairReport report = repair(made.path());
+        assertTrue(report.lost().isEmpty(), report.lost().toString());
+        assertWorks(made, Path.of(report.path()));
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void aMetaPageIsRebuilt(Shape shape) throws IOException {
+        Shape.Made made = make(shape);
+        for (int cut : new int[] {80, 0, 512, 4095}) {
+            Path damaged = Directories.copy(made.path(), temp.resolve("cut-" + cut));
+            Directories.resize(damaged.resolve("meta.dat"), cut);
+            RepairReport report = repair(damaged);
+            assertTrue(report.lost().isEmpty(), report.lost().toString());
+            assertEquals(made.payloads().size(), report.before().endOffset());
+            assertWorks(made, Path.of(report.path()));
+        }
+        Path noise = Directories.copy(made.path(), temp.resolve("noise"));
+        byte[] bytes = new byte[4096];
+        new Random(7).nextBytes(bytes);
+        Directories.overwrite(noise.resolve("meta.dat"), 0, bytes);
+        assertWorks(made, Path.of(repair(noise).path()));
+        Path none = Directories.copy(made.path(), temp.resolve("none"));
+        Files.delete(none.resolve("meta.dat"));
+        assertWorks(made, Path.of(repair(none).path()));
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void headersOfSegmentsAreRebuilt(Shape shape) {
+        Shape.Made made = make(shape);
+        VerifyReport whole = Verifier.verify(made.path(), Progress.NONE);
+        for (Path segment : Directories.segments(made.path())) {
+            if (Directories.word(segment, 0) == 0) {
+                continue;
+            }
+            for (int length : new int[] {8, 64}) {
+                Path damaged = Directories.copy(made.path(), temp.resolve(segment.getFileName() + "-" + length));
+                Directories.overwrite(damaged.resolve(segment.getFileName()), 64 - length, new byte[length]);
+                RepairReport report = repair(damaged);
+                boolean torn = report.before().isWhole();
+                assertTrue(
+                        torn
+                                || report.before().records() == whole.records()
+                                || !report.lost().isEmpty(),
+                        report.toString());
+            }
+        }
+    }
+
+    /** Any 100 bytes of any segment: what is said to be lost is what is missing. */
+    @ParameterizedTest
+    @EnumSource
+    void damagedRangesBecomeMarks(Shape shape) {
+        Shape.Made made = make(shape);
+        VerifyReport whole = Verifier.verify(made.path(), Progress.NONE);
+        Random random = new Random(shape.ordinal());
+        for (Path segment : Directories.segments(made.path())) {
+            for (int round = 0; round < 12; round++) {
+                Path damaged = Directories.copy(made.path(), temp.resolve(segment.getFileName() + "-" + round));
+                byte[] noise = new byte[1 + random.nextInt(100)];
+                random.nextBytes(noise);
+                Directories.overwrite(
+                        damaged.resolve(segment.getFileName()),
+                        64 + random.nextInt(Shape.SEGMENT - 64 - noise.length),
+                        noise);
+                RepairReport report = repair(damaged);
+                VerifyReport before = report.before();
+                if (before.isWhole()) {
+                    continue; // it has hit what nobody reads, or a tail that is cut
+                }
+                boolean exact = before.findings().stream().allMatch(each -> each.exact());
+                if (exact && !report.lost().isEmpty()) {
+                    assertEquals(
+                            whole.records() - before.records(),
+                            before.lost(),
+                            before.findings().toString());
+                    assertEquals(whole.endOffset(), before.endOffset());
+                } else {
+                    assertTrue(
+                            before.endOffset() >= whole.endOffset(),
+                            before.findings().toString());
+                }
+                Directories.delete(damaged);
+                Directories.delete(Path.of(report.path()));
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void missingSegments(Shape shape) throws IOException {
+        Shape.Made made = make(shape);
+        VerifyReport whole = Verifier.verify(made.path(), Progress.NONE);
+        for (Path segment : Directories.segments(made.path())) {
+            Path damaged = Directories.copy(made.path(), temp.resolve("no-" + segment.getFileName()));
+            Files.delete(damaged.resolve(segment.getFileName()));
+            RepairReport report = repair(damaged);
+            assertTrue(
+                    report.before().isWhole() || report.before().endOffset() >= whole.endOffset(), report.toString());
+        }
+    }
+
+    @Test
+    void aConsumerThatStandsInAHoleGoesToTheNextWholeRecord() {
+        Shape.Made made = make(Shape.CLEAN);
+        Directories.overwrite(made.path().resolve("0_segment.dat"), 64, new byte[1000]);
+        RepairReport report = repair(made.path());
+        assertTrue(
+                report.actions().stream()
+                        .anyMatch(each -> each.contains("consumer default goes on at offset "
+                                + (report.lost().get(0).lastLost() + 1))),
+                report.actions().toString());
+        VerifyReport after = Verifier.verify(Path.of(report.path()), Progress.NONE);
+        for (ConsumerState each : after.consumers()) {
+            assertEquals(each.name().equals("named") ? 0 : report.lost().get(0).lastLost() + 1, each.offset());
+        }
+    }
+
+    @Test
+    void aConsumersPageThatIsDamagedKeepsItsPlaceWhereItCan() {
+        Shape.Made made = make(Shape.CONSUMERS);
+        Path page = made.path().resolve("consumers/a.dat");
+        Directories.flip(page, 3, 1);
+        VerifyReport after = Verifier.verify(Path.of(repair(made.path()).path()), Progress.NONE);
+        assertEquals(made.committed().get("a"), after.consumers().get(1).offset());
+        Directories.resize(page, 10);
+        after = Verifier.verify(Path.of(repair(made.path()).path()), Progress.NONE);
+        assertEquals(0, after.consumers().get(1).offset());
+        assertEquals("a", after.consumers().get(1).name());
+    }
+
+    @Test
+    void inPlace() {
+        Shape.Made made = make(Shape.CLEAN);
+        Directories.flip(made.path().resolve("meta.dat"), 140, 1);
+        Directories.flip(made.path().resolve("1_segment.dat"), 30, 1);
+        RepairReport report = Repairer.repairInPlace(made.path(), Progress.NONE);
+        assertEquals(made.path().toString(), report.path());
+        assertFalse(report.before().isWhole());
+        assertTrue(report.lost().isEmpty());
+        assertWorks(made, made.path());
+    }
+
+    @Test
+    void whatIsMadeIsForItsOwnerAlone() throws IOException {
+        Shape.Made made = make(Shape.CONSUMERS);
+        Files.delete(made.path().resolve("meta.dat"));
+        Path target = Path.of(repair(made.path()).path());
+        try (Stream<Path> files = Files.walk(target)) {
+            for (Path each : files.toList()) {
+                assertEquals(
+                        Files.isDirectory(each) ? "rwx------" : "rw-------",
+                        PosixFilePermissions.toString(Files.getPosixFilePermissions(each)),
+                        each.toString());
+            }
+        }
+    }
+
+    /** The numbers of its records may be given to others. */
+    @Test
+    void whatTellsOfRecordsBehindTheEndIsLeftOut() throws IOException {
+        Shape.Made made = make(Shape.CONSUMERS);
+        assertTrue(Files.exists(made.path().resolve("consumers/a.inflight")));
+        Path file = made.path().resolve("consumers/b.inflight");
+        ByteBuffer bytes = ByteBuffer.wrap(Directories.read(file)).order(ByteOrder.LITTLE_ENDIAN);
+        bytes.putLong(24, 1L << 40);
+        CRC32C crc = new CRC32C();
+        crc.update(bytes.array(), 0, 36);
+        crc.update(bytes.array(), 40, bytes.capacity() - 40);
+        bytes.putInt(36, (int) crc.getValue());
+        Files.write(file, bytes.array());
+        RepairReport report = repair(made.path());
+        assertTrue(report.before().isWhole(), report.before().findings().toString());
+        assertEquals(Finding.Kind.ORPHANED, report.before().findings().get(0).kind());
+        assertEquals(file.toString(), report.before().findings().get(0).file());
+        assertTrue(Files.exists(Path.of(report.path()).resolve("consumers/a.inflight")));
+        assertFalse(Files.exists(Path.of(report.path()).resolve("consumers/b.inflight")));
+    }
+
+    @Test
+    void whatIsInUseOrInTheWayIsLeftAlone() throws IOException {
+        Shape.Made made = make(Shape.CLEAN);
+        Path full = Files.createDirectory(temp.resolve("full"));
+        Files.writeString(full.resolve("file"), "text");
+        assertThrows(MmapQueueException.class, () -> Repairer.repair(made.path(), full, Progress.NONE));
+        assertEquals("text", Files.readString(full.resolve("file")));
+        try (MmapQueue queue = MmapQueue.open(Shape.Made.config(made.path(), true))) {
+            assertThrows(LockedException.class, () -> Repairer.repair(made.path(), temp.resolve("to"), Progress.NONE));
+            assertThrows(LockedException.class, () -> Repairer.repairInPlace(made.path(), Progress.NONE));
+            assertEquals(made.payloads().size(), queue.endOffset());
+        }
+        assertFalse(Files.exists(temp.resolve("to")));
+    }
+
+    @Test
+    void version1IsRefused() {
+        Path sample = V1Sample.of("a-three-small").copy(temp);
+        VerifyReport report = Verifier.verify(sample, Progress.NONE);
+        assertTrue(report.isWhole(), report.findings().toString());
+        assertEquals(1, report.version());
+        assertEquals(3, report.records());
+        Map<String, String> before = Directories.fingerprint(sample);
+        MmapQueueException refused =
+                assertThrows(MmapQueueException.class, () -> Repairer.repairInPlace(sample, Progress.NONE));
+        assertTrue(refused.getMessage().contains("version 1"), refused.getMessage());
+        assertEquals(before, Directories.fingerprint(sample));
+    }
+}

@@ -1,0 +1,192 @@
+package org.mmapqueue.tool.verify;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.zip.CRC32C;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.damage.Shape;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.FaultyStorage;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.QuickDirectory;
+import org.mmapqueue.support.StorageQueue;
+import org.mmapqueue.tool.repair.Repairer;
+import org.mmapqueue.tool.report.Finding;
+import org.mmapqueue.tool.report.Progress;
+import org.mmapqueue.tool.report.VerifyReport;
+
+/** What a healthy queue may look like: verify calls none of it damage, and repair takes it. */
+class VerifierAlarmTest {
+    private static final int SEGMENT = 4096;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+
+    private Path at() {
+        return temp.resolve("queue");
+    }
+
+    private QueueConfig retaining() {
+        return QueueConfig.builder(at())
+                .segmentSize(SEGMENT)
+                .queueCapacitySegments(12)
+                .maxEventSize(20_000)
+                .retainBytes(1 << 20)
+                .flushPeriodMillis(600_000)
+                .build();
+    }
+
+    private List<Finding> assertWhole(long end) {
+        VerifyReport report = Verifier.verify(at(), Progress.NONE);
+        assertTrue(report.isWhole(), report.findings().toString());
+        assertEquals(end, report.endOffset());
+        assertEquals(report.endOffset() - report.firstOffset(), report.records());
+        Path target = temp.resolve("repaired-" + end);
+        assertEquals(List.of(), Repairer.repair(at(), target, Progress.NONE).lost());
+        try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(target).build())) {
+            assertEquals(end, queue.endOffset());
+        }
+        return report.findings();
+    }
+
+    /** The oldest segment may hold nothing but the middle of a record that begins before it. */
+    @ParameterizedTest
+    @ValueSource(ints = {8_000, 12_000, 15_000, 19_992})
+    void retentionMayBeginInsideARecord(int length) {
+        int inside = 0;
+        for (int i = 0; i < 25; i++) {
+            try (MmapQueue queue = MmapQueue.open(retaining())) {
+                queue.push(Payload.of(i, length - i * 8));
+                queue.ack(queue.pop().offset());
+            }
+            long reclaimed = Directories.word(at().resolve("meta.dat"), 832) / SEGMENT;
+            Path first = at().resolve(reclaimed % 12 + "_segment.dat");
+            inside += (int) Directories.word(first, 56) == 0 ? 1 : 0;
+            assertWhole(i + 1);
+        }
+        assertTrue(inside > 0, "no segment lay inside of a record");
+    }
+
+    /** As a close on a full disk leaves it. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, 20, 40, 47})
+    void whatIsInFlightMayBeCutShort(int length) throws IOException {
+        Shape.CONSUMERS.make(at(), temp.resolve("aside"));
+        Path file = at().resolve("consumers/a.inflight");
+        assertTrue(Files.size(file) > length);
+        Directories.resize(file, length);
+        List<Finding> findings = assertWhole(Shape.RECORDS);
+        assertEquals(1, findings.size());
+        assertEquals(Finding.Kind.ORPHANED, findings.get(0).kind());
+        assertEquals(file.toString(), findings.get(0).file());
+    }
+
+    /** As a loss of power while it was written leaves it. */
+    @Test
+    void whatIsInFlightMayBeZeros() throws IOException {
+        Shape.CONSUMERS.make(at(), temp.resolve("aside"));
+        Path file = at().resolve("consumers/b.inflight");
+        Files.write(file, new byte[(int) Files.size(file)]);
+        assertEquals(Finding.Kind.ORPHANED, assertWhole(Shape.RECORDS).get(0).kind());
+    }
+
+    /** Its process ended, or its disk failed, between its page and the word to the writer, who reclaimed its place. */
+    @Test
+    void aConsumerMayBeHalfMade() throws IOException {
+        Shape.Made made = Shape.LAPPED.make(at(), temp.resolve("aside"));
+        Path early = temp.resolve("early");
+        try (MmapQueue queue = MmapQueue.open(Shape.Made.config(early, true))) {
+            queue.createConsumer("half", StartAt.EARLIEST);
+        }
+        Path page = at().resolve("consumers/half.dat");
+        Files.createDirectories(page.getParent());
+        Files.copy(early.resolve("consumers/half.dat"), page);
+        ownPage(page);
+        List<Finding> findings = assertWhole(made.payloads().size());
+        assertEquals(
+                List.of(Finding.Kind.ORPHANED),
+                findings.stream().map(Finding::kind).toList());
+        assertTrue(findings.get(0).detail().contains("half"), findings.toString());
+        try (MmapQueue queue = MmapQueue.open(Shape.Made.config(at(), true))) {
+            Consumer half = queue.consumer("half", StartAt.EARLIEST);
+            long first = queue.firstOffset();
+            assertEquals(first, half.readOffset());
+            Payload.assertMessages(
+                    first, made.payloads().subList((int) first, made.payloads().size()), Payload.drain(half));
+            assertNull(half.poll());
+        }
+    }
+
+    /** The disk fails from some call of createConsumer on, and is well again later: the queue works, and is closed. */
+    @Test
+    void aConsumerThatCouldNotBeMade() {
+        int failures = 0;
+        for (int call = 1; call < 30; call++) {
+            FaultyStorage storage = new FaultyStorage();
+            try (StorageQueue queue = StorageQueue.open(Shape.Made.config(at(), true), storage)) {
+                queue.push(new byte[3000]);
+                storage.stopAt(call);
+                try {
+                    queue.createConsumer("half", StartAt.EARLIEST);
+                } catch (MmapQueueException e) {
+                    failures++;
+                }
+                storage.heal();
+                for (int i = 1; i < 40 && !queue.consumers().contains("half"); i++) {
+                    queue.push(Payload.of(i, 3000));
+                    queue.ack("default", queue.poll("default").offset());
+                    queue.keepHouse();
+                }
+            }
+            VerifyReport report = Verifier.verify(at(), Progress.NONE);
+            assertTrue(report.isWhole(), "call " + call + ": " + report.findings());
+            Directories.delete(at());
+        }
+        assertTrue(failures > 5, "failures " + failures);
+    }
+
+    /** A close writes down what is in flight, and the disk is full. */
+    @Test
+    void aCloseOnAFullDisk() {
+        FaultyStorage storage = new FaultyStorage();
+        StorageQueue queue = StorageQueue.open(Shape.Made.config(at(), true), storage);
+        queue.push(new byte[10]);
+        queue.poll("default");
+        storage.failWhen((call, path) ->
+                call == FaultyStorage.Call.WRITE && path.toString().endsWith(".inflight"));
+        assertThrows(MmapQueueException.class, queue::close);
+        storage.heal();
+        assertEquals(0, Directories.read(at().resolve("consumers/default.inflight")).length);
+        assertEquals(
+                List.of(Finding.Kind.ORPHANED),
+                assertWhole(1).stream().map(Finding::kind).toList());
+    }
+
+    // Makes the page one of this queue.
+    private void ownPage(Path page) {
+        byte[] meta = Directories.read(at().resolve("meta.dat"));
+        byte[] bytes = Directories.read(page);
+        System.arraycopy(meta, 88, bytes, 8, 16);
+        CRC32C crc = new CRC32C();
+        crc.update(bytes, 0, 32);
+        ByteBuffer.wrap(bytes).order(ByteOrder.LITTLE_ENDIAN).putInt(32, (int) crc.getValue());
+        Directories.overwrite(page, 0, bytes);
+    }
+}
