@@ -27,7 +27,7 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.TooLargeException;
 
-/** What moves through a stage, and that a call that comes twice counts once. */
+/** What moves through a shared buffer, and that a call that comes twice counts once. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class StageTest {
     private static final int SIZE = 1 << 16;
@@ -38,14 +38,14 @@ class StageTest {
     private Path directory;
 
     private QueueHandle queue;
-    private Stage stage;
+    private Stage buffer;
     private int consumer;
     private int call;
 
     @BeforeEach
     void open() {
         queue = Bridge.open("queue_dir\0" + directory.resolve("queue") + '\0' + SMALL);
-        stage = queue.heapStage(SIZE);
+        buffer = queue.heapStage(SIZE);
         consumer = queue.consumer("default", "earliest");
     }
 
@@ -63,11 +63,11 @@ class StageTest {
         records.forEach(memory::put);
         memory.position(column);
         records.forEach(record -> memory.putInt(record.length));
-        stage.write(0, memory.array());
+        buffer.write(0, memory.array());
     }
 
     private List<byte[]> read(long count) {
-        ByteBuffer memory = ByteBuffer.wrap(stage.read(0, SIZE)).order(ByteOrder.nativeOrder());
+        ByteBuffer memory = ByteBuffer.wrap(buffer.read(0, SIZE)).order(ByteOrder.nativeOrder());
         assertEquals(count, memory.getInt(StageLayout.COUNT));
         int bytes = memory.getInt(StageLayout.BYTES);
         List<byte[]> records = new ArrayList<>();
@@ -83,7 +83,7 @@ class StageTest {
     }
 
     private List<byte[]> pop(int most) {
-        return read(stage.pop(++call, consumer, most, Integer.MAX_VALUE, 0));
+        return read(buffer.pop(++call, consumer, most, Integer.MAX_VALUE, 0));
     }
 
     private static byte[] record(String text) {
@@ -107,20 +107,20 @@ class StageTest {
     @Test
     void aCallThatComesTwiceCountsOnce() {
         write(List.of(record("one")));
-        assertEquals(0, stage.push(1, 3, 0, 0));
-        assertEquals(0, stage.push(1, 3, 0, 0));
-        assertEquals(1, stage.push(2, 3, 0, 0));
+        assertEquals(0, buffer.push(1, 3, 0, 0));
+        assertEquals(0, buffer.push(1, 3, 0, 0));
+        assertEquals(1, buffer.push(2, 3, 0, 0));
         write(records(3, 5));
-        assertEquals(3, stage.pushMany(3, 15, 3, 0, 0));
-        assertEquals(3, stage.pushMany(3, 15, 3, 0, 0));
-        assertEquals(0, stage.load(4, 1, 15, 3));
-        assertEquals(0, stage.load(4, 1, 15, 3));
-        assertEquals(5, stage.pushLoaded(5, 0, 0));
-        assertEquals(5, stage.pushLoaded(5, 0, 0));
+        assertEquals(3, buffer.pushMany(3, 15, 3, 0, 0));
+        assertEquals(3, buffer.pushMany(3, 15, 3, 0, 0));
+        assertEquals(0, buffer.load(4, 1, 15, 3));
+        assertEquals(0, buffer.load(4, 1, 15, 3));
+        assertEquals(5, buffer.pushLoaded(5, 0, 0));
+        assertEquals(5, buffer.pushLoaded(5, 0, 0));
         assertEquals(8, queue.size(consumer));
 
-        assertEquals(2, stage.pop(6, consumer, 2, 1000, 0));
-        assertEquals(2, stage.pop(6, consumer, 1, 1, 0));
+        assertEquals(2, buffer.pop(6, consumer, 2, 1000, 0));
+        assertEquals(2, buffer.pop(6, consumer, 1, 1, 0));
         assertRecords(List.of(record("one"), record("one")), read(2));
         assertEquals(6, queue.size(consumer));
     }
@@ -137,19 +137,19 @@ class StageTest {
     @Test
     void anInterruptIsToldAndNothingIsPushedOrPopped() {
         write(List.of(record("one")));
-        assertInterrupted(() -> stage.push(1, 3, 0, 1));
-        assertInterrupted(() -> stage.pushMany(2, 3, 1, 0, 0));
-        assertEquals(0, stage.load(3, 1, 3, 1));
-        assertInterrupted(() -> stage.pushLoaded(4, 0, 1));
-        assertInterrupted(() -> stage.pushLoadedOnce(5, 0, 0, "p", 1));
+        assertInterrupted(() -> buffer.push(1, 3, 0, 1));
+        assertInterrupted(() -> buffer.pushMany(2, 3, 1, 0, 0));
+        assertEquals(0, buffer.load(3, 1, 3, 1));
+        assertInterrupted(() -> buffer.pushLoaded(4, 0, 1));
+        assertInterrupted(() -> buffer.pushLoadedOnce(5, 0, 0, "p", 1));
         write(records(2, 5));
-        assertEquals(0, stage.load(6, 1, 10, 2));
-        assertInterrupted(() -> stage.pushLoaded(7, 0, 0));
+        assertEquals(0, buffer.load(6, 1, 10, 2));
+        assertInterrupted(() -> buffer.pushLoaded(7, 0, 0));
         assertEquals(0, queue.size(consumer));
-        assertEquals(0, stage.pushLoaded(8, 0, 0));
-        assertInterrupted(() -> stage.pop(9, consumer, 2, 100, 0));
+        assertEquals(0, buffer.pushLoaded(8, 0, 0));
+        assertInterrupted(() -> buffer.pop(9, consumer, 2, 100, 0));
         assertEquals(2, queue.size(consumer));
-        assertEquals(2, stage.pop(10, consumer, 2, 100, 0));
+        assertEquals(2, buffer.pop(10, consumer, 2, 100, 0));
     }
 
     /** It comes while the push waits, and at the same time there is room for none. */
@@ -158,11 +158,11 @@ class StageTest {
         write(records(16, 3000));
         long answer = 1;
         while (answer > 0) {
-            answer = stage.pushMany(++call, 16 * 3000, 16, 0, 0);
+            answer = buffer.pushMany(++call, 16 * 3000, 16, 0, 0);
         }
-        assertInterruptedWhileItWaits(() -> stage.pushMany(++call, 16 * 3000, 16, 0, 60_000));
+        assertInterruptedWhileItWaits(() -> buffer.pushMany(++call, 16 * 3000, 16, 0, 60_000));
         write(records(1, 3000));
-        assertInterruptedWhileItWaits(() -> stage.push(++call, 3000, 60_000, 0));
+        assertInterruptedWhileItWaits(() -> buffer.push(++call, 3000, 60_000, 0));
     }
 
     private static void assertInterruptedWhileItWaits(Executable push) throws InterruptedException {
@@ -184,20 +184,20 @@ class StageTest {
     @Test
     void aCallThatFailedMayBeMadeAgain() {
         write(records(1, 4001));
-        assertThrows(TooLargeException.class, () -> stage.push(1, 4001, 0, 0));
+        assertThrows(TooLargeException.class, () -> buffer.push(1, 4001, 0, 0));
         write(records(1, 4000));
-        assertEquals(0, stage.push(1, 4000, 0, 0));
+        assertEquals(0, buffer.push(1, 4000, 0, 0));
     }
 
     @Test
     void asManyGoInAsThereIsRoomForAndTheRestLater() {
         List<byte[]> all = records(50, 900);
         write(all);
-        long first = stage.pushMany(++call, 50 * 900, 50, 0, 0);
+        long first = buffer.pushMany(++call, 50 * 900, 50, 0, 0);
         assertTrue(first > 25 && first < 40, "of 50: " + first);
-        assertEquals(0, stage.pushMany(++call, 50 * 900, 50, (int) first, 10));
-        Stage pushing = stage;
-        stage = queue.heapStage(SIZE);
+        assertEquals(0, buffer.pushMany(++call, 50 * 900, 50, (int) first, 10));
+        Stage pushing = buffer;
+        buffer = queue.heapStage(SIZE);
         assertRecords(all.subList(0, (int) first), pop(50));
         queue.ack(consumer, first - 1);
         assertEquals(50 - first, pushing.pushMany(++call, 50 * 900, 50, (int) first, 0));
@@ -210,9 +210,9 @@ class StageTest {
         all.add(new byte[4001]);
         all.addAll(records(5, 10));
         write(all);
-        assertEquals(5, stage.pushMany(1, 4101, 11, 0, 0));
-        assertThrows(TooLargeException.class, () -> stage.pushMany(2, 4101, 11, 5, 0));
-        assertEquals(5, stage.pushMany(3, 4101, 11, 6, 0));
+        assertEquals(5, buffer.pushMany(1, 4101, 11, 0, 0));
+        assertThrows(TooLargeException.class, () -> buffer.pushMany(2, 4101, 11, 5, 0));
+        assertEquals(5, buffer.pushMany(3, 4101, 11, 6, 0));
         assertRecords(
                 List.of(new byte[] {0}, new byte[] {4}),
                 List.of(new byte[] {pop(10).get(0)[0]}, new byte[] {read(10).get(9)[0]}));
@@ -220,47 +220,47 @@ class StageTest {
 
     @Test
     void partsMakeARecordThatIsLargerThanTheStage() {
-        stage = queue.heapStage(1024);
+        buffer = queue.heapStage(1024);
         byte[] large = new byte[3500];
         for (int i = 0; i < large.length; i++) {
             large[i] = (byte) (i * 7);
         }
-        int most = stage.payloadLimit();
+        int most = buffer.payloadLimit();
         for (int at = 0; at < large.length; at += most) {
             int length = Math.min(most, large.length - at);
             ByteBuffer part = ByteBuffer.allocate(length + 2 * Long.BYTES).order(ByteOrder.nativeOrder());
             part.put(large, at, length);
             part.putInt(StageLayout.aligned(length), large.length);
-            stage.write(StageLayout.PAYLOAD, part.array());
-            stage.load(++call, at == 0 ? 1 : 0, length, at == 0 ? 1 : 0);
+            buffer.write(StageLayout.PAYLOAD, part.array());
+            buffer.load(++call, at == 0 ? 1 : 0, length, at == 0 ? 1 : 0);
         }
-        assertEquals(0, stage.pushLoaded(++call, 0, 0));
-        assertEquals(1, stage.pop(++call, consumer, 10, Integer.MAX_VALUE, 0));
+        assertEquals(0, buffer.pushLoaded(++call, 0, 0));
+        assertEquals(1, buffer.pop(++call, consumer, 10, Integer.MAX_VALUE, 0));
         ByteBuffer whole = ByteBuffer.allocate(large.length);
         while (whole.hasRemaining()) {
-            int length = stage.fetch(whole.position());
-            whole.put(stage.read(StageLayout.PAYLOAD, length));
+            int length = buffer.fetch(whole.position());
+            whole.put(buffer.read(StageLayout.PAYLOAD, length));
         }
         assertArrayEquals(large, whole.array());
     }
 
     @Test
     void statusesAreNumbers() {
-        assertEquals(Status.EMPTY, stage.pop(++call, consumer, 1, 1, 0));
-        assertEquals(Status.EMPTY, stage.peek(consumer));
+        assertEquals(Status.EMPTY, buffer.pop(++call, consumer, 1, 1, 0));
+        assertEquals(Status.EMPTY, buffer.peek(consumer));
         write(records(1, 3000));
         long answer = 0;
         while (answer >= 0) {
-            answer = stage.push(++call, 3000, 0, 0);
+            answer = buffer.push(++call, 3000, 0, 0);
         }
         assertEquals(Status.FULL, answer);
-        assertEquals(Status.FULL, stage.push(++call, 3000, 20, 0));
-        assertEquals(Status.FULL, stage.push(++call, 3000, 20, 1));
+        assertEquals(Status.FULL, buffer.push(++call, 3000, 20, 0));
+        assertEquals(Status.FULL, buffer.push(++call, 3000, 20, 1));
         queue.close();
-        assertEquals(Status.CLOSED, stage.push(++call, 1, 0, 0));
-        assertEquals(Status.CLOSED, stage.pushMany(++call, 1, 1, 0, 0));
-        assertEquals(Status.CLOSED, stage.pop(++call, consumer, 1, 1, 0));
-        assertEquals(Status.CLOSED, stage.peek(consumer));
+        assertEquals(Status.CLOSED, buffer.push(++call, 1, 0, 0));
+        assertEquals(Status.CLOSED, buffer.pushMany(++call, 1, 1, 0, 0));
+        assertEquals(Status.CLOSED, buffer.pop(++call, consumer, 1, 1, 0));
+        assertEquals(Status.CLOSED, buffer.peek(consumer));
     }
 
     @Test
@@ -283,11 +283,11 @@ class StageTest {
         QueueHandle late =
                 Bridge.open("queue_dir\0" + directory.resolve("late") + "\0flush_period\000600000\0" + SMALL);
         try (MmapQueue java = MmapQueue.open(config)) {
-            stage = late.heapStage(SIZE);
+            buffer = late.heapStage(SIZE);
             byte[] record = new byte[3000];
             write(List.of(record));
             java.consumer();
-            while (stage.push(++call, record.length, 0, 0) >= 0) {
+            while (buffer.push(++call, record.length, 0, 0) >= 0) {
                 // until it is full
             }
             FutureTask<Void> room = new FutureTask<>(() -> {
@@ -298,7 +298,7 @@ class StageTest {
                 return null;
             });
             new Thread(room).start();
-            long answer = stage.push(++call, record.length, 1000, 1);
+            long answer = buffer.push(++call, record.length, 1000, 1);
             room.get();
             assertTrue(
                     answer == Status.FULL
