@@ -152,6 +152,9 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
                 while (batch.count() < count && read(offset + batch.count(), batch, maxBytes, first)) {
                     reader.advance();
                 }
+                if (first && batch.count() == 0) {
+                    throw log.outOfRange(offset); // its segment is not published yet
+                }
                 read = true;
                 return batch;
             } finally {
