@@ -180,7 +180,8 @@ class Popper:
     def _check_answered(self, error: MmapQueueError) -> MmapQueueError:
         """The error, if the JVM answered with it and so has popped nothing; raises it without an answer."""
         if error.java_class is None:
-            raise error
+            # Closing releases the buffers in the JVM, also those of a call that is just sent.
+            raise self.closed_error() if self.handle.closed or self.closed else error
         if isinstance(error, Dropped):
             # The JVM reports a loss once.
             self._dropped.append(error)
