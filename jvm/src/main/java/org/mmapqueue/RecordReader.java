@@ -6,12 +6,12 @@ import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.lookup.RangeReader;
 
 /**
- * Reads the records of a range in order, from a place of its own, and moves no consumer. A queue may have any number of
- * readers, and they do not wait for one another; each is for one thread at a time.
+ * Reads the records of a range in order, from a position of its own, and moves no consumer. A queue may have any number
+ * of readers, and they do not wait for one another; each is for one thread at a time.
  *
- * <p>It holds no record: what no consumer needs may be overwritten before it is read. That is told then by an {@link
- * OutOfRangeException}; no call gives anything else than the records of the range. Between calls nothing is pinned, so
- * a reader that rests is in nobody's way.
+ * <p>It holds no record: a record that no consumer needs may be overwritten before it is read. The read throws {@link
+ * OutOfRangeException} then; a call never returns other records than those of the range. Between calls no segment is
+ * pinned.
  */
 public final class RecordReader implements AutoCloseable {
     private final RangeReader reader;

@@ -47,7 +47,7 @@ final class Evictor {
 
     /** Maps a slot whose file exists, after others were unmapped when the limit is reached. */
     void mapLive(Slot slot) throws IOException {
-        slot.pins++; // not to be displaced by its own coming
+        slot.pins++; // makeRoomFor must not evict it
         try {
             makeRoomFor(slot);
             if (!slot.file.isMapped()) {
@@ -66,8 +66,8 @@ final class Evictor {
         }
     }
 
-    // What is worth waiting for: another thread fills or maps this very slot, or is about to unmap others; one that is
-    // being filled can not be given back; readers pin a second segment while they follow a record into it.
+    // Waits while another thread fills or maps this slot, or is about to unmap others. A slot is not released while its
+    // file is filled. Readers pin a second segment while they follow a record into it.
     private void makeRoomFor(Slot slot) throws IOException {
         long left = PIN_WAIT_NANOS;
         while (slot.filling || !slot.file.isMapped() && slots.isFull()) {
