@@ -97,8 +97,9 @@ def closed(open_queue: Open, records: list[bytes], tmp_path: Path) -> Path:
     return tmp_path / "queue"
 
 
-def _heed_ctrl_c() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+#: A shell that runs the tests in the background ignores Ctrl-C, and so would the code. It is not set between fork and
+#: exec: a test that has gRPC cannot fork safely.
+_HEED_CTRL_C = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"
 
 
 class Script:
@@ -110,7 +111,7 @@ class Script:
 
     def start(self, code: str, *arguments: object, **environment: str) -> "subprocess.Popen[str]":
         file = self.directory / f"script{len(self._running)}.py"
-        file.write_text(textwrap.dedent(code))
+        file.write_text(_HEED_CTRL_C + textwrap.dedent(code))
         process = subprocess.Popen(
             [sys.executable, str(file), *map(str, arguments)],
             stdin=subprocess.PIPE,
@@ -118,8 +119,6 @@ class Script:
             stderr=subprocess.PIPE,
             text=True,
             env={**os.environ, **environment},
-            # A shell that runs the tests in the background ignores it, and so would the code.
-            preexec_fn=_heed_ctrl_c,
         )
         self._running.append(process)
         return process
@@ -168,6 +167,17 @@ def children(pid: int) -> list[int]:
             if int(entry.read_text(errors="replace").rpartition(")")[2].split()[1]) == pid:
                 found.append(int(entry.parent.name))
     return [child for child in found if is_running(child)]
+
+
+def kill_with_children(process: "subprocess.Popen[str]") -> None:
+    """Kills a process and the JVM that it has started, and returns when the system has taken both down."""
+    started = children(process.pid)
+    assert started
+    for pid in (*started, process.pid):  # The JVM first: it would close its queues when the process ends.
+        os.kill(pid, signal.SIGKILL)
+    process.communicate()
+    for pid in started:
+        assert eventually(lambda pid=pid: not is_running(pid), 60)
 
 
 def eventually(condition: Callable[[], bool], seconds: float = 20.0) -> bool:

@@ -1,7 +1,5 @@
 """Batches that are pushed once, however often they are tried."""
 
-import os
-import signal
 from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Any
@@ -9,7 +7,7 @@ from typing import Any
 import pytest
 
 import mmapqueue
-from conftest import SMALL, Open, Script, data, eventually, fill, is_running
+from conftest import SMALL, Open, Script, data, fill, kill_with_children
 
 
 def test_a_batch_is_there_once(any_queue: mmapqueue.Queue) -> None:
@@ -96,9 +94,7 @@ def test_a_sink_that_is_killed_and_tries_again_pushes_each_batch_once(script: Sc
             """
             import sys
             import mmapqueue
-            from mmapqueue._jvm import standalone
             queue = mmapqueue.Queue(None, sys.argv[1])
-            print(standalone._running.process.pid, flush=True)
             first = queue.last_sequence("sink") or 0
             for batch in range(first, 1 << 30):
                 offset = queue.push_once("sink", batch, [b"%d" % batch] * 3)
@@ -107,14 +103,9 @@ def test_a_sink_that_is_killed_and_tries_again_pushes_each_batch_once(script: Sc
             path,
         )
         assert process.stdout is not None
-        jvm = int(process.stdout.readline())
         for _ in range(40 + 30 * attempt):
             assert process.stdout.readline()
-        os.kill(jvm, signal.SIGKILL)  # first, or it would close the queue
-        process.kill()
-        process.communicate()
-        # It holds its lock until the system has taken it down.
-        assert eventually(lambda pid=jvm: not is_running(pid))
+        kill_with_children(process)
     queue = open_queue(path)
     last = queue.last_sequence("sink")
     assert last is not None

@@ -1,10 +1,7 @@
 """Streaming reads: consumers hold what a checkpoint may ask for; what is lost all the same; others at work."""
 
-import os
 import shutil
-import signal
 import struct
-import subprocess
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import mmapqueue
-from conftest import LONG, Script, children, eventually
+from conftest import LONG, Script, eventually, kill_with_children
 
 pytest.importorskip("pyspark")
 
@@ -367,7 +364,7 @@ def test_a_driver_that_is_killed(spark: SparkSession, streams: Streams, fill: Fi
     for commits in (3, 9) if LONG else (3,):
         process = script.start(DRIVER, streams.queue_dir, streams.checkpoint, out)
         assert eventually((streams.checkpoint / "commits" / str(commits)).exists, 180), process.poll()
-        kill_with_its_jvm(process)
+        kill_with_children(process)
     # This session is the next driver of the checkpoint.
     frame = spark.readStream.format("mmapqueue").load(str(streams.queue_dir)).select("offset", "value")
     writer = frame.writeStream.format("parquet").option("checkpointLocation", str(streams.checkpoint))
@@ -376,12 +373,3 @@ def test_a_driver_that_is_killed(spark: SparkSession, streams: Streams, fill: Fi
     assert query.exception() is None
     rows = spark.read.parquet(str(out)).orderBy("offset").collect()
     assert [(row.offset, bytes(row.value)) for row in rows] == list(enumerate(records))
-
-
-def kill_with_its_jvm(process: "subprocess.Popen[str]") -> None:
-    # The driver is a JVM that Python has started.
-    started = children(process.pid)
-    assert started
-    for pid in (*started, process.pid):
-        os.kill(pid, signal.SIGKILL)
-    process.wait(60)
