@@ -98,7 +98,7 @@ def test_an_epoch_that_is_run_again_goes_in_once(
 
 
 def lose_last_epoch(checkpoint: Path) -> int:
-    """As a loss of power leaves a checkpoint, whose files Spark does not force: its last epoch is not in it."""
+    """As a loss of power leaves a checkpoint, whose files Spark does not fsync: its last epoch is not in it."""
     last = max(int(file.name) for file in (checkpoint / "offsets").iterdir() if file.name.isdigit())
     for log in ("offsets", "commits"):
         (checkpoint / log / str(last)).unlink()

@@ -104,19 +104,19 @@ def _point(run: Run, contender: str, shape: Shape, point: str) -> Figure | None:
 def _durable(run: Run) -> list[Check]:
     sync = Course("SyncBenchmark.pushSync", "durable push")
 
-    def forced(contender: str, threads: int = 1, shape: Shape = LARGE) -> Figure | None:
+    def synced(contender: str, threads: int = 1, shape: Shape = LARGE) -> Figure | None:
         return _rate(run, sync, KIB, contender, ceiling=0, threads=threads, **shape.parameters())
 
     return [
         Check(
             "1 KiB by one thread, segments of 128 KiB, as a multiple of write(2) + fdatasync(2)",
-            ratio(forced("queue", shape=SMALL), forced("write+force")),
+            ratio(synced("queue", shape=SMALL), synced("write+force")),
             1,
             "times",
         ),
         Check(
-            "1 KiB by 64 threads that share their forces, as a multiple of Chronicle Queue with one sync() for 100",
-            ratio(forced("queue", 64), forced("chronicle+sync100")),
+            "1 KiB by 64 threads that share their fsyncs, as a multiple of Chronicle Queue with one sync() for 100",
+            ratio(synced("queue", 64), synced("chronicle+sync100")),
             2,
             "times",
         ),

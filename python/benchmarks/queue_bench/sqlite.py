@@ -10,7 +10,7 @@ from typing import Any
 
 from queue_bench.course import Contender, Course, Held, Run, Session, Step, one, times
 
-#: A force for each put: larger batches would show the same, and take minutes.
+#: An fsync for each put: larger batches would show the same, and take minutes.
 _MOST_PUTS = 100
 
 

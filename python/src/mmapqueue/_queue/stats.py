@@ -13,7 +13,7 @@ class Stats(NamedTuple):
         end_offset: The log end: the offset of the next record.
         writing_position: The end of the last record.
         watermark_position: The recovery point: everything before it is durable.
-        slowest_committed_position: The low watermark: every consumer has acked everything before it. Without a
+        low_watermark: The low watermark: every consumer has acked everything before it. Without a
             consumer, the queue retains everything from it on.
         slowest_consumer: The name of the consumer at the low watermark; None without a consumer.
         segments_in_use: Segments with records that some consumer has not acked.
@@ -29,7 +29,7 @@ class Stats(NamedTuple):
     end_offset: int
     writing_position: int
     watermark_position: int
-    slowest_committed_position: int
+    low_watermark: int
     slowest_consumer: str | None
     segments_in_use: int
     capacity_segments: int

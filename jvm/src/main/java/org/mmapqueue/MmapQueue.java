@@ -191,14 +191,14 @@ public final class MmapQueue implements AutoCloseable {
     }
 
     /**
-     * Appends a record and returns when it is on the disk. Threads that do so at once share the force.
+     * Appends a record and returns when it is on the disk. Threads that do so at once share the fsync.
      *
      * @param data its bytes
      * @param timeout the longest to wait for room
      * @return its offset
      * @throws InterruptedException when interrupted while waiting for room; nothing was stored
      * @throws org.mmapqueue.errors.FullException when there was no room in time
-     * @throws org.mmapqueue.errors.PoisonedException when the force fails: whether the record is on the disk is open
+     * @throws org.mmapqueue.errors.PoisonedException when the fsync fails: whether the record is on the disk is open
      */
     public long pushSync(byte[] data, Duration timeout) throws InterruptedException {
         long offset = writer().push(data, 0, data.length, nanos(timeout), gone);
@@ -312,14 +312,14 @@ public final class MmapQueue implements AutoCloseable {
      * @param batch gives the records, one after the other
      * @param timeout the longest to wait for room
      * @param sync whether to return when batch and sequence are on the disk. All pushes wait while the sequence is
-     *     forced, before the batch becomes visible; then the caller waits for a second force
+     *     fsynced, before the batch becomes visible; then the caller waits for a second fsync
      * @return the first one's offset; -1 when the producer's batch of this or a higher sequence is in the queue already
      * @throws InterruptedException when interrupted; nothing was stored
      * @throws org.mmapqueue.errors.FullException when there was no room for all of them in time
      * @throws org.mmapqueue.errors.TooLargeException when one is larger than max_event_size, or all than the ring
      * @throws org.mmapqueue.errors.ConfigException when the name is not allowed, there are 1000 producers, or the
      *     directory is one of format version 1
-     * @throws org.mmapqueue.errors.PoisonedException when a force fails: whether the batch is on the disk is open
+     * @throws org.mmapqueue.errors.PoisonedException when an fsync fails: whether the batch is on the disk is open
      * @throws IllegalArgumentException when the sequence or a length is below 0
      */
     public long pushOnce(String producer, long sequence, Records batch, Duration timeout, boolean sync)
@@ -745,7 +745,7 @@ public final class MmapQueue implements AutoCloseable {
     /**
      * Returns when everything that was pushed before, and every ack before, is on the disk.
      *
-     * @throws org.mmapqueue.errors.PoisonedException when a force fails
+     * @throws org.mmapqueue.errors.PoisonedException when an fsync fails
      */
     public void flush() {
         writer().flush();

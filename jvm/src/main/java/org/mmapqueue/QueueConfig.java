@@ -150,7 +150,7 @@ public final class QueueConfig {
         }
 
         /**
-         * The longest that a record waits to be forced to the disk.
+         * The longest that a record waits to be fsynced to the disk.
          *
          * @param millis milliseconds, at least 1
          * @return this
@@ -160,7 +160,7 @@ public final class QueueConfig {
         }
 
         /**
-         * The most records that wait to be forced to the disk before a flush is begun.
+         * The most records that wait to be fsynced to the disk before a flush is begun.
          *
          * @param records at least 1
          * @return this

@@ -6,8 +6,8 @@ package org.mmapqueue;
  * @param firstOffset the offset of the oldest record that is retained
  * @param endOffset the offset that the next record gets
  * @param writingPosition the end of the last record
- * @param watermarkPosition everything before it has been forced to the disk
- * @param slowestCommittedPosition everything before it is acked by every consumer; without a consumer, everything from
+ * @param watermarkPosition everything before it has been fsynced to the disk
+ * @param lowWatermark everything before it is acked by every consumer; without a consumer, everything from
  *     it on is kept
  * @param slowestConsumer the name of the consumer that stands there and so holds the ring; empty when there is no
  *     consumer
@@ -24,7 +24,7 @@ public record QueueStats(
         long endOffset,
         long writingPosition,
         long watermarkPosition,
-        long slowestCommittedPosition,
+        long lowWatermark,
         String slowestConsumer,
         int segmentsInUse,
         int capacitySegments,
@@ -40,7 +40,7 @@ public record QueueStats(
      * @return the slowest consumer and how many bytes it is behind, or that there is none
      */
     public String heldBy() {
-        return heldBy(slowestConsumer, writingPosition - slowestCommittedPosition);
+        return heldBy(slowestConsumer, writingPosition - lowWatermark);
     }
 
     /**

@@ -31,7 +31,7 @@ class AckContractTest extends ContractTest {
         assertCommitted(8);
         queue.ack(payloads.size() - 1);
         assertCommitted(payloads.size());
-        assertEquals(queue.stats().writingPosition(), queue.stats().slowestCommittedPosition());
+        assertEquals(queue.stats().writingPosition(), queue.stats().lowWatermark());
     }
 
     @Test
@@ -119,12 +119,12 @@ class AckContractTest extends ContractTest {
 
     @Test
     void popAndAckTakeTurnsWithALag() {
-        // The window of what is popped and not acked moves through several laps.
+        // The window of what is popped and not acked moves through several generations.
         List<Long> window = new ArrayList<>();
         SplittableRandom random = new SplittableRandom(6);
         long pushed = 0;
-        int laps = setup.segmentSize > 4096 ? 1 : 2;
-        long total = (long) setup.capacity * 10 * laps;
+        int generations = setup.segmentSize > 4096 ? 1 : 2;
+        long total = (long) setup.capacity * 10 * generations;
         while (pushed < total) {
             for (int i = 0; i < 12; i++) {
                 queue.push(Payload.numbered(pushed++, setup.segmentSize / 10));

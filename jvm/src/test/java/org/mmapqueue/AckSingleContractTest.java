@@ -63,7 +63,7 @@ class AckSingleContractTest extends ContractTest {
             assertState(committed, payloads.size() - i - 1L);
         }
         assertEquals(payloads.size(), committed);
-        assertEquals(queue.stats().writingPosition(), queue.stats().slowestCommittedPosition());
+        assertEquals(queue.stats().writingPosition(), queue.stats().lowWatermark());
         assertNull(queue.poll());
     }
 

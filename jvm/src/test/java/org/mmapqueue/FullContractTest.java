@@ -103,7 +103,7 @@ class FullContractTest extends ContractTest {
         List<byte[]> payloads = fill();
         long end = payloads.size();
         long read = 0;
-        for (int lap = 0; lap < 3; lap++) {
+        for (int generation = 0; generation < 3; generation++) {
             for (int i = 0; i < setup.capacity * 10; i++) {
                 Message message = queue.pop();
                 assertEquals(read, message.offset());

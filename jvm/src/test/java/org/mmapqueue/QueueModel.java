@@ -136,7 +136,7 @@ final class QueueModel implements AutoCloseable {
 
     // Full may only be said when what is held, and what is pushed, comes near to the ring's size.
     private void assertHolds(long bytes) {
-        for (byte[] held : log.subList(slowest(), end())) {
+        for (byte[] held : log.subList(lowWatermark(), end())) {
             bytes += setup.footprint(held.length);
         }
         // A reopening after a kill may leave the rest of a segment unused.
@@ -144,7 +144,7 @@ final class QueueModel implements AutoCloseable {
         assertTrue(bytes + wasted >= setup.room(), "full with " + bytes + " bytes of " + setup.room());
     }
 
-    private int slowest() {
+    private int lowWatermark() {
         return consumers.values().stream()
                 .mapToInt(ConsumerModel::committed)
                 .min()
@@ -398,11 +398,11 @@ final class QueueModel implements AutoCloseable {
     private void checkFirst() {
         int first = first();
         if (limits.retainBytes == 0) {
-            assertEquals(slowest(), first);
+            assertEquals(lowWatermark(), first);
         }
         assertTrue(
-                first >= firstSeen && first <= slowest(),
-                "first " + first + ", before that " + firstSeen + ", slowest consumer " + slowest());
+                first >= firstSeen && first <= lowWatermark(),
+                "first " + first + ", before that " + firstSeen + ", slowest consumer " + lowWatermark());
         firstSeen = first;
     }
 

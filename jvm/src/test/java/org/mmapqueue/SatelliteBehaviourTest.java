@@ -176,7 +176,7 @@ class SatelliteBehaviourTest {
                 queue.ack(message.offset());
             }
             assertTrue(queue.stats().writingPosition() / 4096 > 5);
-            assertTrue(queue.stats().slowestCommittedPosition() / 4096 > 5);
+            assertTrue(queue.stats().lowWatermark() / 4096 > 5);
         }
         assertEquals(5, Directories.segments(temp.resolve("queue")).size());
         for (Path segment : Directories.segments(temp.resolve("queue"))) {

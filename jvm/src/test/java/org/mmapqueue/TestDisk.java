@@ -10,7 +10,7 @@ import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.PowerLossStorage;
 
 /**
- * A disk that knows what has been forced to it and whose calls can be made to fail, with queues on it that are opened,
+ * A disk that knows what has been fsynced to it and whose calls can be made to fail, with queues on it that are opened,
  * shared and closed as any other: for tests of what is built on queues. Threads of these queues do not run.
  */
 public final class TestDisk {
@@ -20,7 +20,7 @@ public final class TestDisk {
     /** Told of each call that may change something, in whichever thread makes it; returns whether it is to fail. */
     @FunctionalInterface
     public interface Watcher {
-        boolean fails(boolean isForce, Path path);
+        boolean fails(boolean isSync, Path path);
     }
 
     public Storage storage() {
@@ -43,7 +43,7 @@ public final class TestDisk {
         storage.heal();
     }
 
-    /** What a loss of power leaves now; the percentage of sectors that were not forced survives. */
+    /** What a loss of power leaves now; the percentage of sectors that were not fsynced survives. */
     public Path lose(Path directory, Path result, SplittableRandom random, int percent) throws IOException {
         return platter.lose(directory, result, random, percent);
     }

@@ -216,7 +216,7 @@ final class SmallQueue {
     boolean isSound(QueueStats stats) {
         return stats.firstOffset() >= 0
                 && stats.firstOffset() <= stats.endOffset()
-                && stats.slowestCommittedPosition() <= stats.writingPosition()
+                && stats.lowWatermark() <= stats.writingPosition()
                 && stats.watermarkPosition() <= stats.writingPosition()
                 && stats.segmentsInUse() >= 0
                 && stats.segmentsInUse() <= stats.capacitySegments();

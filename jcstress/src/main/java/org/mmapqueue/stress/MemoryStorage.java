@@ -52,7 +52,7 @@ public final class MemoryStorage implements Storage {
     }
 
     @Override
-    public void forceDirectory(Path directory) {}
+    public void syncDirectory(Path directory) {}
 
     @Override
     public void rename(Path from, Path to) {

@@ -24,7 +24,7 @@ public interface Contender extends Closeable {
 
         /** Appends one record and returns when it is on the disk; false when there is no room now. */
         default boolean pushSync(byte[] record) {
-            throw new UnsupportedOperationException("nothing is forced");
+            throw new UnsupportedOperationException("nothing is fsynced");
         }
 
         /** Appends all or none; false when there is no room now. */

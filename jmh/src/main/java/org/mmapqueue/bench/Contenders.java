@@ -3,9 +3,9 @@ package org.mmapqueue.bench;
 import java.io.IOException;
 import java.nio.file.Path;
 import org.mmapqueue.bench.other.BufferedWrite;
-import org.mmapqueue.bench.other.ForcedWrite;
 import org.mmapqueue.bench.other.HeapQueue;
 import org.mmapqueue.bench.other.Memcpy;
+import org.mmapqueue.bench.other.SyncedWrite;
 import org.mmapqueue.bench.peer.BigQueue;
 import org.mmapqueue.bench.peer.Chronicle;
 import org.mmapqueue.bench.peer.Rocks;
@@ -34,7 +34,7 @@ public final class Contenders {
             case "write":
                 return new BufferedWrite(directory.resolve("file.dat"), shape);
             case "write+force":
-                return new ForcedWrite(directory.resolve("file.dat"), shape);
+                return new SyncedWrite(directory.resolve("file.dat"), shape);
             case "memcpy+crc":
                 return new Memcpy(shape, true);
             case "heap":

@@ -177,7 +177,7 @@ final class Suite {
         }
     }
 
-    // Without the flusher, so that all that is forced is what a push waits for.
+    // Without the flusher, so that all that is fsynced is what a push waits for.
     private void durable() {
         section = "Durable pushes, 1 KiB: each returns when it is on the disk";
         Shape large = large(KIB).withCeiling(Shape.NO_FLUSHER);

@@ -6,7 +6,7 @@ import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Setup;
 
 /**
- * Durable pushes: each returns when its record is on the disk. One thread shows what a force costs; many show what it
+ * Durable pushes: each returns when its record is on the disk. One thread shows what an fsync costs; many show what it
  * is worth to share one.
  */
 public class SyncBenchmark extends Course {

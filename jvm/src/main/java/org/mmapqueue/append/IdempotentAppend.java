@@ -10,7 +10,7 @@ import org.mmapqueue.meta.ProducerPage;
  * @param page what the producer has pushed
  * @param sequence the batch's number
  * @param digest what is remembered of the batch; null for nothing
- * @param sync whether its slot is forced before the batch is published
+ * @param sync whether its slot is fsynced before the batch is published
  */
 public record IdempotentAppend(ProducerPage page, long sequence, BatchDigest digest, boolean sync) {
 

@@ -297,8 +297,7 @@ public final class QueueHandle {
      */
     public int full() {
         QueueStats stats = queue.stats();
-        long end = (stats.slowestCommittedPosition() / stats.segmentSize() + stats.capacitySegments())
-                * stats.segmentSize();
+        long end = (stats.lowWatermark() / stats.segmentSize() + stats.capacitySegments()) * stats.segmentSize();
         return end - stats.writingPosition() < spaceNeeded(stats.segmentSize()) ? 1 : 0;
     }
 
@@ -338,7 +337,7 @@ public final class QueueHandle {
         queue.forgetProducer(producer);
     }
 
-    /** Forces all that was pushed so far to the disk. */
+    /** Fsyncs all that was pushed so far to the disk. */
     public void flush() {
         queue.flush();
     }

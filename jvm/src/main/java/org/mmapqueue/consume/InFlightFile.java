@@ -87,7 +87,7 @@ public final class InFlightFile {
             file.write(image, 0);
             file.force();
         }
-        storage.forceDirectory(path.getParent());
+        storage.syncDirectory(path.getParent());
     }
 
     private static int times(Window window, SavedInFlight saved, long offset) {
@@ -119,7 +119,7 @@ public final class InFlightFile {
     }
 
     /**
-     * Deletes the files that tell of records behind the end of the log, all consumers', and forces that. To be done
+     * Deletes the files that tell of records behind the end of the log, all consumers', and fsyncs that. To be done
      * before these records' numbers can be given to others.
      */
     public static void deleteBeyond(long end, Storage storage, Path consumersDirectory, MetaFields queue)
@@ -160,10 +160,10 @@ public final class InFlightFile {
         }
     }
 
-    /** Deletes the file, if there is one, and forces that. */
+    /** Deletes the file, if there is one, and fsyncs that. */
     void delete() throws IOException {
         if (storage.delete(path)) {
-            storage.forceDirectory(path.getParent());
+            storage.syncDirectory(path.getParent());
         }
     }
 

@@ -61,7 +61,7 @@ record CursorCheck(Path path, MetaPage meta, Registry registry, Geometry geometr
                     "committed is " + meta.committed() + ", reading is " + meta.reading() + " and writing is " + writing
                             + ", expected committed <= reading <= writing");
         }
-        long held = geometry.segmentOfEnd(writing) - geometry.segmentOf(registry.slowest());
+        long held = geometry.segmentOfEnd(writing) - geometry.segmentOf(registry.lowWatermark());
         if (held >= geometry.capacity()) {
             throw new CorruptException(
                     file,

@@ -55,8 +55,8 @@ public final class QueueCore {
     private final Producers producers;
     private final Log log;
     private final DeadLetters deadLetters;
-    private final Signal arrived;
-    private final Signal freed;
+    private final Signal notEmpty;
+    private final Signal notFull;
     private final Writer writer;
     private boolean closed;
 
@@ -89,11 +89,12 @@ public final class QueueCore {
         this.producers = producers;
         this.log = new Log(settings, meta, swapper, registry);
         this.deadLetters = new DeadLetters(settings, DeadLetterQueue::open);
-        this.arrived = tail == null ? Signal.forProcesses(settings.waiting()) : Signal.forThreads(settings.waiting());
-        this.freed = Signal.forThreads(settings.waiting());
+        this.notEmpty = tail == null ? Signal.forProcesses(settings.waiting()) : Signal.forThreads(settings.waiting());
+        this.notFull = Signal.forThreads(settings.waiting());
         this.writer = tail == null
                 ? null
-                : new Writer(directory, settings, meta, ring, swapper, registry, producers, log, tail, arrived, freed);
+                : new Writer(
+                        directory, settings, meta, ring, swapper, registry, producers, log, tail, notEmpty, notFull);
     }
 
     /** Opens a queue and starts its threads. */
@@ -149,7 +150,7 @@ public final class QueueCore {
         boolean isKnown = consumers.owns(name);
         ConsumerCore consumer = onConsumer(name, () -> consumers.get(name, start, log));
         if (!isKnown) {
-            freed(); // the first one of all may begin with a late record
+            signalRoom(); // the first one of all may begin with a late record
         }
         return consumer;
     }
@@ -159,7 +160,7 @@ public final class QueueCore {
             consumers.create(name, start, log);
             return null;
         });
-        freed();
+        signalRoom();
     }
 
     public void deleteConsumer(String name) {
@@ -167,7 +168,7 @@ public final class QueueCore {
             consumers.delete(name);
             return null;
         });
-        freed();
+        signalRoom();
     }
 
     public void closeConsumer(ConsumerCore consumer) {
@@ -201,8 +202,8 @@ public final class QueueCore {
             return null;
         });
         buryDying(consumer);
-        arrived.signalAll();
-        freed();
+        notEmpty.signalAll();
+        signalRoom();
     }
 
     private <T> T onConsumer(String name, Callable<T> work) {
@@ -219,13 +220,13 @@ public final class QueueCore {
 
     public void ack(ConsumerCore consumer, long offset) {
         if (consumer.ack(offset)) {
-            freed();
+            signalRoom();
         }
     }
 
     public void ackSingle(ConsumerCore consumer, long[] offsets) {
         if (consumer.ackSingle(offsets)) {
-            freed();
+            signalRoom();
         }
     }
 
@@ -233,23 +234,23 @@ public final class QueueCore {
         if (consumer.nack(offset, delayNanos)) {
             bury(consumer);
         }
-        arrived.signalAll();
+        notEmpty.signalAll();
     }
 
     public void unpop(ConsumerCore consumer, long[] offsets) {
         consumer.unpop(offsets);
-        arrived.signalAll();
+        notEmpty.signalAll();
     }
 
     private void bury(ConsumerCore consumer) {
         deadLetters.bury(consumer);
-        freed();
+        signalRoom();
     }
 
     // Whoever waits for room in the ring or among the unacked may have it now.
-    private void freed() {
-        freed.signalAll();
-        arrived.signalAll();
+    private void signalRoom() {
+        notFull.signalAll();
+        notEmpty.signalAll();
         if (writer != null) {
             writer.spaceMayBeFree();
         }
@@ -272,7 +273,7 @@ public final class QueueCore {
         } finally {
             buryDying(consumer);
             if (!delivered) {
-                arrived.signalAll(); // what the handler did not get was released
+                notEmpty.signalAll(); // what the handler did not get was released
             }
         }
     }
@@ -291,7 +292,7 @@ public final class QueueCore {
     /** Returns when the consumer may find something, or at the deadline, or before. */
     public void awaitRecord(ConsumerCore consumer, long deadline) throws InterruptedException {
         long until = consumer.quietUntil();
-        arrived.await(until - deadline < 0 ? until : deadline, consumer::hasNext);
+        notEmpty.await(until - deadline < 0 ? until : deadline, consumer::hasNext);
     }
 
     public List<String> consumerNames() {
@@ -351,8 +352,8 @@ public final class QueueCore {
         } catch (InternalError e) {
             throw log.explain(e);
         } finally {
-            arrived.signalAll();
-            freed.signalAll();
+            notEmpty.signalAll();
+            notFull.signalAll();
             release(stopped || isStopped());
         }
     }

@@ -104,16 +104,18 @@ final class Statistics {
         long watermark = meta.watermark();
         registry.refresh();
         Registry.Named consumer = registry.slowestConsumer();
-        long slowest = registry.slowest();
+        long lowWatermark = registry.lowWatermark();
         // The last record may be acked before the writer has stored where it ends.
-        long writing = Math.max(meta.writing(), slowest);
-        int inUse = writing == slowest ? 0 : (int) (geometry.segmentOfEnd(writing) - geometry.segmentOf(slowest) + 1);
+        long writing = Math.max(meta.writing(), lowWatermark);
+        int inUse = writing == lowWatermark
+                ? 0
+                : (int) (geometry.segmentOfEnd(writing) - geometry.segmentOf(lowWatermark) + 1);
         return new QueueStats(
                 log.firstOffset(),
                 end.getAsLong(),
                 writing,
                 watermark,
-                slowest,
+                lowWatermark,
                 consumer == null ? "" : consumer.name(),
                 inUse,
                 geometry.capacity(),

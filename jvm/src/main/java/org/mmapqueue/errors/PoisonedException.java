@@ -1,7 +1,7 @@
 package org.mmapqueue.errors;
 
 /**
- * An earlier failure (a force that failed, a store that failed half way) means that the writer can not be trusted any
+ * An earlier failure (an fsync that failed, a store that failed half way) means that the writer can not be trusted any
  * more: every later push and flush raises this. Close the queue and open it again; it recovers.
  */
 public final class PoisonedException extends MmapQueueException {

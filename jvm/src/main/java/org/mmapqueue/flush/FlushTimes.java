@@ -9,7 +9,7 @@ package org.mmapqueue.flush;
 final class FlushTimes {
     private final long periodNanos;
     private long ended;
-    /** What was published before is forced, and all of it was forced when this was stored. */
+    /** What was published before is fsynced, and all of it was fsynced when this was stored. */
     private long settled;
 
     private long rest;

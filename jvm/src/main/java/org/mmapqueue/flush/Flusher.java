@@ -18,24 +18,24 @@ import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.ProducerPage;
 import org.mmapqueue.segment.FillBlocks;
 import org.mmapqueue.segment.Geometry;
-import org.mmapqueue.segment.SegmentForcer;
+import org.mmapqueue.segment.SegmentSyncer;
 
 /**
- * Says when to force, by period, by count, and on request; {@link Forcer} says what, in which order. Requests of records
+ * Says when to fsync, by period, by count, and on request; {@link Syncer} says what, in which order. Requests of records
  * are served in {@linkplain GroupCommit groups}. Safe for any number of threads.
  *
- * <p>The watermark is the writing position as it was BEFORE the force, so it never passes a byte that has not been
- * forced, but for those that every consumer had acked by then: they are never needed again. The acks that say so reach
- * the disk before the watermark, or (the default consumer's) in the same sector. After a force that failed the kernel
+ * <p>The watermark is the writing position as it was BEFORE the fsync, so it never passes a byte that has not been
+ * fsynced, but for those that every consumer had acked by then: they are never needed again. The acks that say so reach
+ * the disk before the watermark, or (the default consumer's) in the same sector. After an fsync that failed the kernel
  * may have dropped the pages and forgotten it: none is trusted any more.
  */
 public final class Flusher implements Closeable {
     private final MetaPage meta;
     private final FlusherState state = new FlusherState();
-    private final Forcer forcer;
+    private final Syncer syncer;
     private final long periodNanos;
     private final GroupCommit group = new GroupCommit();
-    /** Fair: whoever has just forced would take it first again. */
+    /** Fair: whoever has just fsynced would take it first again. */
     private final ReentrantLock flushing = new ReentrantLock(true);
 
     private final ReentrantLock waiting = new ReentrantLock();
@@ -55,23 +55,23 @@ public final class Flusher implements Closeable {
      * A flusher that is not running yet.
      *
      * @param name the thread's name
-     * @param blocks are told what is forced
+     * @param blocks are told what is fsynced
      * @param consumers the cursors of all consumers, and of what is needed without one, as they are at the time of the
      *     call
      * @param producers the pages of all producers, as they are at the time of the call
-     * @param periodMillis the longest that a published record stays unforced, in ms
+     * @param periodMillis the longest that a published record stays unsynced, in ms
      */
     public Flusher(
             String name,
             MetaPage meta,
             Geometry geometry,
             FillBlocks blocks,
-            SegmentForcer segments,
+            SegmentSyncer segments,
             Supplier<List<? extends ConsumerCursors>> consumers,
             Supplier<List<ProducerPage>> producers,
             long periodMillis) {
         this.meta = meta;
-        this.forcer = new Forcer(meta, geometry, blocks, segments, consumers, producers, state, this::letAcksPass);
+        this.syncer = new Syncer(meta, geometry, blocks, segments, consumers, producers, state, this::letAcksPass);
         this.periodNanos = TimeUnit.MILLISECONDS.toNanos(periodMillis);
         this.thread = new Thread(this::run, name);
         this.thread.setDaemon(true);
@@ -102,7 +102,7 @@ public final class Flusher implements Closeable {
     /**
      * Returns when every record that ends at or before {@code position} is on the disk.
      *
-     * @throws PoisonedException when a force fails, or one has failed before
+     * @throws PoisonedException when an fsync fails, or one has failed before
      */
     public void awaitDurable(long position) {
         awaitDurable(() -> meta.watermark() >= position);
@@ -112,7 +112,7 @@ public final class Flusher implements Closeable {
      * Returns when every record that ends at or before {@code position}, and what a producer has pushed up to a
      * sequence, are on the disk.
      *
-     * @throws PoisonedException when a force fails, or one has failed before
+     * @throws PoisonedException when an fsync fails, or one has failed before
      */
     public void awaitDurable(long position, ProducerPage producer, long sequence) {
         awaitDurable(() -> meta.watermark() >= position && producer.isDurable(sequence));
@@ -122,43 +122,43 @@ public final class Flusher implements Closeable {
         while (state.failure() != null || !done.getAsBoolean()) {
             StackRoom.ensure();
             state.check();
-            group.run(this::forceRecords);
+            group.run(this::syncRecords);
         }
     }
 
-    private void forceRecords() {
-        locked(forcer::forceRecords);
+    private void syncRecords() {
+        locked(syncer::syncRecords);
     }
 
     /**
      * Returns when everything published before the call, every cursor and the watermark are on the disk.
      *
-     * @throws PoisonedException when a force fails, or one has failed before
+     * @throws PoisonedException when an fsync fails, or one has failed before
      */
     public void flush() {
         StackRoom.ensure();
         locked(() -> {
-            forcer.tellAmount();
-            forcer.forceAll();
+            syncer.tellAmount();
+            syncer.syncAll();
         });
     }
 
     /**
-     * Forces most of what has been published and acked, as the thread does on request: at most a quarter of the records
-     * that there are to force is left, where forcing them would hold up who pushes.
+     * Fsyncs most of what has been published and acked, as the thread does on request: at most a quarter of the records
+     * that there are to fsync is left, where fsyncing them would hold up who pushes.
      *
-     * @throws PoisonedException when a force fails, or one has failed before
+     * @throws PoisonedException when an fsync fails, or one has failed before
      */
     public void flushMost() {
         StackRoom.ensure();
-        locked(() -> hasLeft = !forcer.forceSettled());
+        locked(() -> hasLeft = !syncer.syncSettled());
     }
 
-    private void locked(Forcing forcing) {
+    private void locked(Syncing syncing) {
         flushing.lock();
         try {
             state.check();
-            guarded(forcing);
+            guarded(syncing);
         } finally {
             flushing.unlock();
         }
@@ -170,15 +170,15 @@ public final class Flusher implements Closeable {
     }
 
     /**
-     * Forces cursors, so that {@link #durableCommitted} gets beyond a position, if the consumers are: no more records
+     * Fsyncs cursors, so that {@link #durableCommitted} gets beyond a position, if the consumers are: no more records
      * than a recovery would need to find the slowest one's place, and none at all when they are on the disk already.
      *
-     * @throws PoisonedException when a force fails, or one has failed before
+     * @throws PoisonedException when an fsync fails, or one has failed before
      */
-    public void forceAcks(long position) {
+    public void syncAcks(long position) {
         StackRoom.ensure();
         state.check();
-        if (forcedCursorsBeyond(position)) {
+        if (syncedCursorsBeyond(position)) {
             return;
         }
         acksWaiting.incrementAndGet();
@@ -189,8 +189,8 @@ public final class Flusher implements Closeable {
         }
         try {
             state.check();
-            if (forcer.durableCommitted() <= position) {
-                guarded(forcer::forceAcked);
+            if (syncer.durableCommitted() <= position) {
+                guarded(syncer::syncAcked);
             }
         } finally {
             flushing.unlock();
@@ -206,9 +206,9 @@ public final class Flusher implements Closeable {
         }
     }
 
-    private boolean forcedCursorsBeyond(long position) {
+    private boolean syncedCursorsBeyond(long position) {
         try {
-            return forcer.forceCursorsBeyond(position);
+            return syncer.syncCursorsBeyond(position);
         } catch (IOException e) {
             state.throwIfPoisoned();
             throw new IllegalStateException(e);
@@ -229,36 +229,36 @@ public final class Flusher implements Closeable {
      * slot that ends before it may be used again.
      */
     public long durableCommitted() {
-        return forcer.durableCommitted();
+        return syncer.durableCommitted();
     }
 
     /** Says what {@link #durableCommitted} is at the beginning; all cursors are on the disk. */
     public void startAt(long committed) {
-        forcer.startAt(committed);
+        syncer.startAt(committed);
     }
 
     /**
-     * A consumer has been moved back, or made, at or behind this position: what was forced before does not count beyond
+     * A consumer has been moved back, or made, at or behind this position: what was fsynced before does not count beyond
      * it, until the next flush.
      */
     public void durableAtMost(long committed) {
         StackRoom.ensure();
-        forcer.durableAtMost(committed);
+        syncer.durableAtMost(committed);
     }
 
     /**
      * Returns when the disk says that nothing before this position is retained any more. To be done before it is
      * overwritten: what the disk says of the ring may be old, and then only that it is intact can be trusted.
      *
-     * @throws PoisonedException when the force fails, or one has failed before
+     * @throws PoisonedException when the fsync fails, or one has failed before
      */
     public void giveUpBefore(long position) {
         StackRoom.ensure();
-        guarded(() -> forcer.giveUpBefore(position));
+        guarded(() -> syncer.giveUpBefore(position));
     }
 
-    /** Does something while nothing is being forced. */
-    public void exclusively(Forcing work) throws IOException {
+    /** Does something while nothing is being fsynced. */
+    public void exclusively(Syncing work) throws IOException {
         StackRoom.ensure();
         flushing.lock();
         try {
@@ -293,14 +293,14 @@ public final class Flusher implements Closeable {
         Threads.join(thread);
     }
 
-    /** Forces everything for the last time, as {@link #flush} does; every later call raises ClosedException. */
+    /** Fsyncs everything for the last time, as {@link #flush} does; every later call raises ClosedException. */
     public void end() {
         StackRoom.ensure();
         flushing.lock();
         try {
             flush();
         } finally {
-            forcer.end();
+            syncer.end();
             flushing.unlock();
         }
     }
@@ -312,7 +312,7 @@ public final class Flusher implements Closeable {
             boolean whole = true;
             try {
                 if (times.isPeriodOver(begin)) {
-                    locked(forcer::forceAll);
+                    locked(syncer::syncAll);
                 } else {
                     flushMost();
                     whole = !hasLeft;
@@ -352,18 +352,18 @@ public final class Flusher implements Closeable {
 
     /** Work on the files. */
     @FunctionalInterface
-    public interface Forcing {
+    public interface Syncing {
         /** Does it. */
         void run() throws IOException;
     }
 
-    private void guarded(Forcing forcing) {
+    private void guarded(Syncing syncing) {
         try {
-            forcing.run();
+            syncing.run();
         } catch (ClosedException e) {
             throw e;
         } catch (IOException | RuntimeException | Error e) {
-            // An Error, too: it may hide that a force has failed.
+            // An Error, too: it may hide that an fsync has failed.
             poison(e);
             throwIfPoisoned();
         }

@@ -3,7 +3,7 @@ package org.mmapqueue.flush;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.PoisonedException;
 
-/** Whether anything may still be forced: not after a failure, and not after the end. Any number of threads. */
+/** Whether anything may still be fsynced: not after a failure, and not after the end. Any number of threads. */
 final class FlusherState {
     private volatile boolean ended;
     private volatile Throwable failure;

@@ -35,10 +35,10 @@ public interface DataFile extends Closeable {
     /** Maps bytes 0..{@code size}-1, which must exist. The mapping outlives the file's being closed. */
     MappedByteBuffer map(long size, boolean writable) throws IOException;
 
-    /** Forces what was written or stored into mappings to the disk, with the length of the file. */
+    /** Fsyncs what was written or stored into mappings to the disk, with the length of the file. */
     void force() throws IOException;
 
-    /** Forces what was stored into a part of a mapping of this file. */
+    /** Fsyncs what was stored into a part of a mapping of this file. */
     void force(MappedByteBuffer mapping, int from, int length) throws IOException;
 
     @Override

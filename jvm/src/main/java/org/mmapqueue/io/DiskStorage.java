@@ -36,11 +36,11 @@ public final class DiskStorage implements Storage {
         for (Path at = absolute; at != null && !at.equals(existing); at = at.getParent()) {
             fileMode.setOnDirectory(at);
         }
-        // Every entry made on the way down is forced, or a loss of power could take the whole queue with it.
+        // Every entry made on the way down is fsynced, or a loss of power could take the whole queue with it.
         for (Path at = absolute.getParent();
                 at != null && existing != null && at.startsWith(existing);
                 at = at.getParent()) {
-            forceDirectory(at);
+            syncDirectory(at);
         }
     }
 
@@ -50,7 +50,7 @@ public final class DiskStorage implements Storage {
     }
 
     @Override
-    public void forceDirectory(Path directory) throws IOException {
+    public void syncDirectory(Path directory) throws IOException {
         boolean interrupted = false;
         try {
             while (true) {

@@ -22,12 +22,12 @@ public interface Storage {
     /** Opens a file; never follows a symbolic link in the last place of the path. */
     DataFile open(Path path, Mode mode) throws IOException;
 
-    /** In blocks of how many bytes a file of this size is best filled, to be mapped and forced as fast as can be. */
+    /** In blocks of how many bytes a file of this size is best filled, to be mapped and fsynced as fast as can be. */
     default int blockSize(long size) {
         return FillBlock.of(size);
     }
 
-    /** Makes a directory and its parents where they are not there yet, and forces the entries. */
+    /** Makes a directory and its parents where they are not there yet, and fsyncs the entries. */
     void createDirectories(Path directory) throws IOException;
 
     /**
@@ -37,8 +37,8 @@ public interface Storage {
      */
     boolean delete(Path path) throws IOException;
 
-    /** Forces a directory's entries: files made, renamed or deleted in it are so after a loss of power, too. */
-    void forceDirectory(Path directory) throws IOException;
+    /** Fsyncs a directory's entries: files made, renamed or deleted in it are so after a loss of power, too. */
+    void syncDirectory(Path directory) throws IOException;
 
     /** Renames a file over another one, atomically. */
     void rename(Path from, Path to) throws IOException;

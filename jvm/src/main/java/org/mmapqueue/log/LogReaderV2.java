@@ -60,7 +60,7 @@ public final class LogReaderV2 extends LogReader {
                 if (!batchGoesOn && published.getAsLong() <= geometry.position(segmentId, segmentSize)) {
                     return false;
                 }
-                // Not pinned: its slot may hold a later lap by now, and there is nothing to compare with.
+                // Not pinned: its slot may hold a later generation by now, and there is nothing to compare with.
                 long before = segment == null ? lowestEpoch : epoch;
                 enterNext(geometry.dataStart());
                 if (epochOf() < before) {

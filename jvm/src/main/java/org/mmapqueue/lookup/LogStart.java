@@ -11,7 +11,7 @@ import org.mmapqueue.swap.Swapper;
 /**
  * From where on records are retained, by what meta.dat says: any process finds the same. Without retention it is the
  * slowest consumer's committed position. With it, acked segments stay until they are too old, or the log from there on
- * too large, or the writer needs their place; what was never forced is not retained once it may be lost.
+ * too large, or the writer needs their place; what was never fsynced is not retained once it may be lost.
  */
 final class LogStart {
     private final Geometry geometry;
@@ -31,9 +31,9 @@ final class LogStart {
     /** The end of a record, or the beginning of a segment, behind which all records are retained. */
     long head() throws IOException {
         registry.refresh();
-        long slowest = registry.slowest();
+        long lowWatermark = registry.lowWatermark();
         if (!meta.isRetaining()) {
-            return slowest;
+            return lowWatermark;
         }
         long millis = meta.retainMillis();
         long bytes = meta.retainBytes();
@@ -47,7 +47,7 @@ final class LogStart {
             // No record is older than 1970: a period that reaches back before that retains all.
             first = firstSince(Math.max(0, clock.millis() - millis) * 1000, first, geometry.segmentOfEnd(end));
         }
-        return Math.min(slowest, Math.max(intact, geometry.position(first, 0)));
+        return Math.min(lowWatermark, Math.max(intact, geometry.position(first, 0)));
     }
 
     // The first segment that may hold a record of that time or later: no record is younger than the next one's base.

@@ -24,7 +24,7 @@ import org.mmapqueue.log.TruncatedFiles;
  * inside. A call pins at most two segments, and none is pinned between calls, so the writer always gets its places.
  *
  * <p>What is read is not held: the writer may give its slot to a later segment meanwhile, in another process too.
- * Nothing wrong comes out of that. Each record is checked against its place, lap and epoch; a number or a time that was
+ * Nothing wrong comes out of that. Each record is checked against its place, generation and epoch; a number or a time that was
  * found counts only if its segment was still retained afterwards; and a call that has lost a segment looks at the range
  * anew.
  */

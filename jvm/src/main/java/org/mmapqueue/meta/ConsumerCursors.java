@@ -47,6 +47,6 @@ public interface ConsumerCursors {
         throw new UnsupportedOperationException("this consumer has no page for a label");
     }
 
-    /** Forces all of them to the disk. */
+    /** Fsyncs all of them to the disk. */
     void force() throws IOException;
 }

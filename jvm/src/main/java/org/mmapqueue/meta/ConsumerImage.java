@@ -118,7 +118,7 @@ public final class ConsumerImage {
         return PageHeader.checksum(bytes.array());
     }
 
-    /** Puts the page in place, whole or not at all, forced. */
+    /** Puts the page in place, whole or not at all, fsynced. */
     public void write(Storage storage, Path path) throws IOException {
         NewFile.write(storage, path, bytes.duplicate().clear());
     }

@@ -36,7 +36,7 @@ public final class MetaImage {
     public enum Word {
         /** The end of the last published record. */
         WRITING(MetaDescriptor.WRITING, MetaDescriptor.TABLE_WRITING),
-        /** Everything before it was forced. */
+        /** Everything before it was fsynced. */
         WATERMARK(MetaDescriptor.WATERMARK, MetaDescriptor.TABLE_WATERMARK),
         /** The default consumer's. */
         COMMITTED(MetaDescriptor.COMMITTED, MetaDescriptor.TABLE_COMMITTED),
@@ -281,7 +281,7 @@ public final class MetaImage {
         bytes.putLong(MetaDescriptor.DEFAULT_DELETED, there ? 0 : MetaDescriptor.DELETED);
     }
 
-    /** Puts the page in place, whole or not at all, forced. */
+    /** Puts the page in place, whole or not at all, fsynced. */
     public void write(Storage storage, Path directory) throws IOException {
         NewFile.write(
                 storage,

@@ -23,7 +23,7 @@ public interface MetaPage extends ConsumerCursors, Closeable {
     /** Moves the writing position; everything stored before the call is visible to whoever reads it. */
     void writing(long position);
 
-    /** Everything before this position has been forced to the disk. */
+    /** Everything before this position has been fsynced to the disk. */
     long watermark();
 
     /** Moves the watermark. */
@@ -105,6 +105,6 @@ public interface MetaPage extends ConsumerCursors, Closeable {
     /** Whether the last writer closed the queue. */
     boolean clean();
 
-    /** Says, and forces, whether the queue is closed (true) or about to be written (false). */
+    /** Says, and fsyncs, whether the queue is closed (true) or about to be written (false). */
     void clean(boolean closed) throws IOException;
 }

@@ -6,7 +6,7 @@ import java.nio.file.Path;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 
-/** Makes a small file that appears whole or not at all: written aside, forced, renamed, and its entry forced. */
+/** Makes a small file that appears whole or not at all: written aside, fsynced, renamed, and its entry fsynced. */
 final class NewFile {
     /** What is appended to the name while the file is not whole; left behind by a crash, overwritten by the next try. */
     static final String SUFFIX = ".new";
@@ -20,6 +20,6 @@ final class NewFile {
             file.force();
         }
         storage.rename(aside, path);
-        storage.forceDirectory(path.getParent());
+        storage.syncDirectory(path.getParent());
     }
 }

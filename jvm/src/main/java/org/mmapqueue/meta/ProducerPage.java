@@ -36,7 +36,7 @@ import org.mmapqueue.io.Storage;
  * newest one, which a kill leaves; the newest one that is surely on the disk with its batch, which a loss of power
  * leaves; and the one that is just being brought there. That is why there are four.
  *
- * <p>Slots are stored by whoever holds the claim to the log's end, and looked through by whoever forces; this object
+ * <p>Slots are stored by whoever holds the claim to the log's end, and looked through by whoever fsyncs; this object
  * lets one of them in at a time.
  */
 public final class ProducerPage implements Closeable {
@@ -75,7 +75,7 @@ public final class ProducerPage implements Closeable {
 
     private volatile long newest = NONE;
     private volatile long durable = NONE;
-    private long forcing = NONE;
+    private long syncing = NONE;
     private volatile boolean retired;
 
     private ProducerPage(DataFile file, MappedByteBuffer mapping, ByteBuffer image) {
@@ -218,7 +218,7 @@ public final class ProducerPage implements Closeable {
 
     /** Whether all that the page holds is on the disk with its batches, and no batch is being stored. Any thread. */
     public synchronized boolean isIdle() {
-        return pending < 0 && forcing == NONE && newest == durable;
+        return pending < 0 && syncing == NONE && newest == durable;
     }
 
     // ---- for whoever holds the claim to the log's end
@@ -257,7 +257,7 @@ public final class ProducerPage implements Closeable {
         int oldest = -1;
         for (int slot = 0; slot < SLOTS; slot++) {
             boolean isKept = sequences[slot] != NONE
-                    && (sequences[slot] == newest || sequences[slot] == durable || sequences[slot] == forcing);
+                    && (sequences[slot] == newest || sequences[slot] == durable || sequences[slot] == syncing);
             if (!isKept && (oldest < 0 || sequences[slot] < sequences[oldest])) {
                 oldest = slot;
             }
@@ -274,7 +274,7 @@ public final class ProducerPage implements Closeable {
     }
 
     /**
-     * Empties the slot that was stored last, unless it was accepted. Can be repeated. To be forced before anything is
+     * Empties the slot that was stored last, unless it was accepted. Can be repeated. To be fsynced before anything is
      * appended: the disk may have it, and would come to count it.
      */
     public synchronized void takeBack() {
@@ -304,7 +304,7 @@ public final class ProducerPage implements Closeable {
         return retired;
     }
 
-    // ---- for whoever forces
+    // ---- for whoever fsyncs
 
     /** Whether the slot of this sequence, or of a later one, is on the disk with its batch, and will not be lost. */
     public boolean isDurable(long sequence) {
@@ -318,7 +318,7 @@ public final class ProducerPage implements Closeable {
 
     /**
      * Chooses the newest slot whose batch ends before the position that {@code writing} gives, and keeps it: next, the
-     * page and the log up to there are to be forced.
+     * page and the log up to there are to be fsynced.
      *
      * @return false when it is on the disk already
      */
@@ -331,21 +331,21 @@ public final class ProducerPage implements Closeable {
                 chosen = Math.max(chosen, sequences[slot]);
             }
         }
-        forcing = chosen;
+        syncing = chosen;
         return chosen != durable;
     }
 
     /** What {@link #beginForce} has chosen is on the disk, with its batch. */
-    public synchronized void endForce() {
+    public synchronized void endSync() {
         for (long sequence : sequences) {
-            if (sequence == forcing && forcing != NONE) {
-                durable = forcing; // one without records may have been taken back
+            if (sequence == syncing && syncing != NONE) {
+                durable = syncing; // one without records may have been taken back
             }
         }
-        forcing = NONE;
+        syncing = NONE;
     }
 
-    /** Forces the page. */
+    /** Fsyncs the page. */
     public void force() throws IOException {
         file.force();
     }

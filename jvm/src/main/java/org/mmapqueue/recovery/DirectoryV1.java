@@ -99,7 +99,7 @@ public final class DirectoryV1 {
             }
         }
         if (any) {
-            storage.forceDirectory(path);
+            storage.syncDirectory(path);
         }
     }
 

@@ -19,7 +19,7 @@ import org.slf4j.LoggerFactory;
 /**
  * Looks whether a closed log ends where its meta page says, and makes sure that nothing but zeros stands from there to
  * the segment's end: records are stored behind the end without wiping it first, and a reader takes what is not zero
- * behind the last one for a record. After a loss of power there may be anything, since nobody forces what no record
+ * behind the last one for a record. After a loss of power there may be anything, since nobody fsyncs what no record
  * uses; that is wiped. A whole record shows that the meta page is older than the segments: the open fails.
  */
 public final class LogEndCheck {

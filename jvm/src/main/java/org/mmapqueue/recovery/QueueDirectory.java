@@ -159,7 +159,7 @@ public final class QueueDirectory {
                 throw new MmapQueueException("the directory " + path + " can not be made: " + e, e);
             }
         } else if (parent != null && Files.isReadable(parent)) {
-            storage.forceDirectory(parent); // whoever made the directory may have died before it did
+            storage.syncDirectory(parent); // whoever made the directory may have died before it did
         }
     }
 

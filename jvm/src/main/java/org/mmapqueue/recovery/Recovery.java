@@ -22,11 +22,11 @@ import org.slf4j.LoggerFactory;
  * writes, it writes in an order in which a crash at any point leads the next recovery to the same end:
  *
  * <ol>
- * <li>a pad behind the last whole record, which is valid only in the epoch to come, forced with all that the walk has
- * found; the header of the segment behind, which belongs to records that were never whole, is wiped, forced;
- * <li>what consumers have noted of records behind the end is deleted, forced: their numbers are given to others;
- * <li>the epoch rises, forced;
- * <li>the cursors move to the segment's end, forced.
+ * <li>a pad behind the last whole record, which is valid only in the epoch to come, fsynced with all that the walk has
+ * found; the header of the segment behind, which belongs to records that were never whole, is wiped, fsynced;
+ * <li>what consumers have noted of records behind the end is deleted, fsynced: their numbers are given to others;
+ * <li>the epoch rises, fsynced;
+ * <li>the cursors move to the segment's end, fsynced.
  * </ol>
  *
  * <p>The walk begins at the watermark, or at the slowest consumer when that is ahead: behind it the ring may have been
@@ -45,7 +45,7 @@ public final class Recovery {
     private final InFlightCutter inFlight;
     private final LogReaderV2 reader;
 
-    /** Deletes what consumers have noted of records behind the end of the log, and forces that. */
+    /** Deletes what consumers have noted of records behind the end of the log, and fsyncs that. */
     @FunctionalInterface
     public interface InFlightCutter {
         void cutBehind(long end) throws IOException;
@@ -102,7 +102,7 @@ public final class Recovery {
         }
         if (!meta.isRetaining() || walked.start.position() > meta.watermark()) {
             // What is acked may be lost in part, and no later walk will tell.
-            meta.intact(Math.min(slowest(), walked.start.position()));
+            meta.intact(Math.min(lowWatermark(), walked.start.position()));
         }
         meta.writing(closed);
         meta.watermark(closed);
@@ -115,12 +115,12 @@ public final class Recovery {
 
     private Walked walk() throws IOException {
         long watermark = meta.watermark();
-        long slowest = slowest();
-        if (slowest > watermark && meta.isRetaining()) {
+        long lowWatermark = lowWatermark();
+        if (lowWatermark > watermark && meta.isRetaining()) {
             try {
                 LogEnd start = locate(watermark);
                 LogEnd end = walk(start);
-                if (end.position() >= slowest) {
+                if (end.position() >= lowWatermark) {
                     return new Walked(start, end);
                 }
             } catch (CorruptException e) {
@@ -131,26 +131,29 @@ public final class Recovery {
                         e.toString());
             }
         }
-        LogEnd start = start(slowest, watermark);
+        LogEnd start = start(lowWatermark, watermark);
         return new Walked(start, walk(start));
     }
 
-    private long slowest() {
-        long slowest = Long.MAX_VALUE;
+    private long lowWatermark() {
+        long lowWatermark = Long.MAX_VALUE;
         for (ConsumerCursors consumer : consumers) {
-            slowest = Math.min(slowest, consumer.needed());
+            lowWatermark = Math.min(lowWatermark, consumer.needed());
         }
         // One that is before it was just being made or moved back.
-        return Math.max(slowest, meta.reclaimed());
+        return Math.max(lowWatermark, meta.reclaimed());
     }
 
-    private LogEnd start(long slowest, long watermark) throws IOException {
-        if (slowest > watermark) {
+    private LogEnd start(long lowWatermark, long watermark) throws IOException {
+        if (lowWatermark > watermark) {
             try {
-                return locate(slowest);
+                return locate(lowWatermark);
             } catch (CorruptException e) {
-                // After a loss of power the acked records themselves may be gone; what was forced is still there.
-                LOG.info("the slowest consumer's position {} is not in the log any more: {}", slowest, e.toString());
+                // After a loss of power the acked records themselves may be gone; what was fsynced is still there.
+                LOG.info(
+                        "the slowest consumer's position {} is not in the log any more: {}",
+                        lowWatermark,
+                        e.toString());
             }
         }
         return locate(watermark);
@@ -222,7 +225,7 @@ public final class Recovery {
     }
 
     /**
-     * Closes the segment that holds the end, and forces all that the walk has found: it may be in the page cache alone.
+     * Closes the segment that holds the end, and fsyncs all that the walk has found: it may be in the page cache alone.
      * Returns the position of the segment's end.
      */
     private long seal(long start, long end, long epoch) throws IOException {
@@ -238,7 +241,7 @@ public final class Recovery {
         for (long each = geometry.segmentOf(start); each <= id; each++) {
             ring.force(each);
         }
-        ring.forceEntries();
+        ring.syncEntries();
         wipe(id + 1);
         return geometry.position(id, geometry.segmentSize());
     }
@@ -247,9 +250,9 @@ public final class Recovery {
         Segment segment = swapper.pinIfThere(id, meta.fields().uuidLow());
         if (segment == null) {
             // One that was never whole. But the header in a file that is short would be valid once it is filled up.
-            if (id - geometry.capacity() < geometry.segmentOf(slowest()) && ring.hasAnotherLength(id)) {
+            if (id - geometry.capacity() < geometry.segmentOf(lowWatermark()) && ring.hasAnotherLength(id)) {
                 ring.delete(geometry.slotOf(id));
-                ring.forceEntries();
+                ring.syncEntries();
             }
             return;
         }

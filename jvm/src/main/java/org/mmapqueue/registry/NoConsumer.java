@@ -70,6 +70,6 @@ public final class NoConsumer implements ConsumerCursors {
 
     @Override
     public void force() {
-        // Part of the meta page, which is forced after the consumers' cursors in any case.
+        // Part of the meta page, which is fsynced after the consumers' cursors in any case.
     }
 }

@@ -88,10 +88,10 @@ public final class Producers implements Closeable {
         }
     }
 
-    /** Forces what the last writer may have left in memory: before its records are forced. */
+    /** Fsyncs what the last writer may have left in memory: before its records are fsynced. */
     public synchronized void force() throws IOException {
         if (!pages.isEmpty()) {
-            storage.forceDirectory(directory); // whoever made a page may have died before it did
+            storage.syncDirectory(directory); // whoever made a page may have died before it did
         }
         for (ProducerPage page : pages.values()) {
             page.force();
@@ -131,7 +131,7 @@ public final class Producers implements Closeable {
         return directory.resolve(name + ProducerPage.SUFFIX);
     }
 
-    /** The open pages, as they are at the time of the call; the parked ones have nothing to be forced. */
+    /** The open pages, as they are at the time of the call; the parked ones have nothing to be fsynced. */
     public List<ProducerPage> pages() {
         TreeMap<String, ProducerPage> now = pages;
         return now.isEmpty() ? List.of() : List.copyOf(now.values());
@@ -149,10 +149,10 @@ public final class Producers implements Closeable {
         /** Lets no append use a page from now on. */
         void retire(ProducerPage page);
 
-        /** Does something while nothing is being forced. */
-        void exclusively(Flusher.Forcing work) throws IOException;
+        /** Does something while nothing is being fsynced. */
+        void exclusively(Flusher.Syncing work) throws IOException;
 
-        /** Forces all that has been pushed, and the pages. */
+        /** Fsyncs all that has been pushed, and the pages. */
         void flush();
     }
 
@@ -219,7 +219,7 @@ public final class Producers implements Closeable {
         return page;
     }
 
-    // Parks the producer whose last batch is the oldest one. Not one that is dirty; if all are, they are forced first.
+    // Parks the producer whose last batch is the oldest one. Not one that is dirty; if all are, they are fsynced first.
     private void makeRoom(Host host) throws IOException {
         for (int round = 0; pages.size() >= MOST_OPEN && round < 2; round++) {
             if (round > 0) {
@@ -282,7 +282,7 @@ public final class Producers implements Closeable {
         storage.delete(file(name));
         remove(name);
         page.close();
-        storage.forceDirectory(directory);
+        storage.syncDirectory(directory);
     }
 
     @Override

@@ -155,16 +155,16 @@ public final class Registry implements Closeable {
 
     /** The slowest consumer, which holds the ring; null when the queue has none. */
     public Named slowestConsumer() {
-        Named slowest = null;
+        Named lowWatermark = null;
         long least = Long.MAX_VALUE;
         for (Named each : known.all) {
             long needed = each.cursors.needed();
             if (needed < least) {
                 least = needed;
-                slowest = each;
+                lowWatermark = each;
             }
         }
-        return slowest;
+        return lowWatermark;
     }
 
     /** The cursors of a consumer, or null when there is none of that name. */
@@ -177,15 +177,15 @@ public final class Registry implements Closeable {
     }
 
     /** The low watermark: everything before this position is of no use to any consumer any more. */
-    public long slowest() {
+    public long lowWatermark() {
         long reclaimed = meta.reclaimed();
-        long slowest = noConsumer.needed();
+        long lowWatermark = noConsumer.needed();
         for (Named each : known.all) {
-            slowest = Math.min(slowest, each.cursors.needed());
+            lowWatermark = Math.min(lowWatermark, each.cursors.needed());
         }
         // A consumer behind what is reclaimed is just being made or moved, or was when its process died. All are
         // deleted between the two looks: whoever deleted the last has said before where that one stood.
-        return Math.max(slowest == Long.MAX_VALUE ? meta.heldFrom() : slowest, reclaimed);
+        return Math.max(lowWatermark == Long.MAX_VALUE ? meta.heldFrom() : lowWatermark, reclaimed);
     }
 
     /** Makes a consumer. For whoever holds its lock. */
@@ -221,7 +221,7 @@ public final class Registry implements Closeable {
         look();
         ConsumerCursors there = find(name);
         if (there != null && there != meta) {
-            storage.forceDirectory(directory); // whoever made the page may have died before it did
+            storage.syncDirectory(directory); // whoever made the page may have died before it did
         }
         while (there != null && !announced(there.needed())) {
             if (there.needed() < meta.reclaimed()) {
@@ -354,7 +354,7 @@ public final class Registry implements Closeable {
                 return;
             }
             storage.delete(path(name));
-            storage.forceDirectory(directory);
+            storage.syncDirectory(directory);
             pages.forget(name);
         }
         meta.countConsumerChange();

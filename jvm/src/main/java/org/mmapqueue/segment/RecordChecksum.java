@@ -5,7 +5,7 @@ import org.mmapqueue.io.Mapped;
 
 /**
  * The checksum of a record: CRC32C of the payload, then of the record's identity, so that a record of another queue,
- * place, lap or epoch does not pass for this one:
+ * place, generation or epoch does not pass for this one:
  *
  * <pre>
  *  0  queue UUID (16)

@@ -7,7 +7,7 @@ import java.util.zip.CRC32C;
 import org.mmapqueue.io.Mapped;
 
 /**
- * One mapped segment in one lap of the ring. Access is safe from any thread as long as the segment is pinned; a use
+ * One mapped segment in one generation of the ring. Access is safe from any thread as long as the segment is pinned; a use
  * after that may kill the JVM.
  */
 public final class Segment {

@@ -70,7 +70,7 @@ public final class SegmentRing {
     }
 
     /**
-     * Deletes the file of a ring slot. Its entry is gone for certain after {@link #forceEntries}.
+     * Deletes the file of a ring slot. Its entry is gone for certain after {@link #syncEntries}.
      *
      * @return the bytes that it had; 0 when there is none
      */
@@ -86,11 +86,11 @@ public final class SegmentRing {
     }
 
     /** Makes the making and deleting of segment files survive a loss of power. */
-    public void forceEntries() throws IOException {
-        storage.forceDirectory(directory);
+    public void syncEntries() throws IOException {
+        storage.syncDirectory(directory);
     }
 
-    /** Forces a whole segment, mapped or not: a force of the file takes what was stored through any mapping of it. */
+    /** Fsyncs a whole segment, mapped or not: an fsync of the file takes what was stored through any mapping of it. */
     public void force(long id) throws IOException {
         try (DataFile file = storage.open(path(id), Storage.Mode.WRITE)) {
             file.force();

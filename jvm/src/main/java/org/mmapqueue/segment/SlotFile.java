@@ -12,7 +12,7 @@ import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.Storage;
 
 /**
- * The file of one ring slot, which stays the same lap after lap unless it is deleted, and its mapping while there is
+ * The file of one ring slot, which stays the same in each generation unless it is deleted, and its mapping while there is
  * one. Not thread-safe: the swapper guards it.
  */
 public final class SlotFile {
@@ -52,7 +52,7 @@ public final class SlotFile {
 
     /**
      * Opens the file of a slot that is about to be filled; makes it when it is not there, and says so: then its
-     * directory entry is to be forced. One that is too long is made anew: to cut it would take pages away from a
+     * directory entry is to be fsynced. One that is too long is made anew: to cut it would take pages away from a
      * process that has it mapped.
      */
     public boolean openToWrite() throws IOException {
@@ -82,11 +82,11 @@ public final class SlotFile {
     }
 
     /**
-     * Forces a file that has its full length, so that it keeps that when power is lost.
+     * Fsyncs a file that has its full length, so that it keeps that when power is lost.
      *
-     * @return false when it is shorter; nothing was forced then
+     * @return false when it is shorter; nothing was fsynced then
      */
-    public boolean forceLength() throws IOException {
+    public boolean syncLength() throws IOException {
         if (file.size() != size) {
             return false;
         }
@@ -126,7 +126,7 @@ public final class SlotFile {
         mapping = file.map(size, writable);
     }
 
-    /** Gives the mapping up for a new one: after a force each page of the old one faults at its next store. */
+    /** Gives the mapping up for a new one: after an fsync each page of the old one faults at its next store. */
     public void remap(boolean writable) throws IOException {
         MappedByteBuffer old = mapping;
         mapping = null;
@@ -135,26 +135,26 @@ public final class SlotFile {
     }
 
     /**
-     * What forces a part of the mapping, for a caller that sees to it that the mapping stays meanwhile.
+     * What fsyncs a part of the mapping, for a caller that sees to it that the mapping stays meanwhile.
      *
-     * @param whole whether all of it, and the file's length, are to be forced instead
+     * @param whole whether all of it, and the file's length, are to be fsynced instead
      */
-    public Forcing forcing(boolean whole) {
-        DataFile forced = file;
+    public Syncing syncing(boolean whole) {
+        DataFile synced = file;
         MappedByteBuffer bytes = mapping;
         return (from, to) -> {
             if (whole) {
-                forced.force();
+                synced.force();
             } else {
-                forced.force(bytes, from, to - from);
+                synced.force(bytes, from, to - from);
             }
-            checkLength(forced);
+            checkLength(synced);
         };
     }
 
-    // Stores behind the end of a file get lost in silence, and so does forcing them.
-    private void checkLength(DataFile forced) throws IOException {
-        long found = forced.size();
+    // Stores behind the end of a file get lost in silence, and so does fsyncing them.
+    private void checkLength(DataFile synced) throws IOException {
+        long found = synced.size();
         if (found < size) {
             throw new CorruptException(
                     path.toString(),
@@ -164,9 +164,9 @@ public final class SlotFile {
         }
     }
 
-    /** Forces the bytes {@code from}..{@code to - 1} of a mapping. */
+    /** Fsyncs the bytes {@code from}..{@code to - 1} of a mapping. */
     @FunctionalInterface
-    public interface Forcing {
+    public interface Syncing {
         /** Returns when they are on the disk. */
         void force(int from, int to) throws IOException;
     }

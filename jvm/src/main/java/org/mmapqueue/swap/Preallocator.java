@@ -22,7 +22,7 @@ final class Preallocator {
     private final Geometry geometry;
     private final boolean writable;
     private final SlotTable slots;
-    private final SlotForcer forcer;
+    private final SlotSyncer syncer;
     private final Unmapper unmapper;
     private final ReentrantLock lock;
     private final Condition changed;
@@ -36,7 +36,7 @@ final class Preallocator {
             SegmentRing ring,
             boolean writable,
             SlotTable slots,
-            SlotForcer forcer,
+            SlotSyncer syncer,
             Unmapper unmapper,
             ReentrantLock lock,
             Condition changed) {
@@ -44,7 +44,7 @@ final class Preallocator {
         this.geometry = ring.geometry();
         this.writable = writable;
         this.slots = slots;
-        this.forcer = forcer;
+        this.syncer = syncer;
         this.unmapper = unmapper;
         this.lock = lock;
         this.changed = changed;
@@ -72,7 +72,7 @@ final class Preallocator {
                 return;
             }
             isNew = slot.file.openToWrite();
-            isFound = forcer.taken(number, isNew);
+            isFound = syncer.taken(number, isNew);
             slot.filling = true;
         } finally {
             lock.unlock();
@@ -81,7 +81,7 @@ final class Preallocator {
         try {
             if (!isFilled) {
                 if (isFound && geometry.segmentSize() > ring.blocks().large()) {
-                    forceLength(slot, number);
+                    syncLength(slot, number);
                 }
                 slot.file.fill(blockSize);
                 if (isNew) {
@@ -109,17 +109,17 @@ final class Preallocator {
         try {
             discard(number, firstNeeded);
         } catch (IOException e) {
-            // It is as good as before, and slower to force at worst.
+            // It is as good as before, and slower to fsync at worst.
         }
     }
 
     // While it holds what nobody needs any more, and an earlier process has mostly brought to the disk. Else the first
     // flush of the new segment would have to do it, and each page behind the writer's place would fault.
-    private void forceLength(Slot slot, int number) throws IOException {
-        if (slot.file.forceLength()) {
+    private void syncLength(Slot slot, int number) throws IOException {
+        if (slot.file.syncLength()) {
             lock.lock();
             try {
-                forcer.lengthForced(number);
+                syncer.lengthSynced(number);
             } finally {
                 lock.unlock();
             }
@@ -131,12 +131,13 @@ final class Preallocator {
         boolean remap;
         lock.lock();
         try {
-            // What its last lap held is of no use to anybody by now, and the next part of it will not be forced.
-            while (slot.forcing > 0) {
+            // What its last generation held is of no use to anybody by now, and the next part of it will not be
+            // fsynced.
+            while (slot.syncing > 0) {
                 changed.awaitUninterruptibly();
             }
             if (slot.file.isMapped()) {
-                remap = slot.forced && slot.pins == 0;
+                remap = slot.synced && slot.pins == 0;
             } else if (!slots.isFull()) {
                 slot.file.map(writable);
                 slots.countAhead(slot);
@@ -149,7 +150,7 @@ final class Preallocator {
         }
         if (remap) {
             slot.segment = null;
-            slot.forced = false;
+            slot.synced = false;
             try {
                 slot.file.remap(writable);
             } finally {
@@ -190,7 +191,7 @@ final class Preallocator {
             if (Math.floorMod(number - firstNeeded, (long) geometry.capacity()) <= slots.lastEntered() - firstNeeded) {
                 return 0;
             }
-            if (forcer.isForcingUnheld(number)) {
+            if (syncer.isSyncingUnheld(number)) {
                 return 0;
             }
             slot = slots.at(number);
@@ -201,7 +202,7 @@ final class Preallocator {
             }
             slot.filling = true;
             slot.segment = null;
-            slot.forced = false;
+            slot.synced = false;
             wasMapped = slot.file.isMapped();
             old = slot.file.detach();
         } finally {
@@ -221,7 +222,7 @@ final class Preallocator {
                 }
                 slots.noteLimit();
                 if (bytes > 0) {
-                    forcer.discarded(number);
+                    syncer.discarded(number);
                 }
                 slots.forgetIfIdle(slot);
                 changed.signalAll();

@@ -14,16 +14,16 @@ final class Slot {
     final long key;
 
     final SlotFile file;
-    /** Users of the mapping, in whatever lap: while there are any it stays. */
+    /** Users of the mapping, in whatever generation: while there are any it stays. */
     int pins;
-    /** Those of them that force a part of it; none of these takes long. */
-    int forcing;
+    /** Those of them that fsync a part of it; none of these takes long. */
+    int syncing;
     /** Somebody writes zeros into the file, touches its pages or deletes it; mapping and preparedId are his. */
     boolean filling;
     /** Mapped, but not entered by the writer yet: not counted as live. */
     boolean ahead;
-    /** Some of the mapping has been forced since it was made. */
-    boolean forced;
+    /** Some of the mapping has been fsynced since it was made. */
+    boolean synced;
     /** The mapping may be of a file that is not there any more: it goes with its last pin. */
     boolean distrusted;
     /** The segment for which the file has been filled with zeros, or NONE. */

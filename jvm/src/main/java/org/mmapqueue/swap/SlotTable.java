@@ -194,13 +194,13 @@ final class SlotTable {
         unmapper.add(slot.file.detach());
         live--;
         slot.segment = null;
-        slot.forced = false;
+        slot.synced = false;
         slot.distrusted = false;
         forgetIfIdle(slot);
     }
 
     /** Gives up the mappings of segments whose files hold later ones by now; for a table by id. */
-    void releaseLapsBefore(long id) {
+    void releaseGenerationsBefore(long id) {
         for (Slot slot :
                 List.copyOf(slots.headMap(id - ring.geometry().capacity(), true).values())) {
             release(slot);

@@ -10,8 +10,8 @@ import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.segment.Segment;
-import org.mmapqueue.segment.SegmentForcer;
 import org.mmapqueue.segment.SegmentRing;
+import org.mmapqueue.segment.SegmentSyncer;
 
 /**
  * Keeps at most {@code max_in_mem_segments} segments mapped. Whoever uses a segment pins it: a pinned one is never
@@ -21,15 +21,15 @@ import org.mmapqueue.segment.SegmentRing;
  * <p>When the limit is reached, {@link EvictionPolicy} says which segments go, until max / 2 − 1 places are free.
  * Segments mapped ahead of the writer use places that are free and give them back when somebody else needs one.
  *
- * <p>A slot that comes round again keeps its mapping when it has one, unless it was forced: then a new mapping is
+ * <p>A slot that comes round again keeps its mapping when it has one, unless it was fsynced: then a new mapping is
  * cheaper than a page fault for each of its pages. The lock is not held while files are filled, mapped anew, unmapped,
- * deleted or forced.
+ * deleted or fsynced.
  *
  * <p>That goes for the process that writes. In one that only reads no mapping outlives its segment: the writer may have
  * {@linkplain #discard deleted} the slot's file meanwhile and made another one of that name, of which an old mapping
  * would show nothing. So there each segment has a mapping of its own.
  */
-public final class Swapper implements SegmentForcer, Closeable {
+public final class Swapper implements SegmentSyncer, Closeable {
     private final SegmentRing ring;
     private final boolean writable;
     private final ReentrantLock lock = new ReentrantLock();
@@ -38,7 +38,7 @@ public final class Swapper implements SegmentForcer, Closeable {
 
     private final Unmapper unmapper = new Unmapper(lock, changed);
     private final SlotTable slots;
-    private final SlotForcer forcer;
+    private final SlotSyncer syncer;
     private final Evictor evictor;
     private final Preallocator preallocator;
 
@@ -54,9 +54,9 @@ public final class Swapper implements SegmentForcer, Closeable {
         this.ring = ring;
         this.writable = writable;
         this.slots = new SlotTable(ring, !writable, max, changed, unmapper);
-        this.forcer = new SlotForcer(ring, slots, lock, changed);
+        this.syncer = new SlotSyncer(ring, slots, lock, changed);
         this.evictor = new Evictor(writable, slots, unmapper, scopes, lock, changed);
-        this.preallocator = new Preallocator(ring, writable, slots, forcer, unmapper, lock, changed);
+        this.preallocator = new Preallocator(ring, writable, slots, syncer, unmapper, lock, changed);
     }
 
     /**
@@ -68,14 +68,14 @@ public final class Swapper implements SegmentForcer, Closeable {
      */
     public Segment pin(long id) throws IOException {
         if (!writable) {
-            dropLapsBefore(id);
+            dropGenerationsBefore(id);
         }
         lock.lock();
         try {
             Slot slot = slots.settled(id);
             if (!slot.file.isMapped()) {
                 evictor.mapLive(slot);
-                slot.forced = true; // a reader's faults map pages read-only: as dear to a writer as forced ones
+                slot.synced = true; // a reader's faults map pages read-only: as dear to a writer as fsynced ones
             }
             return pinned(slot, id);
         } finally {
@@ -108,10 +108,10 @@ public final class Swapper implements SegmentForcer, Closeable {
     }
 
     // Their slots were given to later segments. While they are mapped, what the writer has deleted fills the disk.
-    private void dropLapsBefore(long id) throws IOException {
+    private void dropGenerationsBefore(long id) throws IOException {
         lock.lock();
         try {
-            slots.releaseLapsBefore(id);
+            slots.releaseGenerationsBefore(id);
             if (unmapper.isIdle()) {
                 return;
             }
@@ -203,13 +203,13 @@ public final class Swapper implements SegmentForcer, Closeable {
      * {@code firstNeeded} is needed, neither by the cursors in memory nor by those on the disk. A process that reads may
      * have the file mapped still: the disk gets the space back when that is gone, too.
      *
-     * <p>The entry is gone for certain after {@link #forceEntries}. When it comes back with a loss of power, it is a
+     * <p>The entry is gone for certain after {@link #syncEntries}. When it comes back with a loss of power, it is a
      * free slot's file as any other.
      *
      * @param number the slot, 0..capacity − 1
      * @param firstNeeded the id of the first segment that is needed
      * @return the bytes that the file had; 0 when there is none, or it is needed, or somebody has it pinned, or it is
-     *     being filled or forced, or is prepared for the writer
+     *     being filled or fsynced, or is prepared for the writer
      * @throws IOException when it can not be deleted; the slot is as good as before
      */
     public long discard(int number, long firstNeeded) throws IOException {
@@ -217,21 +217,21 @@ public final class Swapper implements SegmentForcer, Closeable {
     }
 
     /**
-     * Makes the making and deleting of segment files survive a loss of power. A failure is one of a force: nothing that
-     * is forced later can be trusted.
+     * Makes the making and deleting of segment files survive a loss of power. A failure is one of an fsync: nothing that
+     * is fsynced later can be trusted.
      */
-    public void forceEntries() throws IOException {
-        forcer.forceEntries();
+    public void syncEntries() throws IOException {
+        syncer.syncEntries();
     }
 
     /**
-     * Forces a part of a segment, and the entries of files made since the last time. Does nothing for a segment whose
+     * Fsyncs a part of a segment, and the entries of files made since the last time. Does nothing for a segment whose
      * slot was given to a later one or {@linkplain #discard discarded}: then nobody needs it. Any other segment whose
      * file is missing is an error.
      */
     @Override
     public void force(long id, int from, int to) throws IOException {
-        forcer.force(id, from, to);
+        syncer.force(id, from, to);
     }
 
     /** Raises the limit where it is lower; for more readers than it was made for. */

@@ -43,15 +43,15 @@ final class Gc {
                 freed[0] += swapper.discard(slot, Math.max(0, first));
             }
             if (freed[0] > 0) {
-                forceEntries();
+                syncEntries();
             }
         });
         return freed[0];
     }
 
-    private void forceEntries() throws IOException {
+    private void syncEntries() throws IOException {
         try {
-            swapper.forceEntries();
+            swapper.syncEntries();
         } catch (IOException e) {
             flusher.poison(e);
             throw e;

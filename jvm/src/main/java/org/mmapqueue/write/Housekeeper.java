@@ -79,7 +79,7 @@ public final class Housekeeper implements AutoCloseable {
     }
 
     /** Slots may have become free. Waking a thread for each would cost the consumer more than its reading. */
-    void freed() {
+    void onSpace() {
         if (awaitsSpace || swapper.isFull()) {
             wake();
         }
@@ -136,7 +136,7 @@ public final class Housekeeper implements AutoCloseable {
             // Those that the limit has kept from being mapped are gone through again, the others are not.
             long first = swapper.mapped() < maxInMemSegments ? tail + 1 : Math.max(tail, preparedTo) + 1;
             for (long id = first; id <= tail + ahead && !stopped; id++) {
-                // Not further than a lap from the tail: its own slot is never free.
+                // Not further than a generation from the tail: its own slot is never free.
                 if (tail < 0 || !ring.isFree(id)) {
                     return;
                 }

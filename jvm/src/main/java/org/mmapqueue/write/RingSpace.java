@@ -53,15 +53,15 @@ final class RingSpace {
         seenChanges = registry.refresh();
         long writing = Math.max(0, geometry.segmentOfEnd(meta.writing()));
         long stored = geometry.segmentOf(meta.reclaimed());
-        long slowest = geometry.segmentOf(registry.cursors().stream()
+        long lowWatermark = geometry.segmentOf(registry.cursors().stream()
                 .mapToLong(ConsumerCursors::needed)
                 .min()
                 .orElseThrow());
         // What is stored may be older than the truth after a loss of power, or ahead of a consumer that was just being
         // made or moved back. What is there decides: the first bytes of a slot are the first to go.
-        long first =
-                Math.max(0, Math.max(Math.min(stored, slowest), Math.min(writing - geometry.capacity() + 1, slowest)));
-        long last = Math.min(Math.max(stored, slowest), writing);
+        long first = Math.max(
+                0, Math.max(Math.min(stored, lowWatermark), Math.min(writing - geometry.capacity() + 1, lowWatermark)));
+        long last = Math.min(Math.max(stored, lowWatermark), writing);
         while (geometry.version() == 2 && first < last && !isThere(first)) {
             first++;
         }
@@ -71,7 +71,7 @@ final class RingSpace {
             meta.heldFrom(meta.reclaimed()); // consumers' files have been deleted by hand
         }
         firstKept = first;
-        flusher.startAt(registry.slowest());
+        flusher.startAt(registry.lowWatermark());
     }
 
     private boolean isThere(long id) throws IOException {
@@ -103,7 +103,7 @@ final class RingSpace {
             while (id >= firstKept) {
                 long changes = refresh();
                 dropLaggards();
-                if (id >= geometry.segmentOf(registry.slowest())) {
+                if (id >= geometry.segmentOf(registry.lowWatermark())) {
                     return false;
                 }
                 long wanted = geometry.position(id + 1, 0);
@@ -111,8 +111,8 @@ final class RingSpace {
                     return false;
                 }
                 if (meta.isRetaining() && meta.intact() < wanted) {
-                    long slowest = geometry.segmentOf(registry.slowest());
-                    flusher.giveUpBefore(geometry.position(Math.min(id + 1 + ahead, slowest), 0));
+                    long lowWatermark = geometry.segmentOf(registry.lowWatermark());
+                    flusher.giveUpBefore(geometry.position(Math.min(id + 1 + ahead, lowWatermark), 0));
                 }
                 meta.reclaiming(wanted);
                 if (meta.consumerChanges() == changes && !isBehind(wanted)) {
@@ -161,7 +161,7 @@ final class RingSpace {
     }
 
     private boolean isMadeDurable(long id, long wanted) {
-        flusher.forceAcks(wanted);
+        flusher.syncAcks(wanted);
         if (!isDurable(id)) {
             flusher.flush(); // the consumer is at a segment's end: the header behind it has to be there, too
         }
@@ -169,7 +169,7 @@ final class RingSpace {
     }
 
     /**
-     * Sees to it that acks are on the disk before a quarter of a lap is left. For the background thread.
+     * Sees to it that acks are on the disk before a quarter of a generation is left. For the background thread.
      *
      * @return whether less than a quarter is left all the same, since there are not acks enough
      */
@@ -188,10 +188,10 @@ final class RingSpace {
             if (segmentId + quarter - geometry.capacity() < durable) {
                 return false;
             }
-            isEnough = geometry.segmentOf(registry.slowest()) - durable >= quarter;
+            isEnough = geometry.segmentOf(registry.lowWatermark()) - durable >= quarter;
         }
         if (isEnough) { // nobody who finds slots free meanwhile waits for this
-            flusher.forceAcks(geometry.position(durable + quarter, 0));
+            flusher.syncAcks(geometry.position(durable + quarter, 0));
         }
         return !isEnough;
     }

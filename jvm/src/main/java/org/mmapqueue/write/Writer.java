@@ -51,8 +51,8 @@ public final class Writer implements Closeable {
     private final Appender appender;
     private final Producers producers;
     private final Producers.Host pagesHost = new PagesHost();
-    private final Signal arrived;
-    private final Signal freed;
+    private final Signal notEmpty;
+    private final Signal notFull;
     private volatile long flushAt;
 
     /**
@@ -60,8 +60,8 @@ public final class Writer implements Closeable {
      *
      * @param producers what has been pushed once; null in version 1, which has no place for it
      * @param tail the end of the log
-     * @param arrived wakes who waits for records
-     * @param freed wakes who waits for room
+     * @param notEmpty wakes who waits for records
+     * @param notFull wakes who waits for room
      */
     public Writer(
             Path directory,
@@ -73,8 +73,8 @@ public final class Writer implements Closeable {
             Producers producers,
             Log log,
             LogEnd tail,
-            Signal arrived,
-            Signal freed)
+            Signal notEmpty,
+            Signal notFull)
             throws IOException {
         this.directory = directory;
         this.settings = settings;
@@ -85,8 +85,8 @@ public final class Writer implements Closeable {
         this.registry = registry;
         this.producers = producers;
         this.log = log;
-        this.arrived = arrived;
-        this.freed = freed;
+        this.notEmpty = notEmpty;
+        this.notFull = notFull;
         String name = "mmapqueue-" + directory.getFileName();
         this.flusher = new Flusher(
                 name + "-flusher",
@@ -108,7 +108,7 @@ public final class Writer implements Closeable {
                 geometry,
                 settings.maxInMemSegments(),
                 settings.gcOnIdleMillis(),
-                () -> meta.writing() + registry.slowest(),
+                () -> meta.writing() + registry.lowWatermark(),
                 this::gc);
         this.appender = geometry.version() == 1
                 ? new AppenderV1(meta, swapper, flusher, slots, settings)
@@ -148,7 +148,7 @@ public final class Writer implements Closeable {
         }
 
         @Override
-        public void exclusively(Flusher.Forcing work) throws IOException {
+        public void exclusively(Flusher.Syncing work) throws IOException {
             flusher.exclusively(work);
         }
 
@@ -312,7 +312,7 @@ public final class Writer implements Closeable {
             if (gone.getAsBoolean()) {
                 throw new ClosedException("this handle of the queue was closed");
             }
-            long seen = registry.slowest();
+            long seen = registry.lowWatermark();
             long offset = append.run();
             if (offset != Appender.FULL) {
                 if (offset >= 0) {
@@ -323,12 +323,12 @@ public final class Writer implements Closeable {
             if (deadline - System.nanoTime() <= 0) {
                 throw full();
             }
-            freed.await(deadline, () -> registry.slowest() != seen || registry.isStale());
+            notFull.await(deadline, () -> registry.lowWatermark() != seen || registry.isStale());
         }
     }
 
     private void pushed(long lastOffset) {
-        arrived.signalAll();
+        notEmpty.signalAll();
         if (lastOffset >= flushAt) {
             int ceiling = settings.flushCeilingNum();
             // What a flush has left, and what is pushed until the next one, are no more than the ceiling together.
@@ -338,10 +338,11 @@ public final class Writer implements Closeable {
     }
 
     private FullException full() {
-        Registry.Named slowest = registry.slowestConsumer();
+        Registry.Named lowWatermark = registry.slowestConsumer();
         return new FullException("the queue in " + directory + " is full: its " + geometry.capacity()
                 + " segments of " + geometry.segmentSize() + " bytes hold records that are not acked; "
-                + QueueStats.heldBy(slowest == null ? "" : slowest.name(), meta.writing() - registry.slowest()));
+                + QueueStats.heldBy(
+                        lowWatermark == null ? "" : lowWatermark.name(), meta.writing() - registry.lowWatermark()));
     }
 
     /** The offset that the next record gets. */
@@ -367,7 +368,7 @@ public final class Writer implements Closeable {
 
     /** Acks, or a consumer that is gone, may have given slots free. */
     public void spaceMayBeFree() {
-        housekeeper.freed();
+        housekeeper.onSpace();
     }
 
     /** Deletes the ring files that hold nothing which is retained; returns the bytes that the disk has got back. */
@@ -391,7 +392,7 @@ public final class Writer implements Closeable {
         return appender.isClosed();
     }
 
-    /** Stops the threads; forces everything for the last time, unless a force has failed before. */
+    /** Stops the threads; fsyncs everything for the last time, unless an fsync has failed before. */
     @Override
     public void close() throws IOException {
         housekeeper.close();

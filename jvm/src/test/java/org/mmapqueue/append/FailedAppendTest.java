@@ -162,8 +162,8 @@ class FailedAppendTest {
         Path directory = temp.resolve("queue");
         core = Cores.open(config(2), disk);
         push(100);
-        core.writer().flush(); // from now on parts are forced, and not the whole file
-        // It ends with a page, so that no force of it takes along what is behind.
+        core.writer().flush(); // from now on parts are fsynced, and not the whole file
+        // It ends with a page, so that no fsync of it takes along what is behind.
         int length = 8192 - 2 * (RecordDescriptor.HEADER + Long.BYTES) - new Geometry(2, SEGMENT, 20).dataStart() - 104;
         Records batch = Records.of(List.of(new byte[length], Payload.of(1, 500), Payload.of(2, 500)));
         RuntimeException failure = new RuntimeException("injected");

@@ -193,16 +193,16 @@ class FailedPushOnceTest {
         reopen();
     }
 
-    private static boolean isForceOfPage(FaultyStorage.Call call, Path path) {
+    private static boolean isSyncOfPage(FaultyStorage.Call call, Path path) {
         return call == FaultyStorage.Call.FORCE && path.endsWith("producers/p.dat");
     }
 
-    /** The slot is stored and can not be forced. */
+    /** The slot is stored and can not be fsynced. */
     @ParameterizedTest
     @ValueSource(ints = {100, SPANNING})
-    void aForceOfThePageThatFailsPoisons(int length) throws InterruptedException {
+    void aSyncOfThePageThatFailsPoisons(int length) throws InterruptedException {
         pushes(100, true);
-        storage.failWhen(FailedPushOnceTest::isForceOfPage);
+        storage.failWhen(FailedPushOnceTest::isSyncOfPage);
         assertThrows(PoisonedException.class, () -> pushOnce(known + 1, Records.of(two(length)), true));
         assertThrows(PoisonedException.class, () -> pushOnce(known + 1, Records.of(two(length)), false));
         assertKnown(core);
@@ -214,9 +214,9 @@ class FailedPushOnceTest {
     }
 
     @Test
-    void aForceOfThePageThatFailsInAFlushPoisons() throws InterruptedException {
+    void aSyncOfThePageThatFailsInAFlushPoisons() throws InterruptedException {
         pushes(100, false);
-        storage.failWhen(FailedPushOnceTest::isForceOfPage);
+        storage.failWhen(FailedPushOnceTest::isSyncOfPage);
         assertThrows(PoisonedException.class, () -> core.writer().flush());
         storage.heal();
         reopen();
@@ -231,7 +231,7 @@ class FailedPushOnceTest {
         AtomicInteger left = new AtomicInteger(times);
         StackOverflowError failure = new StackOverflowError("injected");
         storage.failWhen((call, path) -> {
-            if (isForceOfPage(call, path) && left.getAndDecrement() > 0) {
+            if (isSyncOfPage(call, path) && left.getAndDecrement() > 0) {
                 throw failure;
             }
             return false;
@@ -246,7 +246,7 @@ class FailedPushOnceTest {
                     assertThrows(StackOverflowError.class, () -> core.writer().push(new byte[8], 0, 8)));
         }
         pushesPlain();
-        assertTrue(left.get() < 0 || times == 1, "the page was not forced again");
+        assertTrue(left.get() < 0 || times == 1, "the page was not fsynced again");
         pushesPlain();
         pushesPlain();
         assertKnown(core);
@@ -261,7 +261,7 @@ class FailedPushOnceTest {
         pushes(100, true);
         AtomicInteger calls = new AtomicInteger();
         storage.failWhen((call, path) -> {
-            if (!isForceOfPage(call, path)) {
+            if (!isSyncOfPage(call, path)) {
                 return false;
             }
             if (calls.getAndIncrement() == 0) {
@@ -284,7 +284,7 @@ class FailedPushOnceTest {
         pushes(24, false);
         List<Path> left = new ArrayList<>();
         storage.failWhen((call, path) -> {
-            if (isForceOfPage(call, path)) {
+            if (isSyncOfPage(call, path)) {
                 left.add(Directories.copy(temp.resolve("queue"), temp.resolve("left-" + left.size())));
             }
             return false;

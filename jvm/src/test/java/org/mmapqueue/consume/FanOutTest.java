@@ -272,7 +272,7 @@ class FanOutTest {
             assertTrue(consumer.result());
         }
         assertTrue(queue.stats().peakMappedSegments() <= 8);
-        assertEquals(queue.stats().writingPosition(), queue.stats().slowestCommittedPosition());
+        assertEquals(queue.stats().writingPosition(), queue.stats().lowWatermark());
     }
 
     /** The writer takes the place that a new consumer has chosen before its page appears: it chooses once more. */

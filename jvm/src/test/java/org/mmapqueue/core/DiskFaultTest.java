@@ -160,7 +160,7 @@ class DiskFaultTest {
 
     @ParameterizedTest
     @EnumSource(names = {"FORCE", "FORCE_DIRECTORY"})
-    void aForceThatFailsPoisonsTheWriter(FaultyStorage.Call failing) {
+    void aSyncThatFailsPoisonsTheWriter(FaultyStorage.Call failing) {
         open(2);
         push(0, 1000);
         core.writer().flush();
@@ -186,7 +186,7 @@ class DiskFaultTest {
         assertFalse(
                 core.stats().watermarkPosition() == core.stats().writingPosition()
                         && failing == FaultyStorage.Call.FORCE_DIRECTORY,
-                "the watermark has not passed what was not forced");
+                "the watermark has not passed what was not fsynced");
         // What is there can still be read.
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
         assertEquals(0, consumer.poll().offset());
@@ -203,7 +203,7 @@ class DiskFaultTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void aCloseThatCanNotForceSaysSoAndTheNextOpenRecovers(int version) {
+    void aCloseThatCanNotSyncSaysSoAndTheNextOpenRecovers(int version) {
         open(version);
         push(0, 1000);
         storage.failWhen((call, path) -> call == FaultyStorage.Call.FORCE);

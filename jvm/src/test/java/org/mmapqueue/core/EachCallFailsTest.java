@@ -33,7 +33,7 @@ import org.mmapqueue.support.StorageQueue;
 
 /**
  * Each call to the disk fails once, in turn, while a queue is made, used in every way, closed, opened again, left
- * without a close and recovered: what a push returned for is there, errors are typed, a failed force poisons, nothing
+ * without a close and recovered: what a push returned for is there, errors are typed, a failed fsync poisons, nothing
  * stays open. faults.step in the system properties says whether each (1) or each n-th call does.
  */
 @Tag("long-form")
@@ -87,7 +87,7 @@ class EachCallFailsTest {
         byte[] record = Payload.of(pushed.size(), length);
         attempt("push", () -> {
             assertEquals(pushed.size(), queue.push(record));
-            assertTrue(!isPoisoned, "a push after a failed force");
+            assertTrue(!isPoisoned, "a push after a failed fsync");
             pushed.add(record);
         });
     }
@@ -97,7 +97,7 @@ class EachCallFailsTest {
         boolean wasPoisoned = isPoisoned;
         attempt(what, step);
         if (errors.size() > before && !wasPoisoned) {
-            assertTrue(isPoisoned, "a force that fails poisons: " + errors);
+            assertTrue(isPoisoned, "an fsync that fails poisons: " + errors);
         }
         if (isPoisoned) {
             assertThrows(PoisonedException.class, () -> queue.push(new byte[1]));

@@ -38,10 +38,10 @@ class FileCallsTest {
         queue.keepHouse();
     }
 
-    // Where all is mapped a slot is mapped again only when it has been forced since.
+    // Where all is mapped a slot is mapped again only when it has been fsynced since.
     @ParameterizedTest
     @CsvSource({"16, 16, 0", "16, 16, 1", "16, 16, 8", "64, 10, 0", "64, 10, 1", "64, 10, 8", "64, 4, 0", "64, 4, 8"})
-    void aLapCallsTheDiskOnceForEachSegment(int capacity, int mapped, int flushEvery) {
+    void aGenerationCallsTheDiskOnceForEachSegment(int capacity, int mapped, int flushEvery) {
         FaultyStorage storage = new FaultyStorage();
         storage.failWhen((call, path) -> {
             calls.merge(call, 1, Integer::sum);
@@ -68,14 +68,14 @@ class FileCallsTest {
                     flushes++;
                 }
             }
-            // Some are made ready ahead, and the ones of the end of the lap before were, too.
+            // Some are made ready ahead, and the ones of the end of the generation before were, too.
             int segments = (int) (queue.stats().writingPosition() / SEGMENT - from) + 2;
             assertTrue(count(Call.ZERO_FILL) >= segments - 4 && count(Call.ZERO_FILL) <= segments, calls::toString);
             // The flusher's part when it is not called: the cursors, once for each half of the ring that is used again.
-            int forces = 2 * (flushes + 4);
-            assertTrue(count(Call.FORCE) >= Math.max(1, flushes) && count(Call.FORCE) <= forces, calls::toString);
+            int syncs = 2 * (flushes + 4);
+            assertTrue(count(Call.FORCE) >= Math.max(1, flushes) && count(Call.FORCE) <= syncs, calls::toString);
             boolean kept = capacity == mapped;
-            int mappings = kept ? Math.min(segments, forces) : segments + 2;
+            int mappings = kept ? Math.min(segments, syncs) : segments + 2;
             assertTrue(count(Call.MAP) <= mappings, calls::toString);
             assertTrue(count(Call.OPEN) <= (kept ? 0 : 2 * segments), calls::toString);
             assertEquals(

@@ -70,7 +70,7 @@ class ReaderProcessTest {
                 assertEquals(total + " end true", child.expect("to"));
                 assertEquals(0, child.exitCode());
             }
-            assertTrue(queue.stats().writingPosition() > 20 * 8 * 4096L, "laps");
+            assertTrue(queue.stats().writingPosition() > 20 * 8 * 4096L, "generations");
             assertEquals(total, queue.consumer("remote", StartAt.LATEST).committedOffset());
         }
     }

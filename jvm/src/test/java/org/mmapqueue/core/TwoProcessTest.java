@@ -143,7 +143,7 @@ class TwoProcessTest {
                 freed += queue.gc();
             }
             assertTrue(freed > 3 * CAPACITY * SEGMENT, freed + " bytes freed");
-            assertTrue(queue.stats().writingPosition() > 4 * CAPACITY * SEGMENT, "laps");
+            assertTrue(queue.stats().writingPosition() > 4 * CAPACITY * SEGMENT, "generations");
         }
     }
 

@@ -166,7 +166,7 @@ final class Scenario {
         gc();
     }
 
-    /** A lap, nearly: slots are prepared and used again. */
+    /** A generation, nearly: slots are prepared and used again. */
     private void round(int times) {
         for (int i = 0; i < times; i++) {
             push(2000, 3500);

@@ -6,13 +6,13 @@ import java.io.IOException;
 import org.junit.jupiter.api.Test;
 import org.mmapqueue.segment.Geometry;
 
-/** What the blocks that files are filled in go by: how much is forced at a time, for those who wait or by the ceiling. */
+/** What the blocks that files are filled in go by: how much is fsynced at a time, for those who wait or by the ceiling. */
 class FlushAmountTest {
-    private static final int SMALL = ForcedMemory.BLOCK / 8;
-    private static final int LARGE = ForcedMemory.BLOCK;
+    private static final int SMALL = SyncedMemory.BLOCK / 8;
+    private static final int LARGE = SyncedMemory.BLOCK;
     private static final long NEVER = 1_000_000;
 
-    private final ForcedMemory memory = new ForcedMemory();
+    private final SyncedMemory memory = new SyncedMemory();
     private final Geometry geometry = new Geometry(2, 1 << 20, 8);
 
     private void push(int bytes) {
@@ -44,19 +44,19 @@ class FlushAmountTest {
         assertEquals(LARGE, memory.blocks.next());
     }
 
-    /** A queue with little traffic is forced by its period, and may have much at any time. */
+    /** A queue with little traffic is fsynced by its period, and may have much at any time. */
     @Test
     void thePeriodTellsNothing() throws IOException {
-        Forcer forcer = memory.forcer(geometry);
+        Syncer syncer = memory.syncer(geometry);
         for (int i = 0; i < 100; i++) {
             push(100);
-            forcer.forceAll();
+            syncer.syncAll();
         }
         assertEquals(LARGE, memory.blocks.next());
     }
 
     @Test
-    void whatIsForcedOnceIsToldOnce() {
+    void whatIsSyncedOnceIsToldOnce() {
         Flusher flusher = memory.flusher(geometry, NEVER);
         for (int i = 0; i < 100; i++) {
             push(LARGE / 2 + 100);

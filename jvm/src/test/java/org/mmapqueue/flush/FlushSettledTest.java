@@ -9,16 +9,16 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.mmapqueue.segment.Geometry;
 
-/** What a flush by the ceiling leaves: the block that the log ends in. With everything that is forced made of memory. */
+/** What a flush by the ceiling leaves: the block that the log ends in. With everything that is fsynced made of memory. */
 @Timeout(60)
 class FlushSettledTest {
-    private static final int BLOCK = ForcedMemory.BLOCK;
+    private static final int BLOCK = SyncedMemory.BLOCK;
     private static final int LARGE = 16 * BLOCK;
     private static final int SMALL = BLOCK;
 
-    private final ForcedMemory memory = new ForcedMemory();
-    private final ForcedMemory.Page meta = memory.meta;
-    private final Forcer large = memory.forcer(new Geometry(2, LARGE, 16));
+    private final SyncedMemory memory = new SyncedMemory();
+    private final SyncedMemory.Page meta = memory.meta;
+    private final Syncer large = memory.syncer(new Geometry(2, LARGE, 16));
 
     private void end(long position) {
         meta.writing(position);
@@ -33,27 +33,27 @@ class FlushSettledTest {
     @Test
     void theBlockOfTheEndIsLeftAndTheWatermarkStaysWhereTheFlushBeforeBegan() throws IOException {
         end(10 * BLOCK + 700);
-        assertFalse(large.forceSettled());
+        assertFalse(large.syncSettled());
         memory.assertCalls("segment 0 0-40960", "named", "watermark 0", "meta");
         end(15 * BLOCK + 900);
-        assertFalse(large.forceSettled());
+        assertFalse(large.syncSettled());
         memory.assertCalls("segment 0 40960-61440", "named", "watermark 41660", "meta");
     }
 
     @Test
     void aWholeFlushTakesWhatWasLeftAndNothingTwice() throws IOException {
         end(10 * BLOCK + 700);
-        large.forceSettled();
+        large.syncSettled();
         memory.calls.clear();
-        large.forceAll();
+        large.syncAll();
         memory.assertCalls("segment 0 40960-41660", "named", "watermark 41660", "meta");
     }
 
     @Test
     void aSmallSegmentIsOneBlock() throws IOException {
-        Forcer small = memory.forcer(new Geometry(2, SMALL, 100));
+        Syncer small = memory.syncer(new Geometry(2, SMALL, 100));
         end(5 * SMALL + 100);
-        assertFalse(small.forceSettled());
+        assertFalse(small.syncSettled());
         memory.assertCalls(
                 "segment 0 0-4096",
                 "segment 1 0-4096",
@@ -64,7 +64,7 @@ class FlushSettledTest {
                 "watermark 0",
                 "meta");
         end(10 * SMALL);
-        assertFalse(small.forceSettled());
+        assertFalse(small.syncSettled());
         memory.assertCalls(
                 "segment 5 0-4096",
                 "segment 6 0-4096",
@@ -79,75 +79,75 @@ class FlushSettledTest {
     @Test
     void ofLessThanFourBlocksNothingIsLeft() throws IOException {
         end(4 * BLOCK - 1);
-        assertTrue(large.forceSettled());
+        assertTrue(large.syncSettled());
         memory.assertCalls("segment 0 0-" + (4 * BLOCK - 1), "named", "watermark " + (4 * BLOCK - 1), "meta");
     }
 
     @Test
-    void whereConsumersKeepUpTheSegmentIsForcedAllTheSame() throws IOException {
+    void whereConsumersKeepUpTheSegmentIsSyncedAllTheSame() throws IOException {
         end(10 * BLOCK + 700);
         consumed(10 * BLOCK + 500);
-        assertFalse(large.forceSettled());
+        assertFalse(large.syncSettled());
         memory.assertCalls("segment 0 0-40960", "named", "watermark 0", "meta");
     }
 
     @Test
-    void whereConsumersKeepUpManySegmentsAheadTheirSegmentIsForcedToItsEnd() throws IOException {
-        Forcer small = memory.forcer(new Geometry(2, SMALL, 100));
+    void whereConsumersKeepUpManySegmentsAheadTheirSegmentIsSyncedToItsEnd() throws IOException {
+        Syncer small = memory.syncer(new Geometry(2, SMALL, 100));
         end(9 * SMALL + 100);
         consumed(9 * SMALL + 50);
-        assertTrue(small.forceSettled());
+        assertTrue(small.syncSettled());
         memory.assertCalls("segment 9 0-100", "named", "watermark 36964", "meta");
     }
 
     @Test
-    void whereConsumersKeepUpInTheNextSegmentBothAreForced() throws IOException {
+    void whereConsumersKeepUpInTheNextSegmentBothAreSynced() throws IOException {
         end(10 * BLOCK + 700);
-        large.forceSettled();
+        large.syncSettled();
         memory.calls.clear();
         end((LARGE / BLOCK + 10) * BLOCK + 700);
         consumed((LARGE / BLOCK + 10) * BLOCK + 700);
-        assertFalse(large.forceSettled());
+        assertFalse(large.syncSettled());
         memory.assertCalls("segment 0 40960-65536", "segment 1 0-40960", "named", "watermark 41660", "meta");
         assertEquals(0, meta.intact());
     }
 
     @Test
-    void aConsumerThatGoesBackGetsWhatItNeedsForced() throws IOException {
+    void aConsumerThatGoesBackGetsWhatItNeedsSynced() throws IOException {
         end(10 * BLOCK + 700);
         consumed(10 * BLOCK + 500);
-        large.forceSettled();
+        large.syncSettled();
         memory.calls.clear();
         end((LARGE / BLOCK + 10) * BLOCK + 700);
         memory.named.committed(10 * BLOCK + 300);
-        assertFalse(large.forceSettled());
+        assertFalse(large.syncSettled());
         memory.assertCalls("segment 0 40960-65536", "segment 1 0-40960", "named", "watermark 41660", "meta");
     }
 
     @Test
-    void withRetentionItIsForcedThoughConsumersKeepUp() throws IOException {
+    void withRetentionItIsSyncedThoughConsumersKeepUp() throws IOException {
         meta.retain(1000, 0);
         end(10 * BLOCK + 700);
         consumed(10 * BLOCK + 500);
-        assertFalse(large.forceSettled());
+        assertFalse(large.syncSettled());
         memory.assertCalls("segment 0 0-40960", "named", "watermark 0", "meta");
     }
 
-    /** Nothing before the first segment that is forced can be relied on, so no recovery may begin there. */
+    /** Nothing before the first segment that is fsynced can be relied on, so no recovery may begin there. */
     @Test
     void theWatermarkIsNotBeforeWhatWasLeftOut() throws IOException {
-        Forcer small = memory.forcer(new Geometry(2, SMALL, 100));
+        Syncer small = memory.syncer(new Geometry(2, SMALL, 100));
         end(9 * SMALL + 100);
         consumed(6 * SMALL + 50);
-        assertFalse(small.forceSettled());
+        assertFalse(small.syncSettled());
         memory.assertCalls(
                 "segment 6 0-4096", "segment 7 0-4096", "segment 8 0-4096", "named", "watermark 24626", "meta");
         assertEquals(6 * SMALL, meta.intact());
     }
 
     @Test
-    void acksDuringTheFlushMoveTheWatermarkNoFurtherThanWhatIsForced() throws IOException {
-        Forcer small = memory.forcer(new Geometry(2, SMALL, 100));
+    void acksDuringTheFlushMoveTheWatermarkNoFurtherThanWhatIsSynced() throws IOException {
+        Syncer small = memory.syncer(new Geometry(2, SMALL, 100));
         memory.during = what -> {
             if (what.startsWith("segment 0")) {
                 consumed(7 * SMALL + 9);
@@ -156,7 +156,7 @@ class FlushSettledTest {
             }
         };
         end(9 * SMALL + 100);
-        assertFalse(small.forceSettled());
+        assertFalse(small.syncSettled());
         memory.assertCalls(
                 "segment 0 0-4096",
                 "segment 7 0-4096",
@@ -167,10 +167,10 @@ class FlushSettledTest {
     }
 
     @Test
-    void versionOneIsForcedToItsEnd() throws IOException {
-        Forcer first = memory.forcer(new Geometry(1, SMALL, 100));
+    void versionOneIsSyncedToItsEnd() throws IOException {
+        Syncer first = memory.syncer(new Geometry(1, SMALL, 100));
         end(9 * SMALL + 100);
-        assertTrue(first.forceSettled());
+        assertTrue(first.syncSettled());
         assertEquals(9 * SMALL + 100, meta.watermark());
     }
 

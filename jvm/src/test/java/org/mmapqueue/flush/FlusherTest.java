@@ -17,15 +17,15 @@ import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.PoisonedException;
 import org.mmapqueue.segment.Geometry;
 
-/** What is forced when, in which order; with everything that is forced made of memory. */
+/** What is fsynced when, in which order; with everything that is fsynced made of memory. */
 @Timeout(60)
 class FlusherTest {
     private static final int SIZE = 4096;
 
-    private final ForcedMemory memory = new ForcedMemory();
+    private final SyncedMemory memory = new SyncedMemory();
     private final List<String> calls = memory.calls;
-    private final ForcedMemory.Cursors named = memory.named;
-    private final ForcedMemory.Page meta = memory.meta;
+    private final SyncedMemory.Cursors named = memory.named;
+    private final SyncedMemory.Page meta = memory.meta;
     private Flusher flusher = make(3_600_000);
 
     private Flusher make(long periodMillis) {
@@ -58,7 +58,7 @@ class FlusherTest {
     }
 
     @Test
-    void whereNothingHasMovedNothingIsForced() {
+    void whereNothingHasMovedNothingIsSynced() {
         flusher.flush();
         calls.clear();
         flusher.flush();
@@ -74,7 +74,7 @@ class FlusherTest {
     }
 
     @Test
-    void anEndAtASegmentsEndForcesThatSegmentOnly() {
+    void anEndAtASegmentsEndSyncsThatSegmentOnly() {
         meta.writing(SIZE);
         flusher.flush();
         assertCalls("segment 0 0-4096", "named", "watermark 4096", "meta");
@@ -96,7 +96,7 @@ class FlusherTest {
 
     /** Recovery learns the number of the next record from it, even when all of it is acked. */
     @Test
-    void theSegmentOfTheWatermarkIsAlwaysForced() {
+    void theSegmentOfTheWatermarkIsAlwaysSynced() {
         meta.writing(3 * SIZE);
         meta.reading(3 * SIZE);
         meta.committed(3 * SIZE);
@@ -106,7 +106,7 @@ class FlusherTest {
     }
 
     @Test
-    void theDurableAckIsTheOneThatWasForced() {
+    void theDurableAckIsTheOneThatWasSynced() {
         flusher.startAt(77);
         assertEquals(77, flusher.durableCommitted());
         meta.writing(1000);
@@ -120,9 +120,9 @@ class FlusherTest {
         assertEquals(900, flusher.durableCommitted());
     }
 
-    /** The cursor that was forced may be the one before the move. */
+    /** The cursor that was fsynced may be the one before the move. */
     @Test
-    void whatIsForcedWhileAConsumerIsMadeOrMovedCountsAsFarAsIsReclaimed() {
+    void whatIsSyncedWhileAConsumerIsMadeOrMovedCountsAsFarAsIsReclaimed() {
         meta.writing(3 * SIZE);
         meta.committed(2 * SIZE + 10);
         named.committed(2 * SIZE + 20);
@@ -143,7 +143,7 @@ class FlusherTest {
     }
 
     @Test
-    void whatWasForcedOfACursorThatIsMovedBackDoesNotCountAnyMore() {
+    void whatWasSyncedOfACursorThatIsMovedBackDoesNotCountAnyMore() {
         meta.writing(1000);
         meta.committed(900);
         named.committed(900);
@@ -158,7 +158,7 @@ class FlusherTest {
 
     /** The disk knows it before the caller overwrites it; a position that was given up is not retained again. */
     @Test
-    void whatIsGivenUpIsForcedBeforeItIsOverwritten() throws InterruptedException {
+    void whatIsGivenUpIsSyncedBeforeItIsOverwritten() throws InterruptedException {
         flusher.giveUpBefore(3 * SIZE);
         assertCalls("meta");
         assertEquals(3 * SIZE, meta.intact());
@@ -181,14 +181,14 @@ class FlusherTest {
     }
 
     @Test
-    void acksAreForcedAloneWhereTheRecordsAreOnTheDisk() {
+    void acksAreSyncedAloneWhereTheRecordsAreOnTheDisk() {
         meta.writing(5 * SIZE + 100);
         flusher.flush();
         calls.clear();
         meta.writing(6 * SIZE);
         meta.committed(4 * SIZE);
         named.committed(3 * SIZE + 40);
-        flusher.forceAcks(3 * SIZE);
+        flusher.syncAcks(3 * SIZE);
         assertCalls("named", "watermark 20580", "meta");
         assertEquals(3 * SIZE + 40, flusher.durableCommitted());
         flusher.flush();
@@ -197,11 +197,11 @@ class FlusherTest {
 
     /** Of what is not, as much as a recovery would need to find the slowest consumer's place. */
     @Test
-    void acksOfRecordsThatWereNotForcedTakeTheirSegmentAlong() {
+    void acksOfRecordsThatWereNotSyncedTakeTheirSegmentAlong() {
         meta.writing(8 * SIZE);
         meta.committed(7 * SIZE);
         named.committed(5 * SIZE + 48);
-        flusher.forceAcks(4 * SIZE);
+        flusher.syncAcks(4 * SIZE);
         assertCalls("segment 5 0-48", "named", "watermark 20528", "meta");
         assertEquals(5 * SIZE + 48, flusher.durableCommitted());
         assertEquals(5 * SIZE, meta.intact());
@@ -218,7 +218,7 @@ class FlusherTest {
         meta.committed(5 * SIZE);
         named.committed(5 * SIZE);
         calls.clear();
-        flusher.forceAcks(SIZE);
+        flusher.syncAcks(SIZE);
         assertCalls("named", "watermark 8192", "meta");
         assertEquals(2 * SIZE, flusher.durableCommitted());
     }
@@ -251,7 +251,7 @@ class FlusherTest {
         meta.writing(6 * SIZE);
         named.committed(SIZE + 16);
         meta.committed(SIZE + 16);
-        Thread acks = new Thread(() -> flusher.forceAcks(SIZE));
+        Thread acks = new Thread(() -> flusher.syncAcks(SIZE));
         memory.during = what -> {
             if (what.startsWith("segment 2")) {
                 acks.start();
@@ -278,23 +278,23 @@ class FlusherTest {
     }
 
     @Test
-    void aFailureWhileAcksAreForcedPoisons() {
+    void aFailureWhileAcksAreSyncedPoisons() {
         meta.writing(5 * SIZE);
         flusher.flush();
         named.committed(3 * SIZE + 16);
         meta.committed(3 * SIZE + 16);
         memory.failsAt = "named";
         memory.fails = new IOException("broken");
-        PoisonedException first = assertThrows(PoisonedException.class, () -> flusher.forceAcks(2 * SIZE));
+        PoisonedException first = assertThrows(PoisonedException.class, () -> flusher.syncAcks(2 * SIZE));
         assertSame(memory.fails, first.getCause());
         memory.fails = null;
         assertEquals(0, flusher.durableCommitted());
-        assertThrows(PoisonedException.class, () -> flusher.forceAcks(2 * SIZE));
+        assertThrows(PoisonedException.class, () -> flusher.syncAcks(2 * SIZE));
         assertThrows(PoisonedException.class, () -> flusher.flush());
     }
 
     @Test
-    void waitingForAPositionForcesDataOnce() {
+    void waitingForAPositionSyncsDataOnce() {
         meta.writing(500);
         flusher.awaitDurable(400);
         assertEquals("segment 0 0-500", calls.get(0));
@@ -377,11 +377,11 @@ class FlusherTest {
         assertEquals(500, meta.watermark());
         assertThrows(ClosedException.class, () -> flusher.flush());
         assertThrows(ClosedException.class, () -> flusher.awaitDurable(600));
-        assertThrows(ClosedException.class, () -> flusher.forceAcks(100));
+        assertThrows(ClosedException.class, () -> flusher.syncAcks(100));
     }
 
     @Test
-    void threadsThatWaitTogetherShareAForce() throws Exception {
+    void threadsThatWaitTogetherShareASync() throws Exception {
         List<Thread> threads = new ArrayList<>();
         meta.writing(500);
         for (int i = 0; i < 8; i++) {

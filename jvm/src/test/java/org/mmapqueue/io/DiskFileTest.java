@@ -113,7 +113,7 @@ class DiskFileTest {
             Mapped.unmap(file.map(4096, true));
             assertEquals(300_000, file.size());
             DiskStorage.INSTANCE.createDirectories(temp.resolve("a").resolve("b"));
-            DiskStorage.INSTANCE.forceDirectory(temp);
+            DiskStorage.INSTANCE.syncDirectory(temp);
             DiskStorage.INSTANCE.rename(path(), temp.resolve("renamed"));
         } finally {
             assertTrue(Thread.interrupted(), "the interrupt stays pending");

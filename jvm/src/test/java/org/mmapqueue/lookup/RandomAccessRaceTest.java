@@ -52,12 +52,12 @@ class RandomAccessRaceTest {
     private class Beside implements RandomAccessReader.Source {
         @Override
         public long head() {
-            return other.stats().slowestCommittedPosition();
+            return other.stats().lowWatermark();
         }
 
         @Override
         public long reclaimed() {
-            return other.stats().slowestCommittedPosition();
+            return other.stats().lowWatermark();
         }
 
         @Override

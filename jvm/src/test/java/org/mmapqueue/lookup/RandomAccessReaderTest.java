@@ -305,7 +305,7 @@ class RandomAccessReaderTest {
     }
 
     @Test
-    void whatIsAckedIsOutOfRangeLapAfterLap() {
+    void whatIsAckedIsOutOfRangeGenerationAfterGeneration() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 8, true)) {
             SplittableRandom random = new SplittableRandom(5);
             while (queue.end() < 5 * 8 * SEGMENT) {

@@ -84,12 +84,12 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
 
     @Override
     public long head() {
-        return head != null ? head : core.stats().slowestCommittedPosition();
+        return head != null ? head : core.stats().lowWatermark();
     }
 
     @Override
     public long reclaimed() {
-        return core.stats().slowestCommittedPosition();
+        return core.stats().lowWatermark();
     }
 
     @Override

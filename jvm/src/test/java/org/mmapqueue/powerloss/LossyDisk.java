@@ -25,12 +25,12 @@ import org.mmapqueue.io.ForwardingFile;
 import org.mmapqueue.io.Storage;
 
 /**
- * A disk that knows what has been forced to it. A cut of the power leaves that, and of everything else any part: of
+ * A disk that knows what has been fsynced to it. A cut of the power leaves that, and of everything else any part: of
  * contents by sectors, of lengths any one in between, of names (made, renamed, deleted) those of any subset of the
  * changes, or of any first ones of them as on a journaling file system. Contents belong to files, not to names: what
  * was deleted may come back with what it held.
  *
- * <p>A force of a part of a mapping makes a file as long as that part and no longer, as ext4 and XFS do with blocks
+ * <p>An fsync of a part of a mapping makes a file as long as that part and no longer, as ext4 and XFS do with blocks
  * that they allocate late. For one thread at a time.
  */
 final class LossyDisk implements Storage, Closeable {
@@ -65,7 +65,7 @@ final class LossyDisk implements Storage, Closeable {
         }
     }
 
-    /** A change of a directory that has not been forced. */
+    /** A change of a directory that has not been fsynced. */
     private record Change(Path removed, Path put, Inode inode) {
         Path directory() {
             return (put == null ? removed : put).getParent();
@@ -273,7 +273,7 @@ final class LossyDisk implements Storage, Closeable {
             Inode inode = new Inode(null);
             inodes.add(inode);
             change(new Change(null, directory, inode));
-            watcher.before("force made directory");
+            watcher.before("fsync made directory");
             settle(directory.getParent());
         }
     }
@@ -289,8 +289,8 @@ final class LossyDisk implements Storage, Closeable {
     }
 
     @Override
-    public void forceDirectory(Path directory) throws IOException {
-        watcher.before("force directory");
+    public void syncDirectory(Path directory) throws IOException {
+        watcher.before("fsync directory");
         settle(directory);
     }
 
@@ -350,7 +350,7 @@ final class LossyDisk implements Storage, Closeable {
 
         @Override
         public void force(MappedByteBuffer mapping, int from, int length) throws IOException {
-            watcher.before("force part");
+            watcher.before("fsync part");
             LossyDisk.force(inode, from, from + length);
         }
     }

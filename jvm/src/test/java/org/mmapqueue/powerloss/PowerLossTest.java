@@ -34,7 +34,7 @@ import org.mmapqueue.support.PowerLossStorage;
 import org.mmapqueue.support.QuickDirectory;
 
 /**
- * A loss of power at any step: only what was forced has surely reached the disk. What was durable must be there then,
+ * A loss of power at any step: only what was fsynced has surely reached the disk. What was durable must be there then,
  * nothing untrue may be, and the queue must open and work on. power.runs in the system properties makes it longer.
  */
 @Tag("long-form")
@@ -198,13 +198,13 @@ class PowerLossTest {
         }
         assertNull(consumer.poll());
         if (end > first) {
-            consumer.ack(end - 1); // acks that were not forced are forgotten: there must be room
+            consumer.ack(end - 1); // acks that were not fsynced are forgotten: there must be room
         }
     }
 
     @ParameterizedTest
     @CsvSource({"6, 8192, false", "6, 8192, true", "5, 4096, true", "400, 4096, false"})
-    void anyPartOfWhatWasNotForced(int segments, int size, boolean named) throws IOException {
+    void anyPartOfWhatWasNotSynced(int segments, int size, boolean named) throws IOException {
         capacity = segments;
         segment = size;
         for (int run = 0; run < RUNS; run++) {
@@ -282,7 +282,7 @@ class PowerLossTest {
 
     /** The cursors on the disk are older than the segments: the kernel writes pages back in any order. */
     @Test
-    void theRingHasBeenUsedAgainSinceTheCursorsWereForced() throws IOException {
+    void theRingHasBeenUsedAgainSinceTheCursorsWereSynced() throws IOException {
         open(false);
         for (int i = 0; i < 10; i++) {
             push(2000);
@@ -323,7 +323,7 @@ class PowerLossTest {
         assertEquals((long) capacity * segment, core.stats().writingPosition());
         assertEquals(segment, core.stats().watermarkPosition());
         assertTrue(push(quarter)); // the slot of the first segment
-        // Of all that was not forced, the new contents of that slot alone have reached the disk.
+        // Of all that was not fsynced, the new contents of that slot alone have reached the disk.
         Path left = storage.lose(directory, temp.resolve("left"), new SplittableRandom(1), 0);
         Files.copy(
                 directory.resolve("0_segment.dat"), left.resolve("0_segment.dat"), StandardCopyOption.REPLACE_EXISTING);
@@ -361,7 +361,7 @@ class PowerLossTest {
     }
 
     @Test
-    void everythingIsForcedByACleanClose() throws IOException {
+    void everythingIsSyncedByACleanClose() throws IOException {
         open(true);
         SplittableRandom random = new SplittableRandom(1);
         for (int i = 0; i < 60; i++) {

@@ -34,7 +34,7 @@ import org.mmapqueue.support.PowerLossStorage;
 import org.mmapqueue.support.QuickDirectory;
 
 /**
- * A loss of power at any step, and before any force, while producers push their batches once. power.runs in the system
+ * A loss of power at any step, and before any fsync, while producers push their batches once. power.runs in the system
  * properties makes it longer.
  */
 @Tag("long-form")

@@ -4,7 +4,7 @@ import java.nio.ByteBuffer;
 import java.util.SplittableRandom;
 
 /**
- * A record that a run has pushed. Its number is given once, so a record of an earlier lap, or one that was lost and
+ * A record that a run has pushed. Its number is given once, so a record of an earlier generation, or one that was lost and
  * whose offset was given again, is never taken for it.
  */
 @SuppressWarnings("JavaLangClash") // java.lang.Record is not named in this package

@@ -83,7 +83,7 @@ class RetentionPowerLossTest {
         }
     }
 
-    /** The power fails; of what was not forced, these bytes of these files have reached the disk. */
+    /** The power fails; of what was not fsynced, these bytes of these files have reached the disk. */
     private void lose(int from, int to, String... files) throws IOException {
         Path left = storage.lose(directory, temp.resolve("left"), new SplittableRandom(1), 0);
         for (String file : files) {
@@ -119,7 +119,7 @@ class RetentionPowerLossTest {
 
     /** The acks reach the disk by themselves, and not all of what was acked does. */
     @Test
-    void whatWasAckedAndNeverForced() throws IOException {
+    void whatWasAckedAndNeverSynced() throws IOException {
         open(ALL);
         pushAndAck(8);
         queue.flush();

@@ -36,7 +36,7 @@ class RegistryTest {
     private static final int SEGMENT = 4096;
     private static final int CAPACITY = 8;
     private static final int RECORD = 500;
-    /** Two laps and a half. */
+    /** Two generations and a half. */
     private static final int LAPS = 150;
 
     @TempDir(factory = QuickDirectory.class)

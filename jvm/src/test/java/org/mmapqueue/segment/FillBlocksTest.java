@@ -10,40 +10,40 @@ class FillBlocksTest {
 
     private final FillBlocks blocks = new FillBlocks(LARGE);
 
-    private void forced(int times, long bytes) {
+    private void synced(int times, long bytes) {
         for (int i = 0; i < times; i++) {
-            blocks.forced(bytes);
+            blocks.synced(bytes);
         }
     }
 
     @Test
     void theyAreLargeAsLongAsNothingIsKnown() {
         assertEquals(LARGE, blocks.next());
-        forced(100, 0);
+        synced(100, 0);
         assertEquals(LARGE, blocks.next());
     }
 
     @Test
-    void forcesOfLittleMakeThemSmallAndThoseOfMuchLarge() {
-        forced(100, 1040);
+    void syncsOfLittleMakeThemSmallAndThoseOfMuchLarge() {
+        synced(100, 1040);
         assertEquals(SMALL, blocks.next());
-        blocks.forced(10 << 20);
+        blocks.synced(10 << 20);
         assertEquals(LARGE, blocks.next());
         assertEquals(LARGE, blocks.large());
     }
 
     @Test
-    void oneForceOfLittleAmongThoseOfMuchChangesNothing() {
-        forced(20, 10 << 20);
-        blocks.forced(100);
+    void oneSyncOfLittleAmongThoseOfMuchChangesNothing() {
+        synced(20, 10 << 20);
+        blocks.synced(100);
         assertEquals(LARGE, blocks.next());
     }
 
     @Test
-    void forcesOfHalfABlockAndMoreLeaveThemLarge() {
-        forced(1000, LARGE / 2 + 1000);
+    void syncsOfHalfABlockAndMoreLeaveThemLarge() {
+        synced(1000, LARGE / 2 + 1000);
         assertEquals(LARGE, blocks.next());
-        forced(1000, LARGE / 2 - 1000);
+        synced(1000, LARGE / 2 - 1000);
         assertEquals(SMALL, blocks.next());
     }
 
@@ -51,7 +51,7 @@ class FillBlocksTest {
     void smallIsAnEighthOfLargeAtMost() {
         FillBlocks tiny = new FillBlocks(4096);
         for (int i = 0; i < 100; i++) {
-            tiny.forced(1);
+            tiny.synced(1);
         }
         assertEquals(512, tiny.next());
     }

@@ -74,9 +74,9 @@ class SegmentRingTest {
         SlotFile made = ring().slotFile(1);
         assertTrue(made.openToWrite());
         assertFalse(made.openToWrite(), "it is open");
-        assertFalse(made.forceLength(), "it is short");
+        assertFalse(made.syncLength(), "it is short");
         made.fill(SIZE);
-        assertTrue(made.forceLength());
+        assertTrue(made.syncLength());
         made.detach().close();
         SlotFile found = ring().slotFile(1);
         assertFalse(found.openToWrite());

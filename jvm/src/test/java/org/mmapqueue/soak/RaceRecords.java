@@ -10,7 +10,7 @@ import org.mmapqueue.QueueConfig;
 /** A small ring, and records that say which ones they are: all others than at their own offset are wrong bytes. */
 final class RaceRecords {
     static final int SEGMENT = 4096;
-    /** More than a lap of the largest ring holds. */
+    /** More than a generation of the largest ring holds. */
     static final int LAP = 400;
 
     private static final int LARGE = 6000;

@@ -126,7 +126,7 @@ final class RaceWriter implements AutoCloseable {
         threads.forEach(RaceWriter::join);
         tally.add("records pushed", queue.endOffset());
         tally.add(
-                "laps",
+                "generations",
                 queue.stats().writingPosition()
                         / RaceRecords.SEGMENT
                         / queue.stats().capacitySegments());

@@ -126,9 +126,9 @@ public final class FaultyStorage implements Storage {
     }
 
     @Override
-    public void forceDirectory(Path directory) throws IOException {
+    public void syncDirectory(Path directory) throws IOException {
         step(Call.FORCE_DIRECTORY, directory);
-        disk.forceDirectory(directory);
+        disk.syncDirectory(directory);
     }
 
     @Override

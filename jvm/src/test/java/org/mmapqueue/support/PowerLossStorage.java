@@ -18,11 +18,11 @@ import org.mmapqueue.io.ForwardingFile;
 import org.mmapqueue.io.Storage;
 
 /**
- * The disk, with a memory of what has been forced to it: a loss of power leaves that, and of everything else any part,
- * a sector being the smallest. Entries of directories survive when the directory was forced after they were made, and
- * may come back when it was not forced after they were deleted.
+ * The disk, with a memory of what has been fsynced to it: a loss of power leaves that, and of everything else any part,
+ * a sector being the smallest. Entries of directories survive when the directory was fsynced after they were made, and
+ * may come back when it was not fsynced after they were deleted.
  *
- * <p>A force of a part of a mapping makes a file as long as that part and no longer, as ext4 and XFS do with blocks
+ * <p>An fsync of a part of a mapping makes a file as long as that part and no longer, as ext4 and XFS do with blocks
  * that they allocate late.
  */
 public final class PowerLossStorage implements Storage {
@@ -31,7 +31,7 @@ public final class PowerLossStorage implements Storage {
 
     private final Storage disk = DiskStorage.INSTANCE;
     /** What is on the platter, by file. */
-    private final Map<Path, byte[]> forced = new HashMap<>();
+    private final Map<Path, byte[]> synced = new HashMap<>();
 
     private final Set<Path> entries = new HashSet<>();
     /** What the platter has of files that were deleted, while the entry is there still. */
@@ -39,18 +39,18 @@ public final class PowerLossStorage implements Storage {
 
     private synchronized void force(Path path, int from, int to) {
         byte[] now = Directories.read(path);
-        byte[] before = forced.getOrDefault(path, new byte[0]);
+        byte[] before = synced.getOrDefault(path, new byte[0]);
         int start = from / PAGE * PAGE;
         int end = Math.min(now.length, (to + PAGE - 1) / PAGE * PAGE);
         byte[] after = Arrays.copyOf(before, Math.max(before.length, end));
         System.arraycopy(now, start, after, start, Math.max(0, end - start));
-        forced.put(path, after);
+        synced.put(path, after);
     }
 
     /** A directory that is on the disk as it is. */
     public synchronized void adopt(Path directory) {
         for (Path file : files(directory)) {
-            forced.put(file, Directories.read(file));
+            synced.put(file, Directories.read(file));
             entries.add(file);
         }
     }
@@ -58,8 +58,8 @@ public final class PowerLossStorage implements Storage {
     /** What is on the disk of a directory is on that of its copy, too: a killed process leaves the page cache. */
     public PowerLossStorage killed(Path directory, Path copy) {
         PowerLossStorage next = new PowerLossStorage();
-        forced.forEach((file, bytes) ->
-                next.forced.put(copy.resolve(directory.relativize(file).toString()), bytes));
+        synced.forEach((file, bytes) ->
+                next.synced.put(copy.resolve(directory.relativize(file).toString()), bytes));
         entries.forEach(
                 file -> next.entries.add(copy.resolve(directory.relativize(file).toString())));
         unlinked.forEach((file, bytes) ->
@@ -92,7 +92,7 @@ public final class PowerLossStorage implements Storage {
     /**
      * What a loss of power leaves now, in a directory of its own.
      *
-     * @param percent how likely a sector that was not forced has reached the disk all the same
+     * @param percent how likely a sector that was not fsynced has reached the disk all the same
      */
     public synchronized Path lose(Path directory, Path result, SplittableRandom random, int percent)
             throws IOException {
@@ -109,7 +109,7 @@ public final class PowerLossStorage implements Storage {
                 continue;
             }
             byte[] now = Directories.read(file);
-            byte[] then = forced.getOrDefault(file, new byte[0]);
+            byte[] then = synced.getOrDefault(file, new byte[0]);
             byte[] left = Arrays.copyOf(then, random.nextInt(100) < percent ? now.length : then.length);
             for (int at = 0; at < left.length; at += SECTOR) {
                 if (random.nextInt(100) < percent) {
@@ -134,8 +134,8 @@ public final class PowerLossStorage implements Storage {
     }
 
     @Override
-    public synchronized void forceDirectory(Path directory) throws IOException {
-        disk.forceDirectory(directory);
+    public synchronized void syncDirectory(Path directory) throws IOException {
+        disk.syncDirectory(directory);
         entries.addAll(files(directory).stream()
                 .filter(file -> file.getParent().equals(directory))
                 .toList());
@@ -145,15 +145,15 @@ public final class PowerLossStorage implements Storage {
     @Override
     public synchronized void rename(Path from, Path to) throws IOException {
         disk.rename(from, to);
-        byte[] platter = forced.remove(from);
-        forced.put(to, platter == null ? new byte[0] : platter);
+        byte[] platter = synced.remove(from);
+        synced.put(to, platter == null ? new byte[0] : platter);
         entries.remove(from);
     }
 
     @Override
     public synchronized boolean delete(Path path) throws IOException {
         boolean deleted = disk.delete(path);
-        byte[] platter = forced.remove(path);
+        byte[] platter = synced.remove(path);
         if (entries.remove(path)) {
             unlinked.put(path, platter == null ? new byte[0] : platter);
         }

@@ -53,12 +53,12 @@ public final class StorageQueue implements AutoCloseable {
         core.writer().awaitDurable();
     }
 
-    /** Forces everything. */
+    /** Fsyncs everything. */
     public void flush() {
         core.writer().flush();
     }
 
-    /** Forces most, as the flusher does when it is asked by the ceiling. */
+    /** Fsyncs most, as the flusher does when it is asked by the ceiling. */
     public void flushMost() {
         core.writer().flusher().flushMost();
     }

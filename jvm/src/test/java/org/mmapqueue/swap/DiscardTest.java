@@ -100,7 +100,8 @@ class DiscardTest {
         for (long id = 0; id <= CAPACITY + 2; id++) {
             writer.unpin(writer.enter(id));
         }
-        // Slots 0, 1 and 2 hold segments of the second lap by now, which a caller who looked earlier does not know.
+        // Slots 0, 1 and 2 hold segments of the second generation by now, which a caller who looked earlier does not
+        // know.
         for (int slot = 0; slot < CAPACITY; slot++) {
             boolean isReclaimed = slot == 3 || slot == 4;
             assertEquals(isReclaimed ? SIZE : 0, writer.discard(slot, 5), "slot " + slot);
@@ -189,20 +190,20 @@ class DiscardTest {
         assertReads(writer, 1);
     }
 
-    /** No pin protects an unmapped file while it is forced: a force of the file made anew would not reach the old one. */
+    /** No pin protects an unmapped file while it is fsynced: an fsync of the file made anew would not reach the old one. */
     @Test
-    void whatIsBeingForcedUnmappedStays() throws Exception {
+    void whatIsBeingSyncedUnmappedStays() throws Exception {
         write(0);
         writer.close();
-        AtomicBoolean isForced = new AtomicBoolean();
-        storage.whileForcingFile = () -> {
-            isForced.set(true);
+        AtomicBoolean isSynced = new AtomicBoolean();
+        storage.whileSyncingFile = () -> {
+            isSynced.set(true);
             assertEquals(0, writer.discard(0, NOTHING_NEEDED));
             assertTrue(Files.exists(file(0)));
         };
         writer.force(0, 0, SIZE);
-        assertTrue(isForced.get());
-        storage.whileForcingFile = () -> {};
+        assertTrue(isSynced.get());
+        storage.whileSyncingFile = () -> {};
         assertEquals(SIZE, writer.discard(0, NOTHING_NEEDED));
     }
 
@@ -245,57 +246,57 @@ class DiscardTest {
     }
 
     @Test
-    void aFileMadeAgainIsAllZerosAndItsEntryForced() throws IOException {
+    void aFileMadeAgainIsAllZerosAndItsEntrySynced() throws IOException {
         write(0);
         writer.force(0, 0, SIZE);
-        int forced = storage.forcedDirectories.get();
+        int synced = storage.syncedDirectories.get();
         assertEquals(SIZE, writer.discard(0, NOTHING_NEEDED));
-        writer.forceEntries();
-        assertEquals(forced + 1, storage.forcedDirectories.get());
+        writer.syncEntries();
+        assertEquals(synced + 1, storage.syncedDirectories.get());
         write(CAPACITY);
         writer.force(CAPACITY, 0, SIZE);
-        assertEquals(forced + 2, storage.forcedDirectories.get());
+        assertEquals(synced + 2, storage.syncedDirectories.get());
         assertReads(writer, CAPACITY);
     }
 
-    /** A lap with no new file costs no force of the directory; in the first one of a process there may be old ones. */
+    /** A generation with no new file costs no fsync of the directory; in the first one of a process there may be old ones. */
     @Test
-    void entriesAreForcedOnceAfterAFileWasMade() throws IOException {
+    void entriesAreSyncedOnceAfterAFileWasMade() throws IOException {
         write(0);
         writer.force(0, 0, SIZE);
-        assertEquals(1, storage.forcedDirectories.get());
+        assertEquals(1, storage.syncedDirectories.get());
         writer.force(0, 0, SIZE);
         write(CAPACITY);
         writer.force(CAPACITY, 0, SIZE);
-        assertEquals(1, storage.forcedDirectories.get());
+        assertEquals(1, storage.syncedDirectories.get());
         write(CAPACITY + 1);
         writer.force(CAPACITY + 1, 0, SIZE);
-        assertEquals(2, storage.forcedDirectories.get());
-        // What this process finds may have been made by one that was killed before it forced the entry.
+        assertEquals(2, storage.syncedDirectories.get());
+        // What this process finds may have been made by one that was killed before it fsynced the entry.
         try (Swapper next = new Swapper(ring(), MAX, true, new Nowhere())) {
             next.force(CAPACITY, 0, SIZE);
-            assertEquals(3, storage.forcedDirectories.get());
+            assertEquals(3, storage.syncedDirectories.get());
             next.force(CAPACITY, 0, SIZE);
-            assertEquals(3, storage.forcedDirectories.get());
+            assertEquals(3, storage.syncedDirectories.get());
         }
     }
 
     @Test
-    void aForceOfEntriesThatFailsIsTriedAgain() throws IOException {
+    void aSyncOfEntriesThatFailsIsTriedAgain() throws IOException {
         write(0);
-        storage.beforeForcingDirectory = () -> {
+        storage.beforeSyncingDirectory = () -> {
             throw new IOException("injected");
         };
         assertThrows(IOException.class, () -> writer.force(0, 0, SIZE));
-        assertThrows(IOException.class, writer::forceEntries);
-        assertEquals(0, storage.forcedDirectories.get());
-        storage.beforeForcingDirectory = () -> {};
+        assertThrows(IOException.class, writer::syncEntries);
+        assertEquals(0, storage.syncedDirectories.get());
+        storage.beforeSyncingDirectory = () -> {};
         writer.force(0, 0, SIZE);
-        assertEquals(1, storage.forcedDirectories.get());
+        assertEquals(1, storage.syncedDirectories.get());
     }
 
     @Test
-    void toForceWhatWasDeletedIsNoErrorButWhatIsMissingIs() throws IOException {
+    void toSyncWhatWasDeletedIsNoErrorButWhatIsMissingIs() throws IOException {
         write(0);
         write(1);
         write(3);
@@ -338,20 +339,20 @@ class DiscardTest {
 
     @Test
     void aReaderSeesTheFileThatWasMadeAgain() throws IOException {
-        for (long lap = 0; lap < 5; lap++) {
-            long id = lap * CAPACITY + 3;
+        for (long generation = 0; generation < 5; generation++) {
+            long id = generation * CAPACITY + 3;
             write(id);
             assertReads(reader, id);
             assertEquals(SIZE, writer.discard(3, NOTHING_NEEDED));
             assertReads(reader, id); // it has it still
         }
-        // One mapping, of the last lap: the ones before would keep the blocks of deleted files.
+        // One mapping, of the last generation: the ones before would keep the blocks of deleted files.
         assertEquals(1, reader.mapped());
         assertThrows(CorruptException.class, () -> reader.pin(5 * CAPACITY + 3));
     }
 
     @Test
-    void aReadersPinOfAnOldLapIsNotLentToALaterOne() throws IOException {
+    void aReadersPinOfAnOldGenerationIsNotLentToALaterOne() throws IOException {
         write(1);
         Segment old = reader.pin(1);
         writer.discard(1, NOTHING_NEEDED);
@@ -414,7 +415,7 @@ class DiscardTest {
     }
 
     @Test
-    void aReaderKeepsToTheLimitOverManyLaps() throws IOException {
+    void aReaderKeepsToTheLimitOverManyGenerations() throws IOException {
         for (long id = 0; id < 10 * CAPACITY; id++) {
             write(id);
             writer.evictWhenFull();
@@ -429,7 +430,7 @@ class DiscardTest {
 
     @Test
     void manyThreadsPrepareDiscardAndRead() throws Exception {
-        int laps = 60;
+        int generations = 60;
         AtomicBoolean ended = new AtomicBoolean();
         FutureTask<Void> discarding = new FutureTask<>(() -> {
             while (!ended.get()) {
@@ -441,7 +442,7 @@ class DiscardTest {
         });
         start(discarding);
         try {
-            for (long id = 0; id < (long) laps * CAPACITY; id++) {
+            for (long id = 0; id < (long) generations * CAPACITY; id++) {
                 writer.prepare(id + 1);
                 Segment segment = writer.enter(id);
                 assertEquals(0, segment.getLong(0));
@@ -466,7 +467,7 @@ class DiscardTest {
             assertFalse(Files.exists(file(slot)));
         }
         for (int slot = 2; slot < CAPACITY; slot += 2) {
-            assertReads(reader, (laps - 1L) * CAPACITY + slot);
+            assertReads(reader, (generations - 1L) * CAPACITY + slot);
         }
     }
 }

@@ -55,15 +55,15 @@ class RefilledSlotTest {
         EnteredSegment.write(writer, id, SIZE, UUID);
     }
 
-    private void lap(long first) throws IOException {
+    private void generation(long first) throws IOException {
         for (long id = first; id < first + CAPACITY; id++) {
             write(id);
         }
     }
 
-    private void forced(long bytes) {
+    private void synced(long bytes) {
         for (int i = 0; i < 100; i++) {
-            ring.blocks().forced(bytes);
+            ring.blocks().synced(bytes);
         }
     }
 
@@ -78,21 +78,21 @@ class RefilledSlotTest {
 
     @Test
     void theFileIsMadeAnewWhenTheBlocksChangeAndNotAgain() throws Exception {
-        lap(0);
+        generation(0);
         assertEquals(LARGE, storage.blockSize.get());
         Object large = file(0);
-        forced(1040);
+        synced(1040);
         keep(0);
         write(CAPACITY);
         assertNotEquals(large, file(0));
         assertEquals(SMALL, storage.blockSize.get());
         assertEquals(SIZE, Files.size(ring.path(0)));
-        lap(CAPACITY + 1);
+        generation(CAPACITY + 1);
         Object small = file(0);
-        lap(2 * CAPACITY + 1);
+        generation(2 * CAPACITY + 1);
         assertEquals(small, file(0));
         assertEquals(CAPACITY, writer.mapped());
-        forced(10 * LARGE);
+        synced(10 * LARGE);
         keep(1);
         Object before = file(1);
         write(3 * CAPACITY + 1);
@@ -103,11 +103,11 @@ class RefilledSlotTest {
     /** Nobody knows how it was filled, and to make it anew takes a place on the disk that may be gone by then. */
     @Test
     void aFileThatWasFoundStays() throws IOException {
-        lap(0);
+        generation(0);
         writer.close();
         writer = writer(CAPACITY);
         writer.startAt(CAPACITY - 1);
-        forced(1040);
+        synced(1040);
         Object found = file(0);
         write(CAPACITY);
         assertEquals(found, file(0));
@@ -116,9 +116,9 @@ class RefilledSlotTest {
 
     @Test
     void aFileThatSomebodyHasPinnedStays() throws IOException {
-        lap(0);
+        generation(0);
         Object pinned = file(0);
-        forced(1040);
+        synced(1040);
         Segment segment = writer.pin(0);
         writer.prepare(CAPACITY);
         assertEquals(pinned, file(0));
@@ -127,10 +127,10 @@ class RefilledSlotTest {
 
     @Test
     void whatAReaderHasMappedIsItsOwn() throws IOException {
-        lap(0);
+        generation(0);
         Swapper reader = new Swapper(ring, CAPACITY, false, new Nowhere());
         Segment old = reader.pin(0);
-        forced(1040);
+        synced(1040);
         write(CAPACITY);
         assertEquals(1, old.getLong(SIZE - 8));
         reader.unpin(old);
@@ -147,8 +147,8 @@ class RefilledSlotTest {
 
     @Test
     void aFileThatCanNotBeDeletedIsUsedAsItIs() throws IOException {
-        lap(0);
-        forced(1040);
+        generation(0);
+        synced(1040);
         Object before = file(0);
         storage.beforeDeleting = () -> {
             throw new IOException("refused");
@@ -157,21 +157,21 @@ class RefilledSlotTest {
         assertEquals(before, file(0));
     }
 
-    /** What is forced would be the old file, and the new one's length would be taken for forced. */
+    /** What is fsynced would be the old file, and the new one's length would be taken for fsynced. */
     @Test
-    void aFileThatIsBeingForcedWithoutAMappingStays() throws Exception {
+    void aFileThatIsBeingSyncedWithoutAMappingStays() throws Exception {
         writer.close();
         writer = writer(2);
-        lap(0);
+        generation(0);
         writer.evictWhenFull();
-        forced(1040);
+        synced(1040);
         Object before = file(0);
         FutureTask<Void> preparing = new FutureTask<>(() -> {
             writer.prepare(CAPACITY);
             return null;
         });
-        storage.whileForcingFile = () -> {
-            storage.whileForcingFile = () -> {};
+        storage.whileSyncingFile = () -> {
+            storage.whileSyncingFile = () -> {};
             new Thread(preparing, "test-prepare").start();
             try {
                 preparing.get(30, TimeUnit.SECONDS);

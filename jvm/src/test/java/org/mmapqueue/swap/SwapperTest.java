@@ -193,7 +193,7 @@ class SwapperTest {
     }
 
     @Test
-    void aSlotOfALaterLapIsAnotherSegmentAndBeginsWithZeros() throws IOException {
+    void aSlotOfALaterGenerationIsAnotherSegmentAndBeginsWithZeros() throws IOException {
         make(4, 3);
         for (long id = 0; id < 20; id++) {
             write(id);
@@ -287,7 +287,7 @@ class SwapperTest {
     }
 
     @Test
-    void twoLapsOfOneSlotAreTwoSegmentObjects() throws IOException {
+    void twoGenerationsOfOneSlotAreTwoSegmentObjects() throws IOException {
         make(4, 4);
         write(0);
         Segment old = swapper.pin(0);
@@ -302,7 +302,7 @@ class SwapperTest {
     }
 
     @Test
-    void forcedSegmentsAreGoodBeforeAndAfter() throws IOException {
+    void syncedSegmentsAreGoodBeforeAndAfter() throws IOException {
         make(4, 6);
         for (long id = 0; id < 30; id++) {
             write(id);

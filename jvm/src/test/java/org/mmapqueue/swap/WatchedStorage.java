@@ -10,8 +10,8 @@ import org.mmapqueue.io.ForwardingFile;
 import org.mmapqueue.io.Storage;
 
 /**
- * The disk; a test may do something while a file is being filled, forced or deleted. Counts forced directories, forced
- * files, forced parts of mappings, and mappings.
+ * The disk; a test may do something while a file is being filled, fsynced or deleted. Counts fsynced directories, fsynced
+ * files, fsynced parts of mappings, and mappings.
  */
 final class WatchedStorage implements Storage {
     /** What a test does in between. */
@@ -20,18 +20,18 @@ final class WatchedStorage implements Storage {
         void run() throws IOException;
     }
 
-    final AtomicInteger forcedDirectories = new AtomicInteger();
+    final AtomicInteger syncedDirectories = new AtomicInteger();
     final AtomicInteger mappings = new AtomicInteger();
-    final AtomicInteger forcedParts = new AtomicInteger();
-    final AtomicInteger forcedFiles = new AtomicInteger();
+    final AtomicInteger syncedParts = new AtomicInteger();
+    final AtomicInteger syncedFiles = new AtomicInteger();
     /** In blocks of how many bytes the last file was filled. */
     final AtomicInteger blockSize = new AtomicInteger();
 
-    volatile Step whileForcingPart = () -> {};
-    volatile Step whileForcingFile = () -> {};
+    volatile Step whileSyncingPart = () -> {};
+    volatile Step whileSyncingFile = () -> {};
     volatile Step whileFilling = () -> {};
     volatile Step beforeDeleting = () -> {};
-    volatile Step beforeForcingDirectory = () -> {};
+    volatile Step beforeSyncingDirectory = () -> {};
     private final Storage disk = DiskStorage.INSTANCE;
 
     @Override
@@ -45,10 +45,10 @@ final class WatchedStorage implements Storage {
     }
 
     @Override
-    public void forceDirectory(Path directory) throws IOException {
-        beforeForcingDirectory.run();
-        disk.forceDirectory(directory);
-        forcedDirectories.incrementAndGet();
+    public void syncDirectory(Path directory) throws IOException {
+        beforeSyncingDirectory.run();
+        disk.syncDirectory(directory);
+        syncedDirectories.incrementAndGet();
     }
 
     @Override
@@ -84,15 +84,15 @@ final class WatchedStorage implements Storage {
 
         @Override
         public void force() throws IOException {
-            forcedFiles.incrementAndGet();
-            whileForcingFile.run();
+            syncedFiles.incrementAndGet();
+            whileSyncingFile.run();
             super.force();
         }
 
         @Override
         public void force(MappedByteBuffer mapping, int from, int length) throws IOException {
-            forcedParts.incrementAndGet();
-            whileForcingPart.run();
+            syncedParts.incrementAndGet();
+            whileSyncingPart.run();
             super.force(mapping, from, length);
         }
     }

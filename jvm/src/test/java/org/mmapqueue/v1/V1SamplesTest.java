@@ -181,7 +181,7 @@ class V1SamplesTest {
         assertFalse(Files.exists(directory.resolve("consumers")));
     }
 
-    /** Push, pop, ack, close and reopen through several laps; at every close Satellite would read the same. */
+    /** Push, pop, ack, close and reopen through several generations; at every close Satellite would read the same. */
     @ParameterizedTest
     @MethodSource("samples")
     void worksOn(V1Sample sample) {

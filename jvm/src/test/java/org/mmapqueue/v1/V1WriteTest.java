@@ -137,7 +137,7 @@ class V1WriteTest {
     }
 
     @Test
-    void recordsOverManySegmentsAndLaps() {
+    void recordsOverManySegmentsAndGenerations() {
         List<byte[]> expected = new ArrayList<>();
         int number = 0;
         for (int round = 0; round < 40; round++) {
@@ -156,7 +156,7 @@ class V1WriteTest {
             }
             assertSame(expected, reader().pop());
         }
-        assertTrue(reader().writing().get(0) > 12, "laps: " + reader().writing());
+        assertTrue(reader().writing().get(0) > 12, "generations: " + reader().writing());
     }
 
     @Test
@@ -180,7 +180,7 @@ class V1WriteTest {
                 .flushPeriodMillis(600_000)
                 .build();
         try (MmapQueue queue = MmapQueue.open(config)) {
-            for (int lap = 0; lap < 3; lap++) {
+            for (int generation = 0; generation < 3; generation++) {
                 int pushed = 0;
                 try {
                     while (true) {

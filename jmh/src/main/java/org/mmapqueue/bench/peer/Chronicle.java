@@ -91,7 +91,7 @@ public final class Chronicle implements Contender {
         private static final long TELL_BYTES = 1 << 20;
         private final ExcerptAppender appender;
         private long untold;
-        private int unforced;
+        private int unsynced;
 
         ChronicleWriter(ExcerptAppender appender) {
             this.appender = appender;
@@ -113,9 +113,9 @@ public final class Chronicle implements Contender {
         @Override
         public boolean pushSync(byte[] record) {
             push(record);
-            if (++unforced >= recordsPerSync) {
+            if (++unsynced >= recordsPerSync) {
                 appender.sync();
-                unforced = 0;
+                unsynced = 0;
             }
             return true;
         }

@@ -19,7 +19,7 @@ import org.rocksdb.WriteOptions;
 
 /**
  * A queue on RocksDB, as many build one: a counter is the key, values are read in order of keys and removed in ranges.
- * As its tuning guide has it for such a load: a write-ahead log that is not forced, large memtables, level compaction
+ * As its tuning guide has it for such a load: a write-ahead log that is not fsynced, large memtables, level compaction
  * without compression, a tailing iterator to read with. Checksums are on, its default. Readers share one iterator.
  */
 public final class Rocks implements Contender {
@@ -36,7 +36,7 @@ public final class Rocks implements Contender {
 
     private final Options options;
     private final WriteOptions lazy = new WriteOptions();
-    private final WriteOptions forced = new WriteOptions().setSync(true);
+    private final WriteOptions synced = new WriteOptions().setSync(true);
     private final ReadOptions tailing = new ReadOptions().setTailing(true);
     private final AtomicLong end = new AtomicLong();
     private final Object readLock = new Object();
@@ -85,7 +85,7 @@ public final class Rocks implements Contender {
         }
         db.close();
         tailing.close();
-        forced.close();
+        synced.close();
         lazy.close();
         options.close();
     }
@@ -99,7 +99,7 @@ public final class Rocks implements Contender {
 
         @Override
         public boolean pushSync(byte[] record) {
-            return put(forced, record);
+            return put(synced, record);
         }
 
         @Override

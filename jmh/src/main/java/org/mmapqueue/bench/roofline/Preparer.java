@@ -113,7 +113,7 @@ final class Preparer implements Runnable {
                 slots.touchIfLarge(slot);
                 mapped.add(next);
             } else {
-                slots.renewIfForced(slot);
+                slots.renewIfSynced(slot);
             }
             positions.set(Positions.PREPARED, next + 1);
             done = true;

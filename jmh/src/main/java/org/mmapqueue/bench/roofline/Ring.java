@@ -10,7 +10,7 @@ import org.mmapqueue.bench.Shape;
  * A ring of mapped segments with the least that a checked record needs: the payload copied, CRC32C over the heap bytes,
  * and one 8-byte header stored last, with release semantics; on the way out a copy to the heap and the checksum again.
  * The segments, their number and how many may be mapped are those of the queue it stands beside. With a flusher on it
- * forces what was written and not yet let go of, as often as the queue does.
+ * fsyncs what was written and not yet let go of, as often as the queue does.
  */
 public final class Ring implements Contender {
     /** Where the records of a segment start, as in the queue's segments. */
@@ -21,7 +21,7 @@ public final class Ring implements Contender {
     private final Preparer preparer;
     private final int segmentBytes;
     private final int payload;
-    private final Forcer forcer;
+    private final Syncer syncer;
     private boolean hasWriter;
     private boolean hasReader;
 
@@ -36,9 +36,9 @@ public final class Ring implements Contender {
         slots = new Slots(directory, segmentBytes, shape.capacity());
         preparer = new Preparer(slots, positions, segmentBytes, shape.mapped());
         preparer.start();
-        forcer = flushed ? new Forcer(slots, positions, segmentBytes, (long) shape.ceiling() * stored(payload)) : null;
-        if (forcer != null) {
-            forcer.start();
+        syncer = flushed ? new Syncer(slots, positions, segmentBytes, (long) shape.ceiling() * stored(payload)) : null;
+        if (syncer != null) {
+            syncer.start();
         }
     }
 
@@ -48,7 +48,7 @@ public final class Ring implements Contender {
             throw new UnsupportedOperationException("the ring has one writer");
         }
         hasWriter = true;
-        return new RingWriter(this, forcer != null);
+        return new RingWriter(this, syncer != null);
     }
 
     @Override
@@ -62,8 +62,8 @@ public final class Ring implements Contender {
 
     @Override
     public void close() throws IOException {
-        if (forcer != null) {
-            forcer.stop();
+        if (syncer != null) {
+            syncer.stop();
         }
         preparer.stop();
         slots.close();

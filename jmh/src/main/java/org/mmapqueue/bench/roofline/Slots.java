@@ -17,7 +17,7 @@ import org.mmapqueue.io.Mapped;
 final class Slots implements Closeable {
     // The kernel makes folios as large as the writes that create them, up to 2 MiB. One page fault maps a whole folio
     // that lies inside one page table; mappings of 2 MiB and more are aligned to that, smaller ones are not. A folio of
-    // 2 MiB is mapped by one entry: to force it takes one interrupt of the other processors, not one for each 4 KiB.
+    // 2 MiB is mapped by one entry: to fsync it takes one interrupt of the other processors, not one for each 4 KiB.
     private static final int SMALL_BLOCK = 128 << 10;
     private static final int LARGE_BLOCK = 2 << 20;
     // One store is enough for a folio; no block is smaller than this.
@@ -27,15 +27,15 @@ final class Slots implements Closeable {
     private final FileChannel[] channels;
     private final MappedByteBuffer[] mappings;
     private final ByteBuffer zeros;
-    // Guarded by the slot's channel: a mapping must not go while it is forced.
-    private final boolean[] forced;
+    // Guarded by the slot's channel: a mapping must not go while it is fsynced.
+    private final boolean[] synced;
 
     /** Makes all files, full of zeros. */
     Slots(Path directory, int segmentBytes, int count) throws IOException {
         this.segmentBytes = segmentBytes;
         this.channels = new FileChannel[count];
         this.mappings = new MappedByteBuffer[count];
-        this.forced = new boolean[count];
+        this.synced = new boolean[count];
         int block = segmentBytes < LARGE_BLOCK ? SMALL_BLOCK : LARGE_BLOCK;
         this.zeros = ByteBuffer.allocateDirect(Math.min(block, segmentBytes));
         Files.createDirectories(directory);
@@ -78,7 +78,7 @@ final class Slots implements Closeable {
                 Mapped.unmap(mappings[slot]);
                 mappings[slot] = null;
             }
-            forced[slot] = false;
+            synced[slot] = false;
         }
     }
 
@@ -90,7 +90,7 @@ final class Slots implements Closeable {
         synchronized (channels[slot]) {
             if (mappings[slot] != null) {
                 mappings[slot].force(from, length);
-                forced[slot] = true;
+                synced[slot] = true;
             } else {
                 channels[slot].force(false);
             }
@@ -98,13 +98,13 @@ final class Slots implements Closeable {
     }
 
     /**
-     * Maps a slot anew that was forced since it was mapped, after it has been filled again: a new mapping takes one
+     * Maps a slot anew that was fsynced since it was mapped, after it has been filled again: a new mapping takes one
      * fault for each folio, the old one would take one for each page.
      */
-    void renewIfForced(int slot) throws IOException {
+    void renewIfSynced(int slot) throws IOException {
         boolean renew;
         synchronized (channels[slot]) {
-            renew = forced[slot];
+            renew = synced[slot];
         }
         if (renew) {
             unmap(slot);

@@ -70,7 +70,7 @@ final class Stored {
         return open(kill(tail));
     }
 
-    // What forces pages waits for whatever else the disk has to write, such as what was acked by the run before.
+    // What fsyncs pages waits for whatever else the disk has to write, such as what was acked by the run before.
     private static void settleDisk() throws IOException {
         try {
             new ProcessBuilder("sync").inheritIO().start().waitFor();

@@ -16,7 +16,7 @@ import org.mmapqueue.spark.write.staging.StagingArea;
  * @param write tells the files of this write from those of an earlier attempt
  * @param partitions how many the queue has
  * @param maxEventSize bytes of the largest row
- * @param force whether the files are to be on the disk
+ * @param fsync whether the files are to be on the disk
  * @param columns where the rows have what counts
  */
 record QueueWriterFactory(

@@ -72,7 +72,7 @@ final class SinkWrite {
                         write,
                         queue.count(),
                         queue.maxEventSize(),
-                        queue.forcesStagedFiles(sync),
+                        queue.syncsStagedFiles(sync),
                         columns);
             } finally {
                 if (!done) {

@@ -121,7 +121,7 @@ final class Repair {
         }
         consumers();
         meta();
-        storage.forceDirectory(target);
+        storage.syncDirectory(target);
     }
 
     private void planHeaders(List<Filling> fillings) throws IOException {

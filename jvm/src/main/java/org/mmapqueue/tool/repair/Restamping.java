@@ -99,7 +99,7 @@ final class Restamping {
         words.computeIfAbsent(id, key -> new TreeMap<>()).put(offset, word);
     }
 
-    // One force for each segment.
+    // One fsync for each segment.
     private void store() throws IOException {
         for (Map.Entry<Long, Map<Integer, Long>> each : words.entrySet()) {
             files.storeWords(slots.get(each.getKey()).path(), each.getValue());

@@ -9,7 +9,7 @@ import java.util.Map;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 
-/** The files of a queue that is being repaired: copied, made, given their right length, changed and forced. */
+/** The files of a queue that is being repaired: copied, made, given their right length, changed and fsynced. */
 final class RingCopy {
     private static final int BLOCK = 1 << 20;
     private static final String ASIDE = ".new";
@@ -59,7 +59,7 @@ final class RingCopy {
         }
     }
 
-    /** Stores words, by their places, and forces them at the end. */
+    /** Stores words, by their places, and fsyncs them at the end. */
     void storeWords(Path path, Map<Integer, Long> words) throws IOException {
         try (DataFile file = storage.open(path, Storage.Mode.WRITE)) {
             for (Map.Entry<Integer, Long> each : words.entrySet()) {

@@ -84,7 +84,7 @@ public final class LogWalk {
         return geometry.position(slot.id(), offset == geometry.dataStart() ? 0 : offset);
     }
 
-    // Nothing was ever pushed, or nothing of it was forced and is whole.
+    // Nothing was ever pushed, or nothing of it was fsynced and is whole.
     private boolean isEmpty() {
         boolean nothing = range.firstId() == 0
                 && slot.header() == null

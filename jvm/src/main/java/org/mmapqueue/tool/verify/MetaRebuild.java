@@ -110,7 +110,7 @@ final class MetaRebuild {
         for (Inventory.SegmentFile each : own) {
             common = gcd(common, each.header().id() - each.slot());
         }
-        // Of one lap a multiple of the capacity is known, of two laps the capacity itself.
+        // Of one generation a multiple of the capacity is known, of two generations the capacity itself.
         for (long each = slots; common != 0 && each <= Math.min(common, LARGEST_CAPACITY); each++) {
             if (common % each == 0 && fits(own, each)) {
                 return (int) each;

@@ -42,7 +42,7 @@ final class Orphans {
         return last >= 0 && last - Math.floorMod(last - file.slot(), (long) survey.facts.capacity()) >= first;
     }
 
-    // Null for what is part of the log, ready for the next lap, or of the last one.
+    // Null for what is part of the log, ready for the next generation, or of the last one.
     private String why(Inventory.SegmentFile file, long first, long last) {
         int capacity = survey.facts.capacity();
         if (file.slot() >= capacity) {

@@ -191,8 +191,8 @@ public final class Survey implements Closeable {
             if (!clean) {
                 long flushed = watermark.position;
                 begin = isSound(flushed) && flushed <= (last + 1) * size ? flushed : begin;
-                long slowest = lowWatermark();
-                begin = slowest <= (last + 1) * size ? Math.max(begin, slowest) : begin;
+                long oldest = lowWatermark();
+                begin = oldest <= (last + 1) * size ? Math.max(begin, oldest) : begin;
             }
         }
         while (last >= 0 && rebuilt && mayContinue(last + 1)) {
@@ -234,7 +234,7 @@ public final class Survey implements Closeable {
                 .filter(each -> each >= 0 && each < Long.MAX_VALUE / facts.segmentSize() - facts.capacity());
     }
 
-    private long slowest() {
+    private long lowestPosition() {
         return probes.entrySet().stream()
                 .filter(each -> !damagedPages.contains(each.getKey()))
                 .mapToLong(each -> each.getValue().position)
@@ -245,7 +245,7 @@ public final class Survey implements Closeable {
 
     // As recovery has it: a consumer before what is reclaimed was just being made or moved back.
     long lowWatermark() {
-        return Math.max(slowest(), reclaimed());
+        return Math.max(lowestPosition(), reclaimed());
     }
 
     // The first segment all of which is on the disk, as far as the disk says so.
@@ -257,7 +257,7 @@ public final class Survey implements Closeable {
 
     // As a writer finds it at its open: what is reclaimed may be older than the truth after a loss of power.
     private long firstId(long last) {
-        long needed = Math.min(last, geometry.segmentOf(slowest()));
+        long needed = Math.min(last, geometry.segmentOf(lowestPosition()));
         long reclaimed = rebuilt ? 0 : Math.max(geometry.segmentOf(reclaimed()), firstIntact());
         long oldest = Math.max(0, last - facts.capacity() + 1);
         long first = Math.max(Math.min(reclaimed, needed), Math.min(oldest, needed));

@@ -36,7 +36,7 @@ final class StreamLag {
     private void add(MmapQueue queue, long consumed) {
         QueueStats stats = queue.stats();
         holders.add(stats.slowestConsumer()); // there is one at least, the query's own
-        heldBytes = Math.max(heldBytes, stats.writingPosition() - stats.slowestCommittedPosition());
+        heldBytes = Math.max(heldBytes, stats.writingPosition() - stats.lowWatermark());
         long end = queue.endOffset();
         offsets.accept(Math.max(0, end - consumed));
         if (consumed < end) {

@@ -12,7 +12,7 @@ import org.slf4j.LoggerFactory;
 
 /**
  * An epoch whose number the queue knows already: whether it is the same one, done again, whose rows are there, or
- * another one under that number. Spark does not force its checkpoint to the disk; one that has lost what was noted of an
+ * another one under that number. Spark does not fsync its checkpoint to the disk; one that has lost what was noted of an
  * epoch plans another epoch in its place, and its rows are nowhere.
  */
 final class RepeatedEpoch {

@@ -42,7 +42,7 @@ final class Room {
 
     private static long free(QueueStats stats) {
         long size = stats.segmentSize();
-        long end = (stats.slowestCommittedPosition() / size + stats.capacitySegments()) * size;
+        long end = (stats.lowWatermark() / size + stats.capacitySegments()) * size;
         long bytes = end - stats.writingPosition();
         return bytes - (bytes / size + 1) * SEGMENT_HEADER;
     }
@@ -92,14 +92,14 @@ final class Room {
     /** What to throw when there was no room in time. */
     FullException full(Duration timeout, FullException cause) {
         QueueStats stats = queue.stats();
-        String slowest = queue.consumerStats().stream()
+        String lag = queue.consumerStats().stream()
                 .max(Comparator.comparingLong(ConsumerStats::lagBytes))
                 .map(each -> "; consumer " + each.name() + " is " + each.lagRecords() + " records (" + each.lagBytes()
                         + " bytes) behind")
                 .orElse("; it has no consumer, so nobody has read what it holds");
         FullException error = new FullException(what + " takes " + needed + " bytes of " + path() + ", of which "
                 + Math.max(0, free(stats)) + " of " + most(stats) + " are free, and there was no room within"
-                + " pushTimeout = " + timeout.toMillis() + "ms" + slowest);
+                + " pushTimeout = " + timeout.toMillis() + "ms" + lag);
         if (cause != null) {
             error.initCause(cause);
         }

@@ -94,8 +94,8 @@ public final class SinkQueue implements Closeable {
         return partitions.size();
     }
 
-    /** Whether tasks force what they stage: rows for one partition are forced there, in the same push. */
-    public boolean forcesStagedFiles(boolean sync) {
+    /** Whether tasks fsync what they stage: rows for one partition are fsynced there, in the same push. */
+    public boolean syncsStagedFiles(boolean sync) {
         return sync && partitions.size() > 1;
     }
 

@@ -100,7 +100,7 @@ public record Manifest(String producer, long sequence, List<StagedFile> files, B
         }
         storage.rename(part, target);
         if (force) {
-            storage.forceDirectory(directory);
+            storage.syncDirectory(directory);
         }
     }
 

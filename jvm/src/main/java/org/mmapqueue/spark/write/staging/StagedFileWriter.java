@@ -122,7 +122,7 @@ public final class StagedFileWriter implements Closeable {
     /**
      * Ends the file.
      *
-     * @param force whether it is to be on the disk
+     * @param fsync whether it is to be on the disk
      * @return what tells it
      */
     public StagedFile finish(boolean force) throws IOException {

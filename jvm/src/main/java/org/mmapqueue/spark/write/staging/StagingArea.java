@@ -38,7 +38,7 @@ public final class StagingArea {
         return path.resolve(query);
     }
 
-    /** Makes the directory of a write, durably; what is made in it later is forced by who makes it. */
+    /** Makes the directory of a write, durably; what is made in it later is fsynced by who makes it. */
     public Path make(String query) throws IOException {
         Path directory = of(query);
         if (!Files.isDirectory(directory)) {

@@ -105,7 +105,7 @@ class SinkFaultTest {
     @Test
     void theManifestStaysWhenAPushFailsAfterAnother() throws Exception {
         List<StagedFile> files = List.of(stage(7, 0, "a"), stage(7, 1, "b", "c"));
-        disk.watch((isForce, path) -> isForce && path.startsWith(root.resolve("p=1/producers")));
+        disk.watch((isSync, path) -> isSync && path.startsWith(root.resolve("p=1/producers")));
         assertThrows(RuntimeException.class, () -> sink.commitEpoch("q", 7, files, SYNC));
         assertEquals(List.of("a"), rows(0));
         assertTrue(Files.exists(manifest()), "what is left of the epoch is known by it alone");
@@ -119,7 +119,7 @@ class SinkFaultTest {
     @Test
     void theManifestGoesWhenNoPushHasGotThrough() throws Exception {
         List<StagedFile> files = List.of(stage(7, 0, "a"), stage(7, 1, "b"));
-        disk.watch((isForce, path) -> isForce && path.getParent().endsWith("producers"));
+        disk.watch((isSync, path) -> isSync && path.getParent().endsWith("producers"));
         assertThrows(RuntimeException.class, () -> sink.commitEpoch("q", 7, files, SYNC));
         assertFalse(Files.exists(manifest()));
         reopen();
@@ -138,7 +138,7 @@ class SinkFaultTest {
             sink.commitEpoch("q", 0, List.of(stage(0, 0, "x")), SYNC);
             AtomicInteger count = new AtomicInteger();
             int failing = number;
-            disk.watch((isForce, path) -> count.getAndIncrement() == failing);
+            disk.watch((isSync, path) -> count.getAndIncrement() == failing);
             boolean isPushed = false;
             try {
                 isPushed =

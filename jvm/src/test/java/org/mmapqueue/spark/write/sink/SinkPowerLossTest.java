@@ -68,7 +68,7 @@ class SinkPowerLossTest {
                             add(writer, row(epoch, number));
                         }
                     }
-                    files.add(writer.finish(sink.forcesStagedFiles(true)));
+                    files.add(writer.finish(sink.syncsStagedFiles(true)));
                 }
             }
         }
@@ -144,9 +144,9 @@ class SinkPowerLossTest {
             disk = new TestDisk();
             done = 0;
             SinkConfig config = new SinkConfig(partitions, SMALL);
-            // Open all the time, as between the epochs of a query: a close would force what a commit has not.
+            // Open all the time, as between the epochs of a query: a close would fsync what a commit has not.
             try (SinkQueue sink = new SinkQueue(root, config, new SinkDisk(disk.storage(), disk::open))) {
-                disk.watch((isForce, path) -> {
+                disk.watch((isSync, path) -> {
                     if (chance()) {
                         check();
                     }

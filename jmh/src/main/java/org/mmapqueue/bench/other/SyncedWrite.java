@@ -11,10 +11,10 @@ import org.mmapqueue.bench.Contender;
 import org.mmapqueue.bench.Shape;
 
 /**
- * write(2) and fdatasync(2) for each record, in a file that was filled before, so that no force has a size or a block
- * to store with it: the least that a durable push costs when nobody shares the force. One thread; reading does nothing.
+ * write(2) and fdatasync(2) for each record, in a file that was filled before, so that no fsync has a size or a block
+ * to store with it: the least that a durable push costs when nobody shares the fsync. One thread; reading does nothing.
  */
-public final class ForcedWrite implements Contender {
+public final class SyncedWrite implements Contender {
     private static final int BLOCK = 1 << 20;
     private static final long BYTES = 64 << 20;
     private final FileChannel file;
@@ -22,7 +22,7 @@ public final class ForcedWrite implements Contender {
     private long position;
 
     /** Makes the file and fills it. */
-    public ForcedWrite(Path path, Shape shape) throws IOException {
+    public SyncedWrite(Path path, Shape shape) throws IOException {
         Files.createDirectories(path.getParent());
         file = FileChannel.open(path, StandardOpenOption.CREATE, StandardOpenOption.WRITE);
         buffer = ByteBuffer.allocateDirect(shape.payload());
@@ -41,7 +41,7 @@ public final class ForcedWrite implements Contender {
         return new Writer() {
             @Override
             public boolean push(byte[] record) {
-                throw new UnsupportedOperationException("each record is forced");
+                throw new UnsupportedOperationException("each record is fsynced");
             }
 
             @Override

@@ -9,11 +9,11 @@ import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.segment.SlotFile;
 
 /**
- * Forces parts of segments, mapped or not, and the entries of their files, while others fill, map and delete them. Any
+ * Fsyncs parts of segments, mapped or not, and the entries of their files, while others fill, map and delete them. Any
  * number of threads.
  */
-final class SlotForcer {
-    /** Bytes. A slot that is given to another segment meanwhile is not waited for longer than this takes to force. */
+final class SlotSyncer {
+    /** Bytes. A slot that is given to another segment meanwhile is not waited for longer than this takes to fsync. */
     private static final int FORCED_AT_ONCE = 8 << 20;
 
     private final SegmentRing ring;
@@ -22,22 +22,22 @@ final class SlotForcer {
     private final Condition changed;
     /** Ring slots whose files were deleted and have not been made again; guarded by the lock, as the next one. */
     private final SlotSet discarded = new SlotSet();
-    /** Ring slots whose files have been forced as a whole by this process: their length is on the disk. */
-    private final SlotSet lengthForced = new SlotSet();
+    /** Ring slots whose files have been fsynced as a whole by this process: their length is on the disk. */
+    private final SlotSet lengthSynced = new SlotSet();
     /** Ring slots that this process has given to a segment; likewise. */
     private final SlotSet known = new SlotSet();
-    /** Ring slots that are being forced, each as often as that is, without a pin; likewise. */
+    /** Ring slots that are being fsynced, each as often as that is, without a pin; likewise. */
     private final List<Integer> unheld = new ArrayList<>();
-    /** There may be files whose directory entries have not been forced; an earlier process may have left some, too. */
+    /** There may be files whose directory entries have not been fsynced; an earlier process may have left some, too. */
     private volatile boolean newFiles = true;
 
     /**
-     * A forcer that has forced nothing.
+     * A syncer that has fsynced nothing.
      *
      * @param lock guards the slots
-     * @param changed is signalled when a part has been forced
+     * @param changed is signalled when a part has been fsynced
      */
-    SlotForcer(SegmentRing ring, SlotTable slots, ReentrantLock lock, Condition changed) {
+    SlotSyncer(SegmentRing ring, SlotTable slots, ReentrantLock lock, Condition changed) {
         this.ring = ring;
         this.slots = slots;
         this.lock = lock;
@@ -50,10 +50,10 @@ final class SlotForcer {
      * @return whether this process has found its file, and does so for the first time
      */
     boolean taken(int number, boolean isNewFile) {
-        boolean isFound = !isNewFile && !known.contains(number) && !lengthForced.contains(number);
+        boolean isFound = !isNewFile && !known.contains(number) && !lengthSynced.contains(number);
         if (isNewFile) {
             newFiles = true;
-            lengthForced.remove(number);
+            lengthSynced.remove(number);
         }
         known.add(number);
         discarded.remove(number);
@@ -61,12 +61,12 @@ final class SlotForcer {
     }
 
     /** The slot's file has got its length on the disk; with the lock. */
-    void lengthForced(int number) {
-        lengthForced.add(number);
+    void lengthSynced(int number) {
+        lengthSynced.add(number);
     }
 
-    /** Whether the slot's file is being forced, and nothing but this tells; with the lock. */
-    boolean isForcingUnheld(int number) {
+    /** Whether the slot's file is being fsynced, and nothing but this tells; with the lock. */
+    boolean isSyncingUnheld(int number) {
         return unheld.contains(number);
     }
 
@@ -75,12 +75,12 @@ final class SlotForcer {
         discarded.add(number);
     }
 
-    /** As {@link Swapper#forceEntries}. */
-    void forceEntries() throws IOException {
+    /** As {@link Swapper#syncEntries}. */
+    void syncEntries() throws IOException {
         newFiles = false;
         boolean done = false;
         try {
-            ring.forceEntries();
+            ring.syncEntries();
             done = true;
         } finally {
             if (!done) {
@@ -92,19 +92,19 @@ final class SlotForcer {
     /** As {@link Swapper#force}. */
     void force(long id, int from, int to) throws IOException {
         if (newFiles) {
-            forceEntries();
+            syncEntries();
         }
         int at = from;
         while (at < to) {
             int end = Math.min(to, (at / FORCED_AT_ONCE + 1) * FORCED_AT_ONCE);
-            at = forcePart(id, at, end) ? to : end;
+            at = syncPart(id, at, end) ? to : end;
         }
     }
 
-    // Returns whether nothing is left to be forced of the segment, whatever comes behind the part.
-    private boolean forcePart(long id, int from, int to) throws IOException {
+    // Returns whether nothing is left to be fsynced of the segment, whatever comes behind the part.
+    private boolean syncPart(long id, int from, int to) throws IOException {
         Slot slot;
-        SlotFile.Forcing forcing;
+        SlotFile.Syncing syncing;
         boolean isWhole;
         int number = ring.geometry().slotOf(id);
         lock.lock();
@@ -116,12 +116,12 @@ final class SlotForcer {
             }
             boolean held = slot != null && slot.file.isMapped();
             // A file system may grow a file on the disk only as far as its pages have got there.
-            isWhole = !held || !lengthForced.contains(number);
-            forcing = held ? slot.file.forcing(isWhole) : null;
+            isWhole = !held || !lengthSynced.contains(number);
+            syncing = held ? slot.file.syncing(isWhole) : null;
             if (held) {
                 slot.pins++;
-                slot.forcing++;
-                slot.forced = true;
+                slot.syncing++;
+                slot.synced = true;
             } else {
                 unheld.add(number);
             }
@@ -130,21 +130,21 @@ final class SlotForcer {
         }
         boolean done = false;
         try {
-            if (forcing == null) {
+            if (syncing == null) {
                 ring.force(id);
             } else {
-                // After the first time the range alone: forcing zeros makes each of their pages fault again.
-                forcing.force(from, to);
+                // After the first time the range alone: fsyncing zeros makes each of their pages fault again.
+                syncing.force(from, to);
             }
             done = true;
         } finally {
             lock.lock();
             try {
                 if (done) {
-                    lengthForced.add(number);
+                    lengthSynced.add(number);
                 }
-                if (forcing != null) {
-                    slot.forcing--;
+                if (syncing != null) {
+                    slot.syncing--;
                     slots.unpin(slot);
                     changed.signalAll();
                 } else {

@@ -14,10 +14,10 @@ import org.mmapqueue.segment.FillBlocks;
 import org.mmapqueue.segment.Geometry;
 
 /**
- * All that a flusher forces, made of memory: the page of a queue with its default consumer and one named consumer. Each
- * force, and each store to the watermark, is noted.
+ * All that a flusher fsyncs, made of memory: the page of a queue with its default consumer and one named consumer. Each
+ * fsync, and each store to the watermark, is noted.
  */
-final class ForcedMemory {
+final class SyncedMemory {
     /** Bytes of a block. */
     static final int BLOCK = 4096;
 
@@ -25,11 +25,11 @@ final class ForcedMemory {
     final List<String> calls = Collections.synchronizedList(new ArrayList<>());
     final Cursors named = new Cursors("named");
     final Page meta = new Page();
-    /** Raised by every force from now on whose name begins with {@link #failsAt}. */
+    /** Raised by every fsync from now on whose name begins with {@link #failsAt}. */
     volatile IOException fails;
 
     volatile String failsAt = "";
-    /** Run within each force. */
+    /** Run within each fsync. */
     volatile Consumer<String> during = what -> {};
 
     Flusher flusher(Geometry geometry, long periodMillis) {
@@ -44,8 +44,8 @@ final class ForcedMemory {
                 periodMillis);
     }
 
-    Forcer forcer(Geometry geometry) {
-        return new Forcer(
+    Syncer syncer(Geometry geometry) {
+        return new Syncer(
                 meta,
                 geometry,
                 blocks,

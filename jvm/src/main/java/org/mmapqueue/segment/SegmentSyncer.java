@@ -2,9 +2,9 @@ package org.mmapqueue.segment;
 
 import java.io.IOException;
 
-/** Forces parts of segments to the disk. Any number of threads. */
+/** Fsyncs parts of segments to the disk. Any number of threads. */
 @FunctionalInterface
-public interface SegmentForcer {
+public interface SegmentSyncer {
 
     /**
      * Returns when the bytes {@code from}..{@code to - 1} of a segment, whoever stored them, are on the disk.

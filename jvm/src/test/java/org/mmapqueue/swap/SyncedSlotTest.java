@@ -17,9 +17,9 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentRing;
 
-/** A slot that is forced while it is given to its next segment; of segments that are forced in more than one part. */
+/** A slot that is fsynced while it is given to its next segment; of segments that are fsynced in more than one part. */
 @Timeout(60)
-class ForcedSlotTest {
+class SyncedSlotTest {
     private static final int SIZE = 17 << 20;
     private static final int CAPACITY = 2;
 
@@ -39,7 +39,7 @@ class ForcedSlotTest {
             swapper.unpin(segment);
         }
         swapper.force(0, 0, SIZE);
-        assertEquals(0, storage.forcedParts.get()); // the first time it is the file
+        assertEquals(0, storage.syncedParts.get()); // the first time it is the file
     }
 
     private Swapper open() {
@@ -72,17 +72,17 @@ class ForcedSlotTest {
     }
 
     @Test
-    void itIsForcedInParts() throws IOException {
+    void itIsSyncedInParts() throws IOException {
         swapper.force(0, 4096, SIZE);
-        assertEquals(3, storage.forcedParts.get());
+        assertEquals(3, storage.syncedParts.get());
     }
 
-    /** It gets the mapping that does not fault page by page, and what it held is not forced any further. */
+    /** It gets the mapping that does not fault page by page, and what it held is not fsynced any further. */
     @Test
     void preparingWaitsForThePartAndMapsAnew() throws Exception {
         int before = storage.mappings.get();
         Thread preparer = preparer(CAPACITY);
-        storage.whileForcingPart = () -> {
+        storage.whileSyncingPart = () -> {
             preparer.start();
             while (preparer.getState() != Thread.State.WAITING) {
                 Thread.onSpinWait();
@@ -92,7 +92,7 @@ class ForcedSlotTest {
         swapper.force(0, 0, SIZE);
         preparer.join();
         assertNull(failure.get());
-        assertEquals(1, storage.forcedParts.get());
+        assertEquals(1, storage.syncedParts.get());
         assertEquals(before + 1, storage.mappings.get());
         Segment next = swapper.enter(CAPACITY);
         assertEquals(0, next.getLong(SIZE - 8));
@@ -101,33 +101,33 @@ class ForcedSlotTest {
 
     /** Or the first flush would take the write permission from all pages behind the writer's place. */
     @Test
-    void aFileThatIsThereGetsItsLengthForcedBeforeItIsFilled() throws IOException {
+    void aFileThatIsThereGetsItsLengthSyncedBeforeItIsFilled() throws IOException {
         swapper.close();
         swapper = open();
         swapper.startAt(CAPACITY - 1);
-        int before = storage.forcedFiles.get();
-        storage.whileFilling = () -> assertEquals(before + 1, storage.forcedFiles.get());
+        int before = storage.syncedFiles.get();
+        storage.whileFilling = () -> assertEquals(before + 1, storage.syncedFiles.get());
         swapper.unpin(swapper.enter(CAPACITY));
         swapper.force(CAPACITY, 0, 4096);
-        assertEquals(1, storage.forcedParts.get());
-        assertEquals(before + 1, storage.forcedFiles.get());
+        assertEquals(1, storage.syncedParts.get());
+        assertEquals(before + 1, storage.syncedFiles.get());
         storage.whileFilling = () -> {};
         swapper.unpin(swapper.enter(CAPACITY + 1));
         swapper.unpin(swapper.enter(CAPACITY + 2));
-        assertEquals(before + 2, storage.forcedFiles.get()); // once for each file
+        assertEquals(before + 2, storage.syncedFiles.get()); // once for each file
     }
 
     @Test
-    void aShortFileIsForcedWithItsSegment() throws IOException {
+    void aShortFileIsSyncedWithItsSegment() throws IOException {
         swapper.close();
         try (FileChannel file = FileChannel.open(temp.resolve("0_segment.dat"), StandardOpenOption.WRITE)) {
             file.truncate(SIZE - 1);
         }
         swapper = open();
-        int before = storage.forcedFiles.get();
+        int before = storage.syncedFiles.get();
         swapper.unpin(swapper.enter(CAPACITY));
-        assertEquals(before, storage.forcedFiles.get());
+        assertEquals(before, storage.syncedFiles.get());
         swapper.force(CAPACITY, 0, 4096);
-        assertEquals(before + 1, storage.forcedFiles.get());
+        assertEquals(before + 1, storage.syncedFiles.get());
     }
 }

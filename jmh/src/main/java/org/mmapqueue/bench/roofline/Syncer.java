@@ -5,10 +5,10 @@ import java.io.UncheckedIOException;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A flusher as cheap as can be: each second, or when {@code ceiling} bytes have come, it forces what was written since,
- * less what the reader has let go of by then. A segment is forced while the writer goes on in it.
+ * A flusher as cheap as can be: each second, or when {@code ceiling} bytes have come, it fsyncs what was written since,
+ * less what the reader has let go of by then. A segment is fsynced while the writer goes on in it.
  */
-final class Forcer implements Runnable {
+final class Syncer implements Runnable {
     private static final long PERIOD_NANOS = 1_000_000_000;
     private static final long LOOK_NANOS = 1_000_000;
 
@@ -19,7 +19,7 @@ final class Forcer implements Runnable {
     private final Thread thread = new Thread(this, "ring-forcer");
     private volatile boolean stopped;
 
-    Forcer(Slots slots, Positions positions, int segmentBytes, long ceiling) {
+    Syncer(Slots slots, Positions positions, int segmentBytes, long ceiling) {
         this.slots = slots;
         this.positions = positions;
         this.segmentBytes = segmentBytes;
@@ -48,22 +48,22 @@ final class Forcer implements Runnable {
 
     @Override
     public void run() {
-        long forced = 0;
+        long synced = 0;
         long last = System.nanoTime();
         try {
             while (!stopped) {
                 long end = positions.get(Positions.WRITTEN);
                 long now = System.nanoTime();
-                if (end - forced < ceiling && now - last < PERIOD_NANOS) {
+                if (end - synced < ceiling && now - last < PERIOD_NANOS) {
                     LockSupport.parkNanos(LOOK_NANOS);
                     continue;
                 }
-                forced = Math.max(forced, positions.get(Positions.NEEDED) * segmentBytes);
-                while (forced < end && !stopped) {
-                    int from = (int) (forced % segmentBytes);
-                    int length = (int) Math.min(segmentBytes - from, end - forced);
-                    slots.force((int) (forced / segmentBytes % slots.count()), from, length);
-                    forced += length;
+                synced = Math.max(synced, positions.get(Positions.NEEDED) * segmentBytes);
+                while (synced < end && !stopped) {
+                    int from = (int) (synced % segmentBytes);
+                    int length = (int) Math.min(segmentBytes - from, end - synced);
+                    slots.force((int) (synced / segmentBytes % slots.count()), from, length);
+                    synced += length;
                 }
                 last = now;
             }

@@ -12,22 +12,22 @@ import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.ProducerPage;
 import org.mmapqueue.segment.FillBlocks;
 import org.mmapqueue.segment.Geometry;
-import org.mmapqueue.segment.SegmentForcer;
+import org.mmapqueue.segment.SegmentSyncer;
 
 /**
- * What is forced in which order: the producers' slots, data segments, the consumers' cursors, then the watermark.
+ * What is fsynced in which order: the producers' slots, data segments, the consumers' cursors, then the watermark.
  *
- * <p>The caller sees to it that one thread at a time forces records, and moves the watermark. Cursors have a lock of
+ * <p>The caller sees to it that one thread at a time fsyncs records, and moves the watermark. Cursors have a lock of
  * their own: who needs nothing but acks on the disk does not wait for records to get there.
  */
-final class Forcer {
+final class Syncer {
     /** The block that the log ends in is left out of a flush of so many blocks, or more. */
     private static final int ENOUGH_BLOCKS = 4;
 
     private final MetaPage meta;
     private final Geometry geometry;
     private final FillBlocks blocks;
-    private final SegmentForcer segments;
+    private final SegmentSyncer segments;
     private final Supplier<List<? extends ConsumerCursors>> consumers;
     private final Supplier<List<ProducerPage>> producers;
     private final FlusherState state;
@@ -36,25 +36,25 @@ final class Forcer {
     private final ReentrantLock cursors = new ReentrantLock();
     /** Where the log ended when the last flush began; the caller sees to it that one thread at a time uses it. */
     private long begun;
-    /** So far is forced what is needed, if that is beyond the watermark; likewise. */
-    private long forcedTo;
+    /** So far is fsynced what is needed, if that is beyond the watermark; likewise. */
+    private long syncedTo;
 
-    private long[] forcedMoving = {};
-    private long[] forcedNeeded = {};
-    private long forcedWatermark;
+    private long[] syncedMoving = {};
+    private long[] syncedNeeded = {};
+    private long syncedWatermark;
     private volatile long durableCommitted;
 
     /**
-     * With nothing forced yet.
+     * With nothing fsynced yet.
      *
-     * @param blocks are told what is forced
-     * @param between run after each segment of many; others may force and move the watermark then
+     * @param blocks are told what is fsynced
+     * @param between run after each segment of many; others may fsync and move the watermark then
      */
-    Forcer(
+    Syncer(
             MetaPage meta,
             Geometry geometry,
             FillBlocks blocks,
-            SegmentForcer segments,
+            SegmentSyncer segments,
             Supplier<List<? extends ConsumerCursors>> consumers,
             Supplier<List<ProducerPage>> producers,
             FlusherState state,
@@ -80,11 +80,11 @@ final class Forcer {
 
     /** Says what {@link #durableCommitted} is at the beginning, when all cursors are on the disk. */
     void startAt(long committed) {
-        forcedWatermark = meta.watermark();
+        syncedWatermark = meta.watermark();
         durableCommitted = committed;
     }
 
-    /** What was forced of cursors does not count beyond this position, until they are forced again. */
+    /** What was fsynced of cursors does not count beyond this position, until they are fsynced again. */
     void durableAtMost(long committed) {
         cursors.lock();
         try {
@@ -94,7 +94,7 @@ final class Forcer {
         }
     }
 
-    /** Forces that nothing before this position is retained. */
+    /** Fsyncs that nothing before this position is retained. */
     void giveUpBefore(long position) throws IOException {
         cursors.lock();
         try {
@@ -106,7 +106,7 @@ final class Forcer {
         }
     }
 
-    /** Nothing is forced any more when this returns. */
+    /** Nothing is fsynced any more when this returns. */
     void end() {
         cursors.lock();
         try {
@@ -116,12 +116,12 @@ final class Forcer {
         }
     }
 
-    /** Forces what has been published, up to the writing position, and what has been pushed once; no acks. */
-    void forceRecords() throws IOException {
+    /** Fsyncs what has been published, up to the writing position, and what has been pushed once; no acks. */
+    void syncRecords() throws IOException {
         long target = meta.writing();
         tellAmount();
-        List<ProducerPage> slots = forceSlots();
-        forceData(slots.isEmpty() ? target : meta.writing(), () -> durableCommitted, between);
+        List<ProducerPage> slots = syncSlots();
+        syncData(slots.isEmpty() ? target : meta.writing(), () -> durableCommitted, between);
         cursors.lock();
         try {
             state.check();
@@ -129,55 +129,55 @@ final class Forcer {
         } finally {
             cursors.unlock();
         }
-        slots.forEach(ProducerPage::endForce);
+        slots.forEach(ProducerPage::endSync);
     }
 
-    /** Says that what has been published is forced now, and not because a period is over: files are filled accordingly. */
+    /** Says that what has been published is fsynced now, and not because a period is over: files are filled accordingly. */
     void tellAmount() {
-        blocks.forced(meta.writing() - Math.max(forcedTo, meta.watermark()));
+        blocks.synced(meta.writing() - Math.max(syncedTo, meta.watermark()));
     }
 
-    /** Forces everything that has been published and acked. */
-    void forceAll() throws IOException {
-        if (!isAllForced()) {
+    /** Fsyncs everything that has been published and acked. */
+    void syncAll() throws IOException {
+        if (!isAllSynced()) {
             begun = meta.writing();
-            forceAll(begun, between);
+            syncAll(begun, between);
         }
     }
 
     /**
-     * As {@link #forceAll()}, but leaves out the block of the file that the log ends in, if there are at least four
-     * of them to force: each of the pages that are forced there would fault at its next store. What is left had not been
+     * As {@link #syncAll()}, but leaves out the block of the file that the log ends in, if there are at least four
+     * of them to fsync: each of the pages that are fsynced there would fault at its next store. What is left had not been
      * published when the flush before began. The watermark stays at the end of a record before that block.
      *
      * @return whether nothing was left
      */
-    boolean forceSettled() throws IOException {
+    boolean syncSettled() throws IOException {
         long from = Math.max(begun, meta.watermark());
         long target = meta.writing();
         long settled = settled(target);
         tellAmount();
         if ((target - from) / ENOUGH_BLOCKS < blocks.large() || !mayBeLeft(from, settled)) {
-            forceAll();
+            syncAll();
             return true;
         }
         begun = target;
         Settled needed = new Settled(from, settled);
-        forceData(settled, needed, between);
-        forceCursors(needed.watermark);
-        forcedTo = settled;
+        syncData(settled, needed, between);
+        syncCursors(needed.watermark);
+        syncedTo = settled;
         return false;
     }
 
-    // Version 1 loses what is behind the watermark. A producer's slot is forced with all of the log. And the watermark
+    // Version 1 loses what is behind the watermark. A producer's slot is fsynced with all of the log. And the watermark
     // is
     // not to stay behind segments that are left out because all has been acked: no recovery can begin there. So where
-    // consumers keep up what was pushed since the last flush is forced all the same, unless that is many segments.
+    // consumers keep up what was pushed since the last flush is fsynced all the same, unless that is many segments.
     private boolean mayBeLeft(long from, long settled) {
         return geometry.version() == 2
                 && producers.get().isEmpty()
                 && (meta.isRetaining()
-                        || slowest() <= settled
+                        || lowWatermark() <= settled
                         || geometry.segmentOfEnd(settled) - geometry.segmentOf(from) <= 1);
     }
 
@@ -187,7 +187,7 @@ final class Forcer {
         return end - inSegment % blocks.large();
     }
 
-    /** From where on consumers need what is forced, and where a record ends that the watermark may move to. */
+    /** From where on consumers need what is fsynced, and where a record ends that the watermark may move to. */
     private final class Settled implements LongSupplier {
         private final long from;
         private final long to;
@@ -201,7 +201,7 @@ final class Forcer {
 
         @Override
         public long getAsLong() {
-            long needed = slowest();
+            long needed = lowWatermark();
             if (needed > to) {
                 return from;
             }
@@ -211,34 +211,34 @@ final class Forcer {
     }
 
     /**
-     * Forces the cursors, and of the records those that the slowest consumer has acked: as far as recovery may need
+     * Fsyncs the cursors, and of the records those that the slowest consumer has acked: as far as recovery may need
      * them, which is the segment that it stands in. Then the watermark stands there, too.
      */
-    void forceAcked() throws IOException {
-        long target = slowest();
-        // The watermark does not pass a batch whose slot was not forced, and a slot is forced with all of the log.
+    void syncAcked() throws IOException {
+        long target = lowWatermark();
+        // The watermark does not pass a batch whose slot was not fsynced, and a slot is fsynced with all of the log.
         boolean isPartial = producers.get().stream().noneMatch(ProducerPage::isDirty);
         // Whoever waits for the end of this gains nothing by coming in between.
-        forceAll(isPartial ? target : meta.writing(), () -> {});
+        syncAll(isPartial ? target : meta.writing(), () -> {});
     }
 
-    private void forceAll(long target, Runnable eachTime) throws IOException {
-        List<ProducerPage> slots = forceSlots();
-        forceData(slots.isEmpty() ? target : meta.writing(), this::slowest, eachTime);
-        forceCursors(target);
-        slots.forEach(ProducerPage::endForce);
+    private void syncAll(long target, Runnable eachTime) throws IOException {
+        List<ProducerPage> slots = syncSlots();
+        syncData(slots.isEmpty() ? target : meta.writing(), this::lowWatermark, eachTime);
+        syncCursors(target);
+        slots.forEach(ProducerPage::endSync);
     }
 
     /**
-     * Forces the cursors alone, if that brings {@link #durableCommitted} beyond a position.
+     * Fsyncs the cursors alone, if that brings {@link #durableCommitted} beyond a position.
      *
-     * @return whether it has; if not, records have to be forced, too
+     * @return whether it has; if not, records have to be fsynced, too
      */
-    boolean forceCursorsBeyond(long position) throws IOException {
+    boolean syncCursorsBeyond(long position) throws IOException {
         cursors.lock();
         try {
-            if (Math.min(slowest(), meta.watermark()) > position) {
-                forceCursors(0);
+            if (Math.min(lowWatermark(), meta.watermark()) > position) {
+                syncCursors(0);
             }
             return durableCommitted > position;
         } finally {
@@ -246,14 +246,14 @@ final class Forcer {
         }
     }
 
-    private boolean isAllForced() {
+    private boolean isAllSynced() {
         cursors.lock();
         try {
             List<? extends ConsumerCursors> all = consumers.get();
-            return meta.writing() == forcedWatermark
-                    && Arrays.equals(moving(), forcedMoving)
-                    && Arrays.equals(needed(all), forcedNeeded)
-                    && durableCommitted == slowest()
+            return meta.writing() == syncedWatermark
+                    && Arrays.equals(moving(), syncedMoving)
+                    && Arrays.equals(needed(all), syncedNeeded)
+                    && durableCommitted == lowWatermark()
                     && producers.get().stream().noneMatch(ProducerPage::isDirty);
         } finally {
             cursors.unlock();
@@ -269,52 +269,52 @@ final class Forcer {
     }
 
     // The place from which on somebody needs the log, as the cursors in memory say.
-    private long slowest() {
+    private long lowWatermark() {
         long writing = meta.writing();
-        return slowest(writing, needed(consumers.get()));
+        return lowWatermark(writing, needed(consumers.get()));
     }
 
-    private long slowest(long writing, long[] needed) {
+    private long lowWatermark(long writing, long[] needed) {
         long least = Arrays.stream(needed).min().orElseThrow();
         // One that is made while the others are looked at seems to need nothing.
         return least == Long.MAX_VALUE ? meta.reclaimed() : Math.min(writing, least);
     }
 
     /**
-     * Forces the slots of all batches that end before the writing position as it was before the call, at least: the
-     * watermark is not to pass a batch whose slot could get lost. A slot that is forced counts nothing without its
-     * batch, so these come first; and the log is to be forced up to where it ends by then.
+     * Fsyncs the slots of all batches that end before the writing position as it was before the call, at least: the
+     * watermark is not to pass a batch whose slot could get lost. A slot that is fsynced counts nothing without its
+     * batch, so these come first; and the log is to be fsynced up to where it ends by then.
      *
-     * @return what has been forced, to be told when all else is, too
+     * @return what has been fsynced, to be told when all else is, too
      */
-    private List<ProducerPage> forceSlots() throws IOException {
+    private List<ProducerPage> syncSlots() throws IOException {
         List<ProducerPage> all = producers.get();
         if (all.isEmpty()) {
             return all;
         }
-        List<ProducerPage> forced = new ArrayList<>();
+        List<ProducerPage> synced = new ArrayList<>();
         for (ProducerPage page : all) {
             if (page.beginForce(meta::writing)) {
                 page.force();
-                forced.add(page);
+                synced.add(page);
             }
         }
-        return forced;
+        return synced;
     }
 
     /**
-     * Forces what has been published since the last time, up to {@code target}. Without retention, segments before
-     * {@code needed} are left out, also if they get there while others are being forced: nobody will read them again,
-     * once the cursors that say so are on the disk. The segment that holds {@code needed} is forced from its beginning,
+     * Fsyncs what has been published since the last time, up to {@code target}. Without retention, segments before
+     * {@code needed} are left out, also if they get there while others are being fsynced: nobody will read them again,
+     * once the cursors that say so are on the disk. The segment that holds {@code needed} is fsynced from its beginning,
      * because finding the number of a record begins there; so is the last one, for the number of the next record, even
      * when all of it has been acked.
      */
-    private void forceData(long target, LongSupplier needed, Runnable eachTime) throws IOException {
+    private void syncData(long target, LongSupplier needed, Runnable eachTime) throws IOException {
         long last = geometry.segmentOfEnd(target);
-        long from = Math.max(forcedTo, meta.watermark());
+        long from = Math.max(syncedTo, meta.watermark());
         while (from < target) {
             long first = meta.isRetaining() ? 0 : Math.min(geometry.segmentOf(needed.getAsLong()), last);
-            // An id a lap behind shares its slot with a later one.
+            // An id a generation behind shares its slot with a later one.
             first = Math.max(first, last - geometry.capacity() + 1);
             if (geometry.segmentOf(from) < first) {
                 from = geometry.position(first, 0);
@@ -338,8 +338,8 @@ final class Forcer {
         }
     }
 
-    /** Forces the cursors, and the watermark with them, which is moved to {@code target} unless it is ahead of that. */
-    private void forceCursors(long target) throws IOException {
+    /** Fsyncs the cursors, and the watermark with them, which is moved to {@code target} unless it is ahead of that. */
+    private void syncCursors(long target) throws IOException {
         cursors.lock();
         try {
             state.check();
@@ -353,7 +353,7 @@ final class Forcer {
         // Before the cursors are read: one that is moved back meanwhile makes what is read here worthless.
         long changes = meta.consumerChanges();
         List<? extends ConsumerCursors> all = consumers.get();
-        // Read once: what is remembered as forced must be what was forced.
+        // Read once: what is remembered as fsynced must be what was fsynced.
         long[] moving = moving();
         long writing = meta.writing();
         long[] needed = needed(all);
@@ -367,17 +367,17 @@ final class Forcer {
         meta.watermark(watermark);
         meta.mirror();
         meta.force();
-        forcedMoving = moving;
-        forcedNeeded = needed;
-        forcedWatermark = watermark;
-        long durable = Math.min(slowest(writing, needed), watermark);
+        syncedMoving = moving;
+        syncedNeeded = needed;
+        syncedWatermark = watermark;
+        long durable = Math.min(lowWatermark(writing, needed), watermark);
         durableCommitted = meta.consumerChanges() == changes ? durable : Math.min(durable, meta.reclaimed());
     }
 
-    // Told before the lock is given back: what is forced by whoever has it next could not be trusted.
-    private void guarded(Flusher.Forcing forcing) throws IOException {
+    // Told before the lock is given back: what is fsynced by whoever has it next could not be trusted.
+    private void guarded(Flusher.Syncing syncing) throws IOException {
         try {
-            forcing.run();
+            syncing.run();
         } catch (IOException | RuntimeException | Error e) {
             state.poison(e);
             throw e;
