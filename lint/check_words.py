@@ -5,7 +5,7 @@ often, and prints `file:line: word -> what to write`. Run it from the root of th
 
     python lint/check_words.py              # exit status 0 or 1
     python lint/check_words.py --update     # lower the counts to what is found; a missing file is made anew
-    python lint/check_words.py --list TEXT  # print where the words occur whose expression contains TEXT
+    python lint/check_words.py --list TEXT  # print where the words occur whose expression contains TEXT; "" lists all
 """
 
 from __future__ import annotations
@@ -261,14 +261,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--list", metavar="BAN", help="print where the words occur whose expression contains this text")
     options = parser.parse_args(arguments)
     skip, vocabulary = load()
-    if options.list:
+    if options.list is not None:
         vocabulary = Vocabulary([word for word in vocabulary.words if options.list in word.ban])
     found = [
         finding
         for path in tracked_files(skip)
         for finding in vocabulary.findings(path, (ROOT / path).read_text(encoding="utf-8", errors="replace"))
     ]
-    if options.list:
+    if options.list is not None:
         print(*found, sep="\n")
         return 0
     counts = yaml.safe_load(COUNTS.read_text(encoding="utf-8")) or {} if COUNTS.exists() else None
