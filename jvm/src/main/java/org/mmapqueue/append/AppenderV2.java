@@ -7,6 +7,7 @@ import org.mmapqueue.concurrent.Ticker;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.flush.Flusher;
+import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.RecordChecksum;
@@ -15,8 +16,8 @@ import org.mmapqueue.segment.Segment;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * Appends in format version 2. The header of a record, or of the first one of a batch, is stored last: that publishes
- * it. The payload's checksum is run before the claim is taken.
+ * Appends in format version 2. The header of a record, or of the first one of a batch, is stored last and publishes it.
+ * The checksum of a payload is computed before the log end is locked.
  */
 public final class AppenderV2 extends Appender {
     private final MetaFields fields;
@@ -24,7 +25,7 @@ public final class AppenderV2 extends Appender {
     private final int stampFlag;
     private final RecordClock clock;
     private long epoch;
-    /** The slot that is stored for the append under way; null when none is. */
+    /** The producer's slot that the running append has stored; null when none is. */
     private IdempotentAppend pendingOnce;
 
     public AppenderV2(
@@ -90,8 +91,11 @@ public final class AppenderV2 extends Appender {
         try {
             checkUsable();
             long firstOffset;
-            if (once != null && once.isRefused()) {
-                firstOffset = once.refusal();
+            if (once != null) {
+                StackRoom.ensure(); // the page is changed in several steps
+            }
+            if (once != null && once.isDuplicate()) {
+                firstOffset = once.duplicateResult();
             } else if (count == 0 && once == null) {
                 firstOffset = endOffset();
             } else if (size > segmentSize - offset) {
@@ -110,7 +114,7 @@ public final class AppenderV2 extends Appender {
         }
     }
 
-    // A batch that fits into the tail's segment.
+    // A batch that fits into the segment of the log end.
     private void putAll(Records batch, IdempotentAppend once) {
         int count = batch.count();
         int at = offset;
@@ -131,13 +135,13 @@ public final class AppenderV2 extends Appender {
         if (once != null) {
             mark(once, geometry.position(segmentId, at));
         }
-        if (count > 0) { // a producer may say that it had nothing to push
+        if (count > 0) { // an idempotent batch may be empty
             segment.publish(offset, first);
         }
         accept();
     }
 
-    // What the batch is known by when it is published, and not before: the log tells whether it is.
+    // The slot counts once the batch is published: the log decides.
     private void mark(IdempotentAppend once, long position) {
         pendingOnce = once;
         try {
@@ -155,7 +159,7 @@ public final class AppenderV2 extends Appender {
         }
     }
 
-    // All of a record but its header, which it returns.
+    // Stores a record without its header, which it returns.
     private long put(int at, int flags, byte[] source, int from, int length, CRC32C crc) {
         int body = at + RecordDescriptor.HEADER;
         long timestamp = 0;
@@ -173,10 +177,10 @@ public final class AppenderV2 extends Appender {
         pendingEnd = end;
     }
 
-    // Each step may be done twice, and nothing is changed here that tells where the record is before all are done.
+    // Can be repeated: the position of the record changes last.
     private long published(int count) {
         long next = pendingNext;
-        endOffset(next); // before the position: nobody is to stand behind it
+        endOffset(next); // before the position: no consumer may be ahead of it
         meta.writing(geometry.position(segmentId, pendingEnd));
         offset = pendingEnd;
         pendingEnd = 0;
@@ -184,19 +188,19 @@ public final class AppenderV2 extends Appender {
     }
 
     @Override
-    void undo() throws IOException {
+    void rollBack() throws IOException {
         if (offset < segmentSize && segment.headerAcquire(offset) != 0) {
             accept();
             published(0);
             return;
         }
         if (pendingOnce != null) {
-            pendingOnce.takeBack();
+            pendingOnce.rollBack();
             pendingOnce = null;
         }
         if (offset < pendingEnd) {
             segment.zero(offset, pendingEnd);
-            // What is left of it on the disk would be taken for a record, after a clean close and a loss of power.
+            // Its bytes on the disk would be read as a record after a clean close and a loss of power.
             swapper.force(segmentId, offset, pendingEnd);
         }
         pendingEnd = 0;
@@ -217,7 +221,7 @@ public final class AppenderV2 extends Appender {
         return endOffset() - batch.count();
     }
 
-    /** Writes records that do not fit into the tail's segment: over as many segments as they need. */
+    /** Writes records that do not fit into the segment of the log end, across as many segments as they need. */
     private final class SpanWriter {
         private final Records batch;
         private Segment current = segment;
@@ -258,7 +262,7 @@ public final class AppenderV2 extends Appender {
             long head = 0;
             for (int i = 0; i < batch.count(); i++) {
                 if (at == segmentSize) {
-                    enterNext(0, index + i, headSegment);
+                    roll(0, index + i, headSegment);
                 }
                 int length = batch.length(i);
                 int flags = length | stampFlag | (i + 1 < batch.count() ? RecordDescriptor.BATCH : 0);
@@ -297,7 +301,7 @@ public final class AppenderV2 extends Appender {
             int left = RecordDescriptor.bodyBytes(length | stampFlag);
             if (stampFlag != 0) {
                 if (at == segmentSize) {
-                    enterNext(left, nextIndex, head);
+                    roll(left, nextIndex, head);
                 }
                 current.putLong(at, timestamp);
                 at += 8;
@@ -306,7 +310,7 @@ public final class AppenderV2 extends Appender {
             int done = 0;
             while (left > 0) {
                 if (at == segmentSize) {
-                    enterNext(left, nextIndex, head);
+                    roll(left, nextIndex, head);
                 }
                 int piece = Math.min(left, segmentSize - at);
                 int payload = Math.min(piece, length - done);
@@ -317,10 +321,10 @@ public final class AppenderV2 extends Appender {
             }
         }
 
-        // The segment with the first record's header stays pinned until all is published.
-        private void enterNext(int left, long nextIndex, Segment head) throws IOException {
+        // The segment with the first record's header stays pinned until the batch is published.
+        private void roll(int left, long nextIndex, Segment head) throws IOException {
             pendingEnd = BEYOND_REPAIR;
-            segment = null; // the pin is this writer's now
+            segment = null; // this SpanWriter holds the pin
             if (current != null && current != head) {
                 swapper.unpin(current);
             }

@@ -5,8 +5,8 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * An exclusive lock: one compare-and-set in, one release store out. A waiting thread spins, yields, then sleeps 50 µs at
- * a time. Not fair, not reentrant. It is held only in calls of this library: the caller's code never runs inside.
+ * An exclusive lock: one compare-and-set in, one release store out. A waiting thread spins, yields, then sleeps 50 µs
+ * at a time. Not fair, not reentrant. It is held only in calls of this library: the caller's code never runs inside.
  *
  * <p>At the end of its stack a thread may fail to call {@link #unlock}, and leaves the lock held. The next call of the
  * same thread takes it again. Another waiting thread takes it from an owner that has left this library, by these steps:
@@ -47,7 +47,7 @@ public final class SpinLock {
         }
     }
 
-    // A cache line on either side: the locks of the writer and of the consumers must not share one.
+    // A cache line on either side: two locks must not share one.
     private long p00, p01, p02, p03, p04, p05, p06;
     /** The owning thread, a {@link Suspect}, or null when the lock is free. */
     private volatile Object owner;

@@ -177,7 +177,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
                 return allowed ? batch : null;
             } finally {
                 if (!allowed) {
-                    spare.giveBack(batch);
+                    spare.put(batch);
                 }
             }
         } catch (CorruptException | IOException | InternalError e) {

@@ -17,11 +17,6 @@ public final class StackRoom {
         descend(FRAMES);
     }
 
-    /** As {@link #ensure}, before a change that takes such locks in the middle: each of them finds room. */
-    public static void ensureForLocks() {
-        descend(2 * FRAMES);
-    }
-
     /** Takes a lock; throws StackOverflowError instead when little room is left. */
     public static void lock(ReentrantLock lock) {
         descend(FRAMES);

@@ -159,7 +159,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
                 return batch;
             } finally {
                 if (!read) {
-                    spare.giveBack(batch);
+                    spare.put(batch);
                 }
             }
         });

@@ -260,8 +260,8 @@ final class Model {
         boolean follows =
                 index > 0 && record.place() > 0 && records.get(index - 1).key() == record.key() - 1;
         boolean ends = record.place() + 1 == record.batch();
-        boolean goesOn = index + 1 < records.size() && records.get(index + 1).key() == record.key() + 1;
-        if (!begins && !follows || !ends && !goesOn) {
+        boolean continues = index + 1 < records.size() && records.get(index + 1).key() == record.key() + 1;
+        if (!begins && !follows || !ends && !continues) {
             throw new CrashError("a batch is there in part: offset " + (from + index) + " holds "
                     + Numbered.name(record.key()) + ", " + (record.place() + 1) + " of " + record.batch());
         }

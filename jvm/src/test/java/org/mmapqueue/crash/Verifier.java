@@ -49,7 +49,7 @@ final class Verifier {
                 }
             }
             checkAgain(queue);
-            goesOn(queue);
+            continues(queue);
         }
     }
 
@@ -64,7 +64,7 @@ final class Verifier {
         }
     }
 
-    private void goesOn(MmapQueue queue) {
+    private void continues(MmapQueue queue) {
         long end = queue.endOffset();
         byte[] data = new Numbered(0, 1, 0).bytes(16);
         try {

@@ -128,7 +128,7 @@ final class Afterwards {
                         .filter(reader -> consumers.contains(reader.getKey()))
                         .allMatch(reader -> reader.getValue().places.stream().anyMatch(place -> place >= end));
         demand(
-                end == 0 || isAcked || !expected.records.get((int) end - 1).batchGoesOn(),
+                end == 0 || isAcked || !expected.records.get((int) end - 1).batchContinues(),
                 "the log ends with record %d, in the middle of a batch; consumers may stand at %s",
                 end,
                 expected.places());

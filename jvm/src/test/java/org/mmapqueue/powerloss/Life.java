@@ -111,8 +111,8 @@ final class Life implements Closeable {
 
     // ---- pushing
 
-    private Record record(int length, boolean batchGoesOn) {
-        return new Record(nextNumber++, length, batchGoesOn);
+    private Record record(int length, boolean batchContinues) {
+        return new Record(nextNumber++, length, batchContinues);
     }
 
     /** True when there was room. */

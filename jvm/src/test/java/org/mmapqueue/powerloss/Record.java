@@ -8,7 +8,7 @@ import java.util.SplittableRandom;
  * whose offset was given again, is never taken for it.
  */
 @SuppressWarnings("JavaLangClash") // java.lang.Record is not named in this package
-record Record(long number, int length, boolean batchGoesOn) {
+record Record(long number, int length, boolean batchContinues) {
 
     byte[] payload() {
         byte[] bytes = new byte[Math.max(Long.BYTES, length)];

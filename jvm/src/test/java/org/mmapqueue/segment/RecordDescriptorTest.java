@@ -35,7 +35,7 @@ class RecordDescriptorTest {
     }
 
     @Test
-    void aHeaderGivesBackWhatItWasMadeOf() {
+    void aHeaderHasTheLengthFlagsAndChecksumThatItWasMadeOf() {
         SplittableRandom random = new SplittableRandom(1);
         for (int i = 0; i < 1000; i++) {
             int word = random.nextInt();

@@ -67,9 +67,9 @@ final class Filling {
             for (int beyond = body - here; beyond > 0; beyond -= geometry.dataBytes()) {
                 id++;
                 offset = geometry.dataStart() + Math.min(beyond, geometry.dataBytes());
-                boolean goesOn = offset < geometry.segmentSize() || id == hole.toId;
+                boolean continues = offset < geometry.segmentSize() || id == hole.toId;
                 firsts.put(
-                        id, new First(goesOn && offset < geometry.segmentSize() ? offset : 0, hole.first + number + 1));
+                        id, new First(continues && offset < geometry.segmentSize() ? offset : 0, hole.first + number + 1));
             }
         }
     }

@@ -25,10 +25,10 @@ final class Complete {
     }
 
     /** A record that ends here, and whether its batch continues behind it. */
-    void record(long position, boolean batchGoesOn, WalkResult found) {
+    void record(long position, boolean batchContinues, WalkResult found) {
         pending++;
-        inBatch = batchGoesOn;
-        if (!batchGoesOn) {
+        inBatch = batchContinues;
+        if (!batchContinues) {
             at(position, found);
         }
     }

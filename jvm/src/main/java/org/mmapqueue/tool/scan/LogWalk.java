@@ -58,12 +58,12 @@ public final class LogWalk {
 
     /** Walks, and says what is there. */
     public WalkResult run() throws IOException {
-        boolean goesOn = !isEmpty();
-        if (goesOn) {
+        boolean continues = !isEmpty();
+        if (continues) {
             enterFirst();
         }
-        while (goesOn) {
-            goesOn = step();
+        while (continues) {
+            continues = step();
         }
         if (found.end == range.end() && range.endOffset() >= 0 && numbers.allows(range.endOffset())) {
             found.endNumber = numbers.anchor(range.endOffset());
@@ -143,9 +143,9 @@ public final class LogWalk {
             found.timestamps |= scan.timestamp != 0;
             newest = Math.max(newest, scan.timestamp);
         }
-        boolean batchGoesOn = scan.batchGoesOn;
+        boolean batchContinues = scan.batchContinues;
         moveOn(scan.endId, scan.endOffset);
-        complete.record(position(), batchGoesOn, found);
+        complete.record(position(), batchContinues, found);
         return true;
     }
 

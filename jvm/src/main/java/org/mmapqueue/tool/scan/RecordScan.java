@@ -47,7 +47,7 @@ public final class RecordScan {
     int length;
 
     public long timestamp;
-    boolean batchGoesOn;
+    boolean batchContinues;
     public long endId;
     public int endOffset;
     /** The epoch that a pad was written in. */
@@ -95,7 +95,7 @@ public final class RecordScan {
                     slot.path(),
                     new Mismatch(offset, "a record of " + length + " bytes", "at most max_event_size, " + maxLength));
         }
-        batchGoesOn = (header & RecordDescriptor.BATCH) != 0;
+        batchContinues = (header & RecordDescriptor.BATCH) != 0;
         end(slot.id(), offset, RecordDescriptor.bodyBytes(header));
         if (lost) {
             timestamp = 0;
