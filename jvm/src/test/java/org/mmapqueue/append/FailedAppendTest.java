@@ -150,7 +150,7 @@ class FailedAppendTest {
         try (MmapQueue queue = MmapQueue.open(config(version))) {
             Payload.assertMessages(0, expected, Payload.drain(queue));
             assertEquals(expected.size(), queue.push(new byte[8]));
-            assertEquals(expected.size(), queue.poll().offset());
+            assertEquals(expected.size(), queue.consumer().poll().offset());
         }
     }
 
@@ -411,7 +411,7 @@ class FailedAppendTest {
         try (MmapQueue queue = MmapQueue.open(config)) {
             Payload.assertMessages(0, expected, Payload.drain(queue));
             assertEquals(expected.size(), queue.push(new byte[9]));
-            assertEquals(expected.size(), queue.poll().offset());
+            assertEquals(expected.size(), queue.consumer().poll().offset());
         }
     }
 
