@@ -15,7 +15,7 @@ import org.mmapqueue.bench.peer.JvmFlags;
 
 /**
  * The latency of a push at 10 000, 100 000 and a million a second, for the queue, the roofline and the peers, in
- * rounds: each contender once in each. Prints a table of the medians over the rounds and writes all of it as JSON.
+ * rounds: each subject once in each. Prints a table of the medians over the rounds and writes all of it as JSON.
  */
 public final class LatencyMain {
     private static final int[] RATES = {10_000, 100_000, 1_000_000};
@@ -31,7 +31,7 @@ public final class LatencyMain {
     private Pattern only = Pattern.compile("");
     private Path results = Path.of("build", "bench", "latency");
 
-    private record Line(String name, String contender, String segment, String segments, int rate) {
+    private record Line(String name, String subject, String segment, String segments, int rate) {
         private String title() {
             return name + " at " + rate;
         }
@@ -126,7 +126,7 @@ public final class LatencyMain {
     private String run(Line line) throws IOException {
         Path directory = BenchDirectory.create("latency");
         Path file = directory.resolve("result.json");
-        List<String> flags = new ArrayList<>(JvmFlags.of(line.contender()));
+        List<String> flags = new ArrayList<>(JvmFlags.of(line.subject()));
         flags.add("-Xmx512m");
         flags.add(BenchDirectory.quietLogging());
         try {
@@ -134,7 +134,7 @@ public final class LatencyMain {
                     LatencyRun.class,
                     flags,
                     List.of(
-                            line.contender(),
+                            line.subject(),
                             Integer.toString(PAYLOAD),
                             line.segment(),
                             line.segments(),

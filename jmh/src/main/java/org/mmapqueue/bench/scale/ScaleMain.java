@@ -26,31 +26,31 @@ public final class ScaleMain {
     // What recovery tells at each open would be timed with it. The logger is kept here, as its level is with it.
     private static final Logger QUEUES = Logger.getLogger("org.mmapqueue");
 
-    private final Plan plan;
-    private final List<Stored> levels = new ArrayList<>();
+    private final ScaleOptions plan;
+    private final List<StoredQueue> levels = new ArrayList<>();
     private final List<Series> pairs = new ArrayList<>();
     private final List<Series> opens = new ArrayList<>();
     private final List<Series> recoveries = new ArrayList<>();
 
-    private ScaleMain(Plan plan, Path directory) {
+    private ScaleMain(ScaleOptions plan, Path directory) {
         this.plan = plan;
         for (long bytes : plan.levels()) {
-            levels.add(new Stored(directory, bytes, plan.segment()));
+            levels.add(new StoredQueue(directory, bytes, plan.segment()));
             pairs.add(new Series("\"queued_bytes\": " + bytes));
             opens.add(new Series("\"queued_bytes\": " + bytes));
         }
-        for (Plan.Recovery each : plan.recoveries()) {
+        for (ScaleOptions.Recovery each : plan.recoveries()) {
             recoveries.add(new Series("\"queued_bytes\": " + each.level() + ", \"tail_bytes\": " + each.tail()));
         }
     }
 
-    /** See {@link Plan#USAGE}. */
+    /** See {@link ScaleOptions#USAGE}. */
     public static void main(String[] words) throws IOException {
-        Plan plan;
+        ScaleOptions plan;
         try {
-            plan = Plan.parse(words);
+            plan = ScaleOptions.parse(words);
         } catch (IllegalArgumentException e) {
-            System.err.println(e.getMessage() + System.lineSeparator() + Plan.USAGE);
+            System.err.println(e.getMessage() + System.lineSeparator() + ScaleOptions.USAGE);
             System.exit(2);
             return;
         }
@@ -59,14 +59,14 @@ public final class ScaleMain {
         Runtime.getRuntime().addShutdownHook(new Thread(() -> BenchDirectory.delete(BenchDirectory.root())));
         Path filled = BenchDirectory.create("filled");
         say("filling and emptying %,.0f MiB", plan.size() / MEBI);
-        String run = new Stored(filled, plan.size(), plan.segment()).fillAndDrain();
+        String run = new StoredQueue(filled, plan.size(), plan.segment()).fillAndDrain();
         BenchDirectory.delete(filled);
         new ScaleMain(plan, BenchDirectory.create("levels")).measure(run);
     }
 
     private void measure(String run) throws IOException {
         warmUp();
-        for (Stored level : levels) {
+        for (StoredQueue level : levels) {
             say("preparing %,.0f MiB", level.bytes() / MEBI);
             level.prepare();
         }
@@ -86,7 +86,7 @@ public final class ScaleMain {
                 opens.get(i).add("open_ms", levels.get(i).open());
             }
             for (int i = 0; i < recoveries.size(); i++) {
-                Plan.Recovery each = plan.recoveries().get(i);
+                ScaleOptions.Recovery each = plan.recoveries().get(i);
                 say(
                         "round %d of %d: recovery, %,.0f MiB queued, %,.0f MiB of them not flushed",
                         round, plan.rounds(), each.level() / MEBI, each.tail() / MEBI);
@@ -99,14 +99,14 @@ public final class ScaleMain {
 
     // The compiler must have seen it all: how long a new JVM takes to load classes does not depend on the queue.
     private void warmUp() throws IOException {
-        Stored small = new Stored(BenchDirectory.create("warm"), plan.levels().get(0), plan.segment());
+        StoredQueue small = new StoredQueue(BenchDirectory.create("warm"), plan.levels().get(0), plan.segment());
         for (int i = 0; i < WARM_UP_OPENS; i++) {
             small.open();
         }
-        small.recover(Plan.WARM_UP_TAIL);
+        small.recover(ScaleOptions.WARM_UP_TAIL);
     }
 
-    private Stored level(long bytes) {
+    private StoredQueue level(long bytes) {
         return levels.stream()
                 .filter(level -> level.bytes() == bytes)
                 .findFirst()
@@ -129,10 +129,10 @@ public final class ScaleMain {
                 "{\"machine\": {\"jdk\": \"" + Runtime.version() + "\", \"processors\": "
                         + Runtime.getRuntime().availableProcessors() + ", \"memory_bytes\": " + Proc.memory("MemTotal")
                         + "},\n"
-                        + " \"size_bytes\": " + plan.size() + ", \"payload_bytes\": " + Lane.PAYLOAD
+                        + " \"size_bytes\": " + plan.size() + ", \"payload_bytes\": " + ScaleQueue.PAYLOAD
                         + ", \"segment_bytes\": "
-                        + plan.segment() + ", \"max_in_mem_segments\": " + Lane.MAPPED + ", \"jvm_flags\": \""
-                        + String.join(" ", Stored.FLAGS) + "\", \"rounds\": " + plan.rounds() + ",\n " + run
+                        + plan.segment() + ", \"max_in_mem_segments\": " + ScaleQueue.MAPPED + ", \"jvm_flags\": \""
+                        + String.join(" ", StoredQueue.FLAGS) + "\", \"rounds\": " + plan.rounds() + ",\n " + run
                         + ",\n \"pairs\": " + Series.json(pairs) + ",\n \"open\": " + Series.json(opens)
                         + ",\n \"recovery\": " + Series.json(recoveries) + "}\n");
     }
@@ -156,7 +156,7 @@ public final class ScaleMain {
                     "open_ms");
         }
         for (int i = 0; i < recoveries.size(); i++) {
-            Plan.Recovery each = plan.recoveries().get(i);
+            ScaleOptions.Recovery each = plan.recoveries().get(i);
             print(
                     String.format(
                             Locale.ROOT, "recovery, %,.0f + %,.0f MiB, ms", each.level() / MEBI, each.tail() / MEBI),

@@ -11,7 +11,7 @@ import java.util.List;
 import org.mmapqueue.bench.BenchChild;
 
 /** A queue that lies on the disk and holds so many bytes, and what is done to it from outside, by JVMs of 32 MiB. */
-final class Stored {
+final class StoredQueue {
     static final List<String> FLAGS = List.of("-Xmx32m");
     private static final double MILLI = 1e6;
 
@@ -21,12 +21,12 @@ final class Stored {
     private final int segment;
     private final int capacity;
 
-    Stored(Path parent, long bytes, int segment) {
+    StoredQueue(Path parent, long bytes, int segment) {
         this.directory = parent.resolve("queue-" + bytes);
         this.result = parent.resolve("result");
         this.bytes = bytes;
         this.segment = segment;
-        this.capacity = Lane.capacity(bytes, segment);
+        this.capacity = ScaleQueue.capacity(bytes, segment);
     }
 
     long bytes() {
@@ -40,7 +40,7 @@ final class Stored {
 
     /** Fills it, and has the ring go round once, so that its files are there. */
     void prepare() throws IOException {
-        run(PairsRun.class, PairsRun.bursts(Lane.MARGIN_BYTES));
+        run(PairsRun.class, PairsRun.bursts(ScaleQueue.MARGIN_BYTES));
     }
 
     /** Measures pairs; returns what {@link PairsRun} has written. */
@@ -97,7 +97,7 @@ final class Stored {
 
     private double open(long expectedEnd) {
         long start = System.nanoTime();
-        Lane lane = new Lane(directory, segment, capacity, false);
+        ScaleQueue lane = new ScaleQueue(directory, segment, capacity, false);
         long nanos = System.nanoTime() - start;
         try (lane) {
             long end = lane.queue.endOffset();
@@ -110,7 +110,7 @@ final class Stored {
     }
 
     private List<String> arguments(Object... more) {
-        List<String> all = new ArrayList<>(Lane.arguments(directory, segment, capacity));
+        List<String> all = new ArrayList<>(ScaleQueue.arguments(directory, segment, capacity));
         for (Object each : more) {
             all.add(each.toString());
         }
