@@ -10,8 +10,8 @@ import java.util.ArrayList;
 import java.util.List;
 import org.mmapqueue.bench.BenchChild;
 
-/** A queue that lies on the disk and holds so many bytes, and what is done to it from outside, by JVMs of 32 MiB. */
-final class Stored {
+/** A closed queue on the disk that holds {@code bytes}; JVMs of 32 MiB work on it. */
+final class StoredQueue {
     static final List<String> FLAGS = List.of("-Xmx32m");
     private static final double MILLI = 1e6;
 
@@ -21,31 +21,31 @@ final class Stored {
     private final int segment;
     private final int capacity;
 
-    Stored(Path parent, long bytes, int segment) {
+    StoredQueue(Path parent, long bytes, int segment) {
         this.directory = parent.resolve("queue-" + bytes);
         this.result = parent.resolve("result");
         this.bytes = bytes;
         this.segment = segment;
-        this.capacity = Lane.capacity(bytes, segment);
+        this.capacity = ScaleQueue.capacity(bytes, segment);
     }
 
     long bytes() {
         return bytes;
     }
 
-    /** Fills and empties it; returns what {@link FillRun} has written. */
+    /** Fills and drains the queue; returns the output of {@link FillRun}. */
     String fillAndDrain() throws IOException {
         return run(FillRun.class);
     }
 
-    /** Fills it, and has the ring go round once, so that its files are there. */
-    void prepare() throws IOException {
-        run(PairsRun.class, PairsRun.bursts(Lane.MARGIN_BYTES));
+    /** Fills the queue, then wraps the ring once, so that all its files exist. */
+    void fill() throws IOException {
+        run(PairsRun.class, PairsRun.bursts(ScaleQueue.MARGIN_BYTES));
     }
 
-    /** Measures pairs; returns what {@link PairsRun} has written. */
+    /** Measures pairs; returns the output of {@link PairsRun}. */
     String pairs() throws IOException {
-        settleDisk();
+        sync();
         return run(PairsRun.class, PairsRun.WARM_UP);
     }
 
@@ -58,20 +58,20 @@ final class Stored {
         return Files.readString(result, StandardCharsets.UTF_8);
     }
 
-    /** Opens it here and closes it; returns how many milliseconds opening takes. */
+    /** Opens the queue in this JVM and closes it; returns the duration of the open in ms. */
     double open() throws IOException {
-        settleDisk();
+        sync();
         return open(-1);
     }
 
-    /** Has its writer killed with so many bytes that were not flushed, opens it here; returns milliseconds. */
+    /** Kills a writer that has pushed {@code tail} bytes without a flush, then opens the queue; returns ms. */
     double recover(long tail) throws IOException {
-        settleDisk();
+        sync();
         return open(kill(tail));
     }
 
-    // What fsyncs pages waits for whatever else the disk has to write, such as what was acked by the run before.
-    private static void settleDisk() throws IOException {
+    // An fsync would wait for other dirty pages, such as those of the run before.
+    private static void sync() throws IOException {
         try {
             new ProcessBuilder("sync").inheritIO().start().waitFor();
         } catch (InterruptedException e) {
@@ -97,20 +97,20 @@ final class Stored {
 
     private double open(long expectedEnd) {
         long start = System.nanoTime();
-        Lane lane = new Lane(directory, segment, capacity, false);
+        ScaleQueue lane = new ScaleQueue(directory, segment, capacity, false);
         long nanos = System.nanoTime() - start;
         try (lane) {
             long end = lane.queue.endOffset();
-            // A kill loses nothing that was pushed: a shorter tail would be a cheaper recovery than the one measured.
+            // A shorter tail would be a cheaper recovery than the one measured.
             if (expectedEnd >= 0 && end != expectedEnd) {
-                throw new IllegalStateException(end + " records are there of " + expectedEnd);
+                throw new IllegalStateException(end + " records found, expected " + expectedEnd);
             }
         }
         return nanos / MILLI;
     }
 
     private List<String> arguments(Object... more) {
-        List<String> all = new ArrayList<>(Lane.arguments(directory, segment, capacity));
+        List<String> all = new ArrayList<>(ScaleQueue.arguments(directory, segment, capacity));
         for (Object each : more) {
             all.add(each.toString());
         }

@@ -1,4 +1,4 @@
-package org.mmapqueue.bench.other;
+package org.mmapqueue.bench.baseline;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -7,14 +7,14 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import org.mmapqueue.bench.Contender;
+import org.mmapqueue.bench.Subject;
 import org.mmapqueue.bench.Shape;
 
 /**
  * write(2) and fdatasync(2) for each record, in a file that was filled before, so that no fsync has a size or a block
  * to store with it: the least that a durable push costs when nobody shares the fsync. One thread; reading does nothing.
  */
-public final class SyncedWrite implements Contender {
+public final class SyncedWrite implements Subject {
     private static final int BLOCK = 1 << 20;
     private static final long BYTES = 64 << 20;
     private final FileChannel file;

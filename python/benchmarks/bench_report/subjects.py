@@ -1,4 +1,4 @@
-"""Who is measured and how: the names that readers see, and the parameters behind them."""
+"""The subject, its baselines, and what is measured of them: names in tables, and parameters in the raw results."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import NamedTuple
 KIB = 1024
 #: Pushes a second at which latencies are compared.
 RATE = 100_000
-#: The payloads that are told of first.
+#: The payloads of the tables and plots that compare subjects.
 PAYLOADS = (100, KIB)
 
-#: Names by what the raw results call them, in the order of tables and plots.
+#: Names in tables and plots, in their order, by the names in the raw results.
 NAMES = {
     "ring": "roofline",
     "queue": "mmapqueue",
@@ -21,17 +21,17 @@ NAMES = {
 }
 
 
-class Course(NamedTuple):
-    """One thing that all contenders do."""
+class Benchmark(NamedTuple):
+    """A JMH benchmark that all subjects run: class and method, and its title in tables."""
 
-    benchmark: str
     name: str
+    title: str
 
 
-PUSH = Course("PushBenchmark.push", "push")
-POP = Course("PopBenchmark.pop", "pop")
-PIPE = Course("PipeBenchmark.pipe", "1 + 1 threads")
-COURSES = (PUSH, POP, PIPE)
+PUSH = Benchmark("PushBenchmark.push", "push")
+POP = Benchmark("PopBenchmark.pop", "pop")
+PIPE = Benchmark("PipeBenchmark.pipe", "1 + 1 threads")
+BENCHMARKS = (PUSH, POP, PIPE)
 
 
 class Shape(NamedTuple):

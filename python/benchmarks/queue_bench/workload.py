@@ -1,4 +1,4 @@
-"""What a queue lets itself be measured by: sessions, which have courses, which have steps."""
+"""What a queue lets itself be measured by: sessions, which have workloads, which have steps."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def nothing(_calls: int) -> None:
 
 @dataclass(frozen=True)
 class Step:
-    """A part of a course.
+    """A part of a workload.
 
     Attributes:
         operation: What it is called in the results; empty for what is done but not told.
@@ -33,7 +33,7 @@ class Step:
 
 
 @dataclass(frozen=True)
-class Course:
+class Workload:
     """Steps that follow each other: what the first puts in the last has taken out, so it can be gone through again.
 
     Attributes:
@@ -74,8 +74,8 @@ class Session(ABC):
         self.record = (bytes(range(256)) * (payload // 256 + 1))[:payload]
 
     @abstractmethod
-    def courses(self, batches: Sequence[int]) -> Iterable[Course]:
-        """The courses with batches of these sizes, as far as there are calls for them."""
+    def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
+        """The workloads with batches of these sizes, as far as there are calls for them."""
 
     def warm(self) -> None:
         """Does what has to be done once, before anything is measured."""
@@ -87,7 +87,7 @@ class Session(ABC):
 
 
 @dataclass(frozen=True)
-class Contender:
+class Subject:
     """A queue that can be measured.
 
     Attributes:

@@ -11,7 +11,7 @@ import org.mmapqueue.QueueConfig;
 /**
  * A queue of 1 KiB records, with its defaults but for segments and capacity, and what all the programs here do with it.
  */
-final class Lane implements MessageHandler, AutoCloseable {
+final class ScaleQueue implements MessageHandler, AutoCloseable {
     static final int PAYLOAD = 1024;
     /** The queue's default. */
     static final int MAPPED = 10;
@@ -30,7 +30,7 @@ final class Lane implements MessageHandler, AutoCloseable {
     private long last = -1;
     private long popped;
 
-    Lane(Path directory, int segment, int capacity, boolean flusher) {
+    ScaleQueue(Path directory, int segment, int capacity, boolean flusher) {
         QueueConfig.Builder builder = QueueConfig.builder(directory)
                 .segmentSize(segment)
                 .queueCapacitySegments(capacity)
@@ -44,8 +44,8 @@ final class Lane implements MessageHandler, AutoCloseable {
     }
 
     /** One from what {@link #arguments} made. */
-    static Lane of(String[] arguments, boolean flusher) {
-        return new Lane(Path.of(arguments[0]), Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2]), flusher);
+    static ScaleQueue of(String[] arguments, boolean flusher) {
+        return new ScaleQueue(Path.of(arguments[0]), Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2]), flusher);
     }
 
     static List<String> arguments(Path directory, int segment, int capacity) {

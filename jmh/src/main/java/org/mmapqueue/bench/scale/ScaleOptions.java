@@ -14,7 +14,7 @@ import java.util.TreeSet;
  * @param rounds how often pairs, opening and recovery are gone through
  * @param results the directory for the results
  */
-record Plan(long size, int segment, int rounds, Path results) {
+record ScaleOptions(long size, int segment, int rounds, Path results) {
     static final String USAGE = """
         ScaleMain [--size 20g] [--segment 64m] [--rounds 5] [--results DIR]
 
@@ -41,7 +41,7 @@ record Plan(long size, int segment, int rounds, Path results) {
     /** A recovery that is measured: the queue that it is of, and the bytes that were pushed and not flushed. */
     record Recovery(long level, long tail) {}
 
-    Plan {
+    ScaleOptions {
         if (size < LEAST_SIZE) {
             throw new IllegalArgumentException("--size " + size + ": expected at least " + LEAST_SIZE + " bytes");
         }
@@ -53,7 +53,7 @@ record Plan(long size, int segment, int rounds, Path results) {
         }
     }
 
-    static Plan parse(String... words) {
+    static ScaleOptions parse(String... words) {
         long size = 20L << 30;
         long segment = DEFAULT_SEGMENT;
         int rounds = 5;
@@ -71,7 +71,7 @@ record Plan(long size, int segment, int rounds, Path results) {
                 default -> throw new IllegalArgumentException("unknown argument " + words[i]);
             }
         }
-        return new Plan(size, (int) Math.min(Integer.MAX_VALUE, segment), rounds, results);
+        return new ScaleOptions(size, (int) Math.min(Integer.MAX_VALUE, segment), rounds, results);
     }
 
     private static long bytes(String name, String text) {

@@ -1,15 +1,15 @@
-package org.mmapqueue.bench.other;
+package org.mmapqueue.bench.baseline;
 
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
-import org.mmapqueue.bench.Contender;
+import org.mmapqueue.bench.Subject;
 import org.mmapqueue.bench.Shape;
 
 /**
  * Copies into anonymous memory and out of it: no file, no header, and a CRC32C of each record on either side or none,
  * so that the two together show what the checksum costs. One thread.
  */
-public final class Memcpy implements Contender {
+public final class Memcpy implements Subject {
     private static final long MOST_BYTES = 256L << 20;
     private final CRC32C crc;
     private final ByteBuffer memory;
@@ -70,7 +70,7 @@ public final class Memcpy implements Contender {
         };
     }
 
-    // Stored in a field, so that the JIT can not leave it out.
+    // StoredQueue in a field, so that the JIT can not leave it out.
     private void check(byte[] bytes) {
         if (crc != null) {
             crc.reset();

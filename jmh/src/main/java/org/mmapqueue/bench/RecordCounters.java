@@ -7,32 +7,33 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.State;
 
 /**
- * Counts what an invocation moved and what the heap paid for it, in the timed part alone. JMH turns the fields into
- * rates by the second of measured time. The GC profiler would count the untimed part as well, where the ring is filled
- * or drained.
+ * Counts records and allocated bytes of the timed part alone; JMH reports the fields as rates by the second. The GC
+ * profiler would count the untimed part as well, where the ring is filled or drained.
  */
 @AuxCounters(AuxCounters.Type.OPERATIONS)
 @State(Scope.Thread)
-public class Tally {
+public class RecordCounters {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
-    /** Records pushed, popped, or passed from one side to the other. */
+    /** Records pushed, popped, or passed from producers to consumers. */
     public long records;
-    /** Bytes allocated meanwhile by all threads of the JVM. */
+    /** Bytes that all threads of the JVM allocated in the timed part. */
     public long allocated;
 
     private long before;
 
+    /** Starts the timed part of an invocation. */
     void begin() {
         before = allocatedByAll();
     }
 
+    /** Ends it. */
     void end(long moved) {
         records += moved;
         allocated += Math.max(0, allocatedByAll() - before);
     }
 
-    private static long allocatedByAll() {
+    static long allocatedByAll() {
         long sum = 0;
         for (long bytes : THREADS.getThreadAllocatedBytes(THREADS.getAllThreadIds())) {
             sum += Math.max(0, bytes);

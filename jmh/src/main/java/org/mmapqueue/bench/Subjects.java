@@ -2,29 +2,32 @@ package org.mmapqueue.bench;
 
 import java.io.IOException;
 import java.nio.file.Path;
-import org.mmapqueue.bench.other.BufferedWrite;
-import org.mmapqueue.bench.other.HeapQueue;
-import org.mmapqueue.bench.other.Memcpy;
-import org.mmapqueue.bench.other.SyncedWrite;
+import org.mmapqueue.bench.baseline.BufferedWrite;
+import org.mmapqueue.bench.baseline.HeapQueue;
+import org.mmapqueue.bench.baseline.Memcpy;
+import org.mmapqueue.bench.baseline.SyncedWrite;
 import org.mmapqueue.bench.peer.BigQueue;
 import org.mmapqueue.bench.peer.Chronicle;
 import org.mmapqueue.bench.peer.Rocks;
 import org.mmapqueue.bench.roofline.Ring;
 
-/** The contenders by name. A peer is one more class and one more line here. */
-public final class Contenders {
+/** The subjects by name. A peer is one more class and one more line here. */
+public final class Subjects {
 
-    private Contenders() {}
+    /** Pushes durably alone. */
+    static final String SYNCED_WRITE = "write+fsync";
+
+    private Subjects() {}
 
     /**
-     * Opens a contender that holds nothing.
+     * Opens a subject that holds nothing.
      *
      * @param directory where it may keep files; not there yet
      */
-    public static Contender open(String name, Shape shape, Path directory) throws IOException {
+    public static Subject open(String name, Shape shape, Path directory) throws IOException {
         switch (name) {
             case "queue":
-                return new QueueContender(directory, shape);
+                return new QueueSubject(directory, shape);
             case "ring":
                 return new Ring(directory, shape, false);
             case "ring+flush":
@@ -33,7 +36,7 @@ public final class Contenders {
                 return new Memcpy(shape, false);
             case "write":
                 return new BufferedWrite(directory.resolve("file.dat"), shape);
-            case "write+force":
+            case SYNCED_WRITE:
                 return new SyncedWrite(directory.resolve("file.dat"), shape);
             case "memcpy+crc":
                 return new Memcpy(shape, true);
@@ -50,7 +53,7 @@ public final class Contenders {
             case "bigqueue":
                 return new BigQueue(directory, shape);
             default:
-                throw new IllegalArgumentException("no contender is named " + name);
+                throw new IllegalArgumentException("no subject is named " + name);
         }
     }
 }

@@ -6,17 +6,17 @@ import java.util.regex.Pattern;
 /**
  * What BenchMain was told to do.
  *
- * @param full the long form, with all cells
+ * @param full the long form, with all rows
  * @param rounds how many times the whole suite is gone through
  * @param warmupMillis how long a fork runs before it is measured; less than a second would measure the JIT
  * @param iterations measured iterations in each fork
  * @param millis least length of an iteration
- * @param seconds no cell is begun when that would take longer in all
+ * @param seconds no row is begun when that would take longer in all
  * @param only runs the rows whose section, label and payload match, and their rooflines
  * @param profiler a JMH profiler such as gc, or null
  * @param results where the raw results go
  */
-record Arguments(
+record BenchOptions(
         boolean full,
         int rounds,
         int warmupMillis,
@@ -43,7 +43,7 @@ record Arguments(
         Queues are made in build/bench of the working directory, or in -Dbench.dir, and removed.
         """;
 
-    static Arguments parse(String... words) {
+    static BenchOptions parse(String... words) {
         boolean full = false;
         int rounds = 0;
         int minutes = 0;
@@ -72,8 +72,8 @@ record Arguments(
         }
         int seconds = minutes > 0 ? 60 * minutes : full ? 18_000 : 290;
         return full
-                ? new Arguments(true, rounds, 2000, 5, millis, seconds, only, profiler, results)
-                : new Arguments(false, rounds, 1000, 3, millis, seconds, only, profiler, results);
+                ? new BenchOptions(true, rounds, 2000, 5, millis, seconds, only, profiler, results)
+                : new BenchOptions(false, rounds, 1000, 3, millis, seconds, only, profiler, results);
     }
 
     private static int positive(String name, String text) {

@@ -1,4 +1,4 @@
-package org.mmapqueue.bench.other;
+package org.mmapqueue.bench.baseline;
 
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -7,7 +7,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import org.mmapqueue.bench.Contender;
+import org.mmapqueue.bench.Subject;
 import org.mmapqueue.bench.Shape;
 
 /**
@@ -15,7 +15,7 @@ import org.mmapqueue.bench.Shape;
  * writer with a buffer of its own reaches. A record in the buffer dies with the process. No checksum; reading does
  * nothing.
  */
-public final class BufferedWrite implements Contender {
+public final class BufferedWrite implements Subject {
     private static final int BUFFER = 64 << 10;
     private static final long MOST_BYTES = 512L << 20;
     private final FileChannel file;

@@ -1,14 +1,14 @@
-package org.mmapqueue.bench.other;
+package org.mmapqueue.bench.baseline;
 
 import java.util.concurrent.ArrayBlockingQueue;
-import org.mmapqueue.bench.Contender;
+import org.mmapqueue.bench.Subject;
 import org.mmapqueue.bench.Shape;
 
 /**
  * java.util.concurrent's ArrayBlockingQueue with copies of the records on the heap: what threads of one process can
  * pass each other without any disk. Copied on either side, as the others copy; no checksum.
  */
-public final class HeapQueue implements Contender {
+public final class HeapQueue implements Subject {
     private static final int CAPACITY = 4096;
     private final ArrayBlockingQueue<byte[]> queue = new ArrayBlockingQueue<>(CAPACITY);
     private final int payload;

@@ -1,38 +1,36 @@
 package org.mmapqueue.bench;
 
 import java.util.LinkedHashMap;
-import java.util.List;
 import java.util.Map;
 import java.util.regex.Pattern;
 import org.openjdk.jmh.runner.options.ChainedOptionsBuilder;
 
 /**
- * One row of the table: a benchmark with its parameters, and the row that it is compared with.
+ * One row of the suite: a benchmark with its parameters.
  *
- * @param section the heading it stands under
- * @param label what the row says
+ * @param section the heading of the row
+ * @param label the row's name
  * @param benchmark class and method, without the package
- * @param contender who runs
+ * @param subject a name from {@link Subjects}
  * @param shape the sizes
  * @param extra further parameters
- * @param roofline the cell whose figure is 100 %, or null
- * @param everyRound whether it belongs to the core, which runs in each round; the others run once
+ * @param roofline the row whose figure is 100 %, or null
+ * @param everyRound whether the row runs in each round, and not once
  */
-record Cell(
+record Row(
         String section,
         String label,
         String benchmark,
-        String contender,
+        String subject,
         Shape shape,
         Map<String, String> extra,
-        Cell roofline,
+        Row roofline,
         boolean everyRound) {
-    private static final List<String> PER_CALL = List.of("SyncBenchmark.", "GetBenchmark.", "OpenBenchmark.");
+    private static final int KIB = 1024;
 
-    /** The parameters as JMH wants them. */
-    Map<String, String> parameters() {
+    private Map<String, String> parameters() {
         Map<String, String> all = new LinkedHashMap<>();
-        all.put("contender", contender);
+        all.put("subject", subject);
         all.put("payload", Integer.toString(shape.payload()));
         all.put("segment", Integer.toString(shape.segmentBytes()));
         all.put("capacity", Integer.toString(shape.capacity()));
@@ -43,18 +41,23 @@ record Cell(
         return all;
     }
 
-    /** Whether calls are looked at one by one, and not the bytes that they move. */
-    boolean perCall() {
-        return PER_CALL.stream().anyMatch(benchmark::startsWith);
+    void select(ChainedOptionsBuilder options) {
+        options.include("^" + Pattern.quote(Row.class.getPackageName() + "." + benchmark) + "$");
+        parameters().forEach((name, value) -> options.param(name, value));
+        if (benchmark.startsWith("PipeBenchmark.")) {
+            options.threadGroups(threads("consumers"), threads("producers"));
+        } else {
+            options.threads(threads("threads"));
+        }
     }
 
-    void select(ChainedOptionsBuilder options) {
-        options.include("^" + Pattern.quote(Cell.class.getPackageName() + "." + benchmark) + "$");
-        parameters().forEach((name, value) -> options.param(name, value));
+    private int threads(String name) {
+        return Integer.parseInt(extra.getOrDefault(name, "1"));
     }
 
     @Override
     public String toString() {
-        return section + ": " + label + ", " + Units.bytes(shape.payload());
+        int payload = shape.payload();
+        return section + ": " + label + ", " + (payload % KIB == 0 ? payload / KIB + " KiB" : payload + " B");
     }
 }

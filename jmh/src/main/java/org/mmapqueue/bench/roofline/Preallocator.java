@@ -13,7 +13,7 @@ import java.util.concurrent.locks.LockSupport;
  * <p>It sleeps when there is nothing to do and is woken when half of what it had prepared is used up: one wake-up takes
  * longer than filling a segment of 128 KiB, and spinning would take a core from the two that are measured.
  */
-final class Preparer implements Runnable {
+final class Preallocator implements Runnable {
     private static final long NAP_NANOS = 1_000_000;
     private static final int MOST_AHEAD = 8;
     private static final int LEAST_AHEAD = 2;
@@ -24,11 +24,11 @@ final class Preparer implements Runnable {
     private final boolean keep;
     private final int ahead;
     private final ArrayDeque<Long> mapped = new ArrayDeque<>();
-    private final Thread thread = new Thread(this, "ring-preparer");
+    private final Thread thread = new Thread(this, "ring-preallocator");
     private volatile boolean sleeping;
     private volatile boolean stopped;
 
-    Preparer(Slots slots, Positions positions, int segmentBytes, int mostMapped) {
+    Preallocator(Slots slots, Positions positions, int segmentBytes, int mostMapped) {
         this.slots = slots;
         this.positions = positions;
         this.keep = mostMapped >= slots.count();
@@ -61,7 +61,7 @@ final class Preparer implements Runnable {
     }
 
     private long prepared() {
-        return positions.get(Positions.PREPARED) - positions.get(Positions.WRITER) - 1;
+        return positions.get(Positions.PREALLOCATED) - positions.get(Positions.WRITER) - 1;
     }
 
     void stop() {
@@ -100,12 +100,12 @@ final class Preparer implements Runnable {
 
     private boolean step() throws IOException {
         long writer = positions.get(Positions.WRITER);
-        long next = positions.get(Positions.PREPARED);
+        long next = positions.get(Positions.PREALLOCATED);
         boolean done = false;
         if (!keep) {
             done = followReader(writer, next);
         }
-        if (next <= writer + ahead && next < positions.get(Positions.NEEDED) + slots.count()) {
+        if (next <= writer + ahead && next < positions.get(Positions.LOW_WATERMARK) + slots.count()) {
             int slot = slot(next);
             slots.fill(slot);
             if (!keep) {
@@ -115,7 +115,7 @@ final class Preparer implements Runnable {
             } else {
                 slots.renewIfSynced(slot);
             }
-            positions.set(Positions.PREPARED, next + 1);
+            positions.set(Positions.PREALLOCATED, next + 1);
             done = true;
         }
         return done;

@@ -14,14 +14,14 @@ import org.mmapqueue.errors.FullException;
  * The queue itself, with its defaults but for the sizes: timestamps stored, the flusher on with its period of a second
  * and, if nothing else is said, its ceiling of 10 000 records. Readers share the default consumer.
  */
-final class QueueContender implements Contender {
+final class QueueSubject implements Subject {
     // Above what any batch of the suite holds: the number of records is to be the limit.
     private static final long BATCH_BYTES = 1L << 30;
     private static final int LEAST_EVENT_SIZE = 20 << 10;
     private static final int MAX_UNACKED = 1_000_000;
     private final MmapQueue queue;
 
-    QueueContender(Path directory, Shape shape) {
+    QueueSubject(Path directory, Shape shape) {
         queue = MmapQueue.open(config(directory, shape));
     }
 
