@@ -306,7 +306,7 @@ class FailedAppendTest {
     void whatCanNotBeWipedOnTheDiskPoisons(int version) {
         open(version);
         push(100);
-        storage.failWhen((call, path) -> call == FaultyStorage.Call.FORCE);
+        storage.failWhen((call, path) -> call == FaultyStorage.Call.SYNC);
         Runnable push = () ->
                 core.writer().push(new FailingBatch(List.of(new byte[9]), 0, new IllegalStateException("no payload")));
         if (version == 1) {
@@ -314,7 +314,7 @@ class FailedAppendTest {
             push(7);
         } else {
             PoisonedException poisoned = assertThrows(PoisonedException.class, push::run);
-            assertEquals("injected: FORCE of 0_segment.dat", poisoned.getCause().getMessage());
+            assertEquals("injected: SYNC of 0_segment.dat", poisoned.getCause().getMessage());
         }
     }
 

@@ -152,7 +152,7 @@ class VerifierAlarmTest {
                 for (int i = 1; i < 40 && !queue.consumers().contains("half"); i++) {
                     queue.push(Payload.of(i, 3000));
                     queue.ack("default", queue.poll("default").offset());
-                    queue.keepHouse();
+                    queue.housekeeperStep();
                 }
             }
             VerifyReport report = Verifier.verify(at(), Progress.NONE);
