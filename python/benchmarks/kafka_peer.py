@@ -152,7 +152,7 @@ class Broker:
             client.close()
 
     def make_topic(self, spark: SparkSession, name: str, partitions: int) -> str:
-        """A new topic; its name has a number behind it."""
+        """A new topic; its name ends with a number."""
         topic = f"{name}-{next(self._numbers)}"
 
         def make(client: Any, jvm: Any) -> Any:

@@ -1,4 +1,4 @@
-"""The looks that all plots have in common."""
+"""The style of all plots."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from PIL import Image
 from .figure import Figure
 from .words import NOTHING, number, size, trimmed
 
-#: By Okabe and Ito: told apart with any colour vision. The queue is blue everywhere, its limit grey.
+#: By Okabe and Ito, for any colour vision. The queue is blue in all plots, the roofline grey.
 BLUE, ORANGE, GREEN, PURPLE, SKY, RED = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
 GREY, GRID, INK = "#8C8C8C", "#DDDDDD", "#333333"
 COLORS = {
@@ -30,7 +30,7 @@ COLORS = {
     "bigqueue": PURPLE,
     "heap": SKY,
 }
-#: Also told apart without any colour.
+#: For print without colours.
 MARKERS = {"queue": "o", "ring": "D", "chronicle": "s", "rocksdb": "^", "bigqueue": "v", "heap": "P"}
 #: Beyond those that have a colour by name.
 OTHERS = (ORANGE, GREEN, PURPLE, SKY, RED, "#000000", "#8B4513", "#6A5ACD", GREY, "#808000")
@@ -52,7 +52,7 @@ mpl.rcParams.update(
 
 
 def tidy(axes: Axes, lines: str = "both") -> None:
-    """Leaves out what says nothing. `lines` are the grid's: "x", "y" or "both"."""
+    """Removes frames and ticks. `lines` of the grid: "x", "y" or "both"."""
     axes.grid(color=GRID, linewidth=0.6, axis=lines)  # type: ignore[arg-type]
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -83,7 +83,7 @@ def legend(canvas: Canvas, axes: Sequence[Axes], columns: int) -> None:
 
 
 class Bar(NamedTuple):
-    """One bar; without a figure there is nothing but its label."""
+    """One bar; without a figure only its label is drawn."""
 
     label: str
     figure: Figure | None
@@ -93,15 +93,15 @@ class Bar(NamedTuple):
 def bars(axes: Axes, entries: Sequence[Bar], title: str, unit: str) -> None:
     """Draws horizontal bars from the top down with whiskers from the least to the greatest, and tells each value."""
     highest = 0.0
-    for place, (_, figure, color) in enumerate(entries):
+    for line, (_, figure, color) in enumerate(entries):
         if figure is None:
-            axes.annotate(NOTHING, (0, place), xytext=(4, 0), textcoords="offset points", va="center", color=GREY)
+            axes.annotate(NOTHING, (0, line), xytext=(4, 0), textcoords="offset points", va="center", color=GREY)
             continue
         low, high = figure.spread
         reach = [[figure.median - low], [high - figure.median]]
-        axes.barh(place, figure.median, color=color, height=0.7, xerr=reach, ecolor=INK, error_kw={"elinewidth": 0.8})
+        axes.barh(line, figure.median, color=color, height=0.7, xerr=reach, ecolor=INK, error_kw={"elinewidth": 0.8})
         # Beside the whisker, and not on it.
-        at = (max(figure.median, high), place)
+        at = (max(figure.median, high), line)
         axes.annotate(number(figure.median), at, xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
         highest = max(highest, *at[:1])
     axes.set_yticks(range(len(entries)), [entry.label for entry in entries])
@@ -114,7 +114,7 @@ def bars(axes: Axes, entries: Sequence[Bar], title: str, unit: str) -> None:
 
 
 def save(canvas: Canvas, path: Path) -> None:
-    """Writes a PNG of few colours, the same one for the same data."""
+    """Writes a PNG of few colours; the same data give the same bytes."""
     buffer = io.BytesIO()
     canvas.savefig(buffer, dpi=_DPI, format="png")
     plt.close(canvas)

@@ -17,7 +17,7 @@ def plot(run: Run, path: Path) -> bool:
     found = workloads(run)
     if not found:
         return False
-    # What was measured once more, with less data and the broker beside it, is told by the table.
+    # The table has the second measurement, with less data beside the broker.
     found = [each for each in found if find(run, each.name, each.size) == each.per_second]
     sizes = sorted({each.size for each in found})
     tallest = max(sum(each.size == payload for each in found) for payload in sizes)

@@ -26,12 +26,12 @@ extensions:
 
 
 class MissingError(Exception):
-    """A program cannot be had here; the message says why."""
+    """A program is missing; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Tools:
-    """Builds programs into a directory, and finds them there the next time.
+    """Builds programs into a directory, once.
 
     Attributes:
         directory: Where they are kept.
@@ -66,17 +66,17 @@ class Tools:
             self._go(["install", package], self.directory, {"GOBIN": str(self.directory.resolve())})
         return path
 
-    def _go(self, words: list[str], place: Path, variables: Mapping[str, str] | None = None) -> None:
+    def _go(self, words: list[str], directory: Path, variables: Mapping[str, str] | None = None) -> None:
         go = shutil.which("go")
         if not go:
-            raise MissingError("there is no go on PATH to build it with")
+            raise MissingError("Go is not on PATH")
         self.directory.mkdir(parents=True, exist_ok=True)
-        _run([go, *words], place, variables)
+        _run([go, *words], directory, variables)
 
 
-def _run(command: list[str], place: Path, variables: Mapping[str, str] | None) -> None:
+def _run(command: list[str], directory: Path, variables: Mapping[str, str] | None) -> None:
     done = subprocess.run(
-        command, cwd=place, env={**os.environ, **(variables or {})}, capture_output=True, text=True, check=False
+        command, cwd=directory, env={**os.environ, **(variables or {})}, capture_output=True, text=True, check=False
     )
     if done.returncode:
         last = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from queue_bench.workload import Held, Session, Step, Subject, Workload, one, times
+from queue_bench.workload import Popped, Session, Step, Subject, Workload, one, times
 
 
 class _Threads(Session):
@@ -19,13 +19,13 @@ class _Threads(Session):
 
     def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         if 1 in batches:
-            held = Held(self.record)
+            popped = Popped(self.record)
             steps = (
                 Step("push", times(partial(self._queue.put, self.record)), 1),
-                Step("pop", held.take(self._queue.get), 1),
+                Step("pop", popped.keep(self._queue.get), 1),
                 Step("ack", times(self._queue.task_done), 1),
             )
-            yield Workload(steps, held.check(1, one))
+            yield Workload(steps, popped.check(1, one))
 
     def close(self) -> None:
         """Nothing is to be let go."""
@@ -38,12 +38,12 @@ class _Processes(Session):
 
     def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         if 1 in batches:
-            held = Held(self.record)
+            popped = Popped(self.record)
             steps = (
                 Step("push", times(partial(self._queue.put, self.record)), 1),
-                Step("pop", held.take(self._queue.get), 1),
+                Step("pop", popped.keep(self._queue.get), 1),
             )
-            yield Workload(steps, held.check(1, one))
+            yield Workload(steps, popped.check(1, one))
 
     def close(self) -> None:
         self._queue.close()

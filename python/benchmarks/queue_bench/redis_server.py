@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from queue_bench.workload import Held, Session, Step, Subject, Workload, times
+from queue_bench.workload import Popped, Session, Step, Subject, Workload, times
 
 _BINARY = "redis-server"
 _START_SECONDS = 30.0
@@ -88,13 +88,13 @@ class _List(Session):
 
     def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         for batch in batches:
-            held = Held(self.record)
+            popped = Popped(self.record)
             push, pop = ("push", "pop") if batch == 1 else ("push_many", "pop_many")
             steps = (
                 Step(push, times(partial(self._client.rpush, self._key, *[self.record] * batch)), batch),
-                Step(pop, held.take(partial(self._client.lpop, self._key, batch)), batch),
+                Step(pop, popped.keep(partial(self._client.lpop, self._key, batch)), batch),
             )
-            yield Workload(steps, held.check(batch, list))
+            yield Workload(steps, popped.check(batch, list))
 
     def close(self) -> None:
         Server.release()
@@ -109,10 +109,10 @@ class _Stream(Session):
 
     def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         for batch in batches:
-            held = Held(self.record)
-            check = held.check(batch, lambda entries: [fields[b"r"] for _, fields in entries])
+            popped = Popped(self.record)
+            check = popped.check(batch, lambda entries: [fields[b"r"] for _, fields in entries])
 
-            def settle(calls: int, check: Any = check) -> None:
+            def verify(calls: int, check: Any = check) -> None:
                 check(calls)
                 self._client.xtrim(self._key, maxlen=0, approximate=False)
 
@@ -120,10 +120,10 @@ class _Stream(Session):
             push = self._push if batch == 1 else partial(self._push_many, batch)
             steps = (
                 Step("push" + many, times(push), batch),
-                Step("pop" + many, held.take(partial(self._pop, batch)), batch),
-                Step("ack" + many, held.give(self._ack), batch),
+                Step("pop" + many, popped.keep(partial(self._pop, batch)), batch),
+                Step("ack" + many, popped.each(self._ack), batch),
             )
-            yield Workload(steps, settle)
+            yield Workload(steps, verify)
 
     def _push(self) -> None:
         self._client.xadd(self._key, {"r": self.record})
@@ -162,7 +162,7 @@ _SURVIVES = "everything, as the server is another process; a kill of the server,
 SUBJECTS = [
     Subject(
         "Redis list",
-        "RPUSH of a batch, LPOP with a count; appendonly, appendfsync everysec. No acks: what is popped is gone",
+        "RPUSH of a batch, LPOP with a count; appendonly, appendfsync everysec. No acks: popped records are gone",
         _SURVIVES,
         _version,
         _List,

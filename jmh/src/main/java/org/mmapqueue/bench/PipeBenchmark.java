@@ -18,9 +18,9 @@ import org.openjdk.jmh.annotations.Warmup;
 import org.openjdk.jmh.infra.BenchmarkParams;
 
 /**
- * Producers and consumers at once. The figure is the number of records that the consumers pop. Producers never lead by
- * more records than fit into the ring. No invocation waits for another thread, so each thread can end an iteration
- * alone; what is queued then is drained, untimed, and none may be missing.
+ * Producers and consumers at once. The figure is the number of records that the consumers pop. Producers lead by at
+ * most the records that fit into the ring. No invocation waits for another thread, so each thread can end an iteration
+ * alone. The records queued at its end are drained, untimed, and none may be missing.
  */
 @State(Scope.Benchmark)
 @Fork(1)
