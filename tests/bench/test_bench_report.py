@@ -21,7 +21,7 @@ from bench_report.figure import Figure
 from bench_report.show import aligned, show
 
 PROJECT = Path(__file__).parents[2]
-PLOTS = ("peers", "sizes", "latency", "scale", "python", "spark")
+PLOTS = ("peers", "sizes", "latency", "cost", "memory", "recovery", "python", "spark")
 
 
 @pytest.fixture(scope="module")

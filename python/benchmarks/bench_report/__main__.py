@@ -57,7 +57,10 @@ _PLOTS: dict[str, tuple[Callable[[Run, Path], bool], str, str]] = {
     ),
     "sizes": (plots_jvm.sizes, "rings", "Throughput over the size of a record"),
     "latency": (plots_jvm.latencies, "latency", "Percentiles of service and response times"),
-    "scale": (plots_scale.plot, "scale", "Cost, memory and recovery of a large queue"),
+    # The last plot of a block comes first.
+    "recovery": (plots_scale.recovery, "scale", "Duration of recovery over the unflushed bytes"),
+    "memory": (plots_scale.memory, "scale", "Memory of the process while a queue is filled, then drained"),
+    "cost": (plots_scale.cost, "scale", "Cost of a push and a pop over the queued bytes"),
     "python": (plots_python.plot, "python", "Records by the second over the size of a batch in Python"),
     "spark": (plots_spark.plot, "spark", "Rows by the second of Spark's workloads"),
 }

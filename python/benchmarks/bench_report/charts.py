@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -37,6 +38,8 @@ OTHERS = (ORANGE, GREEN, PURPLE, SKY, RED, "#000000", "#8B4513", "#6A5ACD", GREY
 
 #: Inches; with the dots below some 1 300 pixels, what a page on GitHub shows sharply.
 WIDTH, _DPI, _COLORS_IN_FILE = 8.8, 150, 128
+#: Bars that differ by more get a logarithmic axis.
+_LOGARITHMIC = 30
 
 mpl.rcParams.update(
     {
@@ -90,24 +93,40 @@ class Bar(NamedTuple):
     color: str
 
 
-def bars(axes: Axes, entries: Sequence[Bar], title: str, unit: str) -> None:
-    """Draws horizontal bars from the top down with whiskers from the least to the greatest, and tells each value."""
-    highest = 0.0
+def logarithmic(figures: Sequence[Figure | None]) -> bool:
+    """Whether bars of these figures need a logarithmic axis."""
+    medians = [figure.median for figure in figures if figure]
+    return bool(medians) and max(medians) >= _LOGARITHMIC * min(medians)
+
+
+def bars(axes: Axes, entries: Sequence[Bar], title: str, unit: str, log: bool = False) -> None:
+    """Draws horizontal bars from the top down, with whiskers from the least to the greatest, and writes each value."""
+    highest = max((max(entry.figure.median, entry.figure.spread[1]) for entry in entries if entry.figure), default=1.0)
+    lowest = min((entry.figure.spread[0] for entry in entries if entry.figure), default=0.0)
+    start = 10 ** math.floor(math.log10(lowest)) if log and lowest > 0 else 0.0
     for line, (_, figure, color) in enumerate(entries):
         if figure is None:
-            axes.annotate(NOTHING, (0, line), xytext=(4, 0), textcoords="offset points", va="center", color=GREY)
+            axes.annotate(NOTHING, (start, line), xytext=(4, 0), textcoords="offset points", va="center", color=GREY)
             continue
         low, high = figure.spread
         reach = [[figure.median - low], [high - figure.median]]
-        axes.barh(line, figure.median, color=color, height=0.7, xerr=reach, ecolor=INK, error_kw={"elinewidth": 0.8})
+        whiskers = {"elinewidth": 0.8}
+        axes.barh(line, figure.median - start, left=start, color=color, height=0.7)
+        axes.errorbar(figure.median, line, xerr=reach, fmt="none", ecolor=INK, **whiskers)  # type: ignore[arg-type]
         # Beside the whisker, and not on it.
         at = (max(figure.median, high), line)
         axes.annotate(number(figure.median), at, xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
-        highest = max(highest, *at[:1])
     axes.set_yticks(range(len(entries)), [entry.label for entry in entries])
     axes.set_ylim(len(entries) - 0.4, -0.6)
-    axes.set_xlim(0, highest * 1.25 or 1)
-    axes.xaxis.set_major_locator(MaxNLocator(4))
+    if start:
+        axes.set_xscale("log")
+        axes.set_xlim(start, highest * (highest / start) ** 0.3)
+        axes.xaxis.set_major_locator(LogLocator())
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    else:
+        axes.set_xlim(0, highest * 1.25)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
     axes.set_title(title, loc="left", fontweight="bold")
     axes.set_xlabel(unit)
     tidy(axes, "x")
