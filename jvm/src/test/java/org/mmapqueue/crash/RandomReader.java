@@ -4,12 +4,13 @@ import java.util.SplittableRandom;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.harness.TestRecord;
 
-/** Reads at random and, in the process that writes, flushes and deletes free files. */
-final class Keeper extends Actor {
+/** Reads records at random. In the writing process it also flushes and deletes free files. */
+final class RandomReader extends Actor {
     private final boolean writes;
 
-    Keeper(int number, Journal journal, SplittableRandom random, boolean writes) {
+    RandomReader(int number, Journal journal, SplittableRandom random, boolean writes) {
         super(number, journal, random);
         this.writes = writes;
     }
@@ -38,13 +39,9 @@ final class Keeper extends Actor {
         journal.begin(Event.Kind.GET, number);
         try {
             Message message = queue.get(offset);
-            journal.done(
-                    Event.Kind.GET,
-                    number,
-                    offset,
-                    Numbered.of(offset, message.data()).key());
+            journal.done(Event.Kind.GET, number, offset, TestRecord.of(message).key());
         } catch (OutOfRangeException e) {
-            journal.refused(Event.Kind.GET, number); // the writer has used its slot again, or there is none yet
+            journal.threw(Event.Kind.GET, number); // the slot has been reused, or the log is empty
         }
     }
 }

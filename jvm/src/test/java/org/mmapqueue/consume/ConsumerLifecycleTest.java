@@ -13,11 +13,8 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.UUID;
-import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
-import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 import org.mmapqueue.Consumer;
@@ -29,68 +26,20 @@ import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.CorruptException;
-import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
-import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** Consumers are made, listed, closed, taken up again and deleted. */
-@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class ConsumerLifeTest {
-    @TempDir(factory = QuickDirectory.class)
-    Path temp;
-
-    private Path directory;
-    private MmapQueue queue;
-
+/** Consumers are created, listed, closed, reopened and deleted. */
+class ConsumerLifecycleTest extends SmallRing {
     @BeforeEach
-    void setUp() {
-        directory = temp.resolve("queue");
-        open(2);
+    void createDefault() {
         queue.createConsumer("default", StartAt.EARLIEST);
     }
 
-    private void open(int version) {
-        queue = MmapQueue.open(QueueConfig.builder(directory)
-                .formatVersion(version)
-                .segmentSize(4096)
-                .queueCapacitySegments(8)
-                .maxInMemSegments(8)
-                .maxEventSize(3000)
-                .flushPeriodMillis(600_000)
-                .build());
-    }
-
-    private void reopen() {
-        queue.close();
-        open(2);
-    }
-
-    @AfterEach
-    void close() {
-        queue.close();
-    }
-
-    private void push(int count) {
-        for (int i = 0; i < count; i++) {
-            queue.push(Payload.numbered(queue.endOffset(), 300));
-        }
-    }
-
-    private int fill() {
-        for (int count = 0; ; count++) {
-            try {
-                push(1);
-            } catch (FullException e) {
-                return count;
-            }
-        }
-    }
-
     @Test
-    void theDefaultOneIsOneLikeAnyOther() {
+    void theDefaultConsumerCanBeOpenedByName() {
         assertEquals(List.of("default"), queue.consumers());
         assertEquals("default", queue.consumer().name());
         assertEquals(
@@ -99,7 +48,7 @@ class ConsumerLifeTest {
     }
 
     @Test
-    void theyAreListedByName() {
+    void consumersAreListedByName() {
         queue.createConsumer("zebra", StartAt.EARLIEST);
         queue.consumer("alpha", StartAt.LATEST);
         queue.consumer("Beta", StartAt.LATEST);
@@ -115,16 +64,16 @@ class ConsumerLifeTest {
     }
 
     @Test
-    void aProcessKnowsWhichItOwns() {
+    void ownsReportsTheConsumersOfThisProcess() {
         queue.createConsumer("made", StartAt.EARLIEST);
         assertFalse(queue.owns("made"));
         assertFalse(queue.owns("default"));
         assertFalse(queue.owns("nobody"));
-        Consumer made = queue.consumer("made", StartAt.EARLIEST);
+        Consumer owned = queue.consumer("made", StartAt.EARLIEST);
         try (MmapQueue again = MmapQueue.openToRead(directory)) {
-            assertTrue(again.owns("made"), "by whichever handle");
+            assertTrue(again.owns("made"), "through any handle");
         }
-        made.close();
+        owned.close();
         assertFalse(queue.owns("made"));
         queue.consumer("made", StartAt.EARLIEST);
         queue.deleteConsumer("made");
@@ -132,7 +81,7 @@ class ConsumerLifeTest {
     }
 
     @Test
-    void anyNumberOfThemFindsRoomInMemory() {
+    void moreConsumersThanMappedSegmentsReadAll() {
         push(60);
         List<Consumer> all = new ArrayList<>();
         for (int i = 0; i < 30; i++) { // with room for 5 in max_in_mem_segments
@@ -145,9 +94,9 @@ class ConsumerLifeTest {
             }
         }
         for (int i = 0; i < 60; i++) {
-            queue.ack(queue.poll().offset());
+            queue.consumer().ack(queue.consumer().poll().offset());
         }
-        assertTrue(fill() > 40, "the ring is free again");
+        assertTrue(fill() > 40, "the ring has free space");
     }
 
     @Test
@@ -169,10 +118,10 @@ class ConsumerLifeTest {
         reopen();
         assertEquals(text, queue.consumerStats().get(1).label());
         for (String bad : List.of("a\nb", "x".repeat(3001))) {
-            ConfigException refused = assertThrows(
+            ConfigException thrown = assertThrows(
                     ConfigException.class,
                     () -> queue.consumer("one", StartAt.EARLIEST).label(bad));
-            assertEquals("label", refused.key());
+            assertEquals("label", thrown.key());
         }
         assertThrows(
                 ConfigException.class,
@@ -186,7 +135,7 @@ class ConsumerLifeTest {
         queue.consumer("one", StartAt.EARLIEST).label("whole");
         queue.close();
         Directories.flip(directory.resolve("consumers/one.dat"), 522, 1);
-        open(2);
+        open();
         assertEquals("", queue.consumerStats().get(1).label());
     }
 
@@ -209,10 +158,10 @@ class ConsumerLifeTest {
     }
 
     @Test
-    void aNewOneBeginsWhereItIsTold() {
+    void aNewConsumerStartsAtItsStart() {
         push(40);
         Payload.drain(queue);
-        queue.ack(9);
+        queue.consumer().ack(9);
         assertEquals(10, queue.consumer("earliest", StartAt.EARLIEST).readOffset());
         assertEquals(40, queue.consumer("latest", StartAt.LATEST).readOffset());
         assertEquals(25, queue.consumer("offset", StartAt.offset(25)).readOffset());
@@ -233,17 +182,17 @@ class ConsumerLifeTest {
             assertThrows(OutOfRangeException.class, () -> queue.consumer("bad", StartAt.offset(bad)));
             assertThrows(OutOfRangeException.class, () -> queue.createConsumer("bad", StartAt.offset(bad)));
         }
-        ConfigException refused = assertThrows(ConfigException.class, () -> queue.consumer("bad", StartAt.COMMITTED));
-        assertEquals("start", refused.key());
+        ConfigException thrown = assertThrows(ConfigException.class, () -> queue.consumer("bad", StartAt.COMMITTED));
+        assertEquals("start", thrown.key());
         assertFalse(queue.consumers().contains("bad"));
-        // To one that is there it says nothing.
+        // An existing consumer ignores the start.
         assertEquals(25, queue.consumer("offset", StartAt.COMMITTED).readOffset());
         queue.createConsumer("offset", StartAt.offset(-5));
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"one", "default"})
-    void aClosedOneIsTakenUpWhereItIsCommitted(String name) {
+    void aClosedConsumerReopensAtItsCommittedOffset(String name) {
         push(20);
         Consumer consumer = queue.consumer(name, StartAt.EARLIEST);
         Payload.drain(consumer);
@@ -264,20 +213,19 @@ class ConsumerLifeTest {
         assertThrows(ClosedException.class, consumer::poll);
     }
 
-    /** The queue's own calls are for the default consumer, whichever has been taken up. */
     @Test
-    void theQueuesOwnCallsGoOnWhenTheDefaultOneIsTakenUpAgain() {
+    void consumerReturnsTheReopenedDefaultConsumer() {
         push(3);
-        assertEquals(0, queue.pop().offset());
-        queue.ack(0);
+        assertEquals(0, queue.consumer().pop().offset());
+        queue.consumer().ack(0);
         queue.consumer().close();
         queue.consumer("default", StartAt.EARLIEST);
-        assertEquals(1, queue.pop().offset());
-        queue.ack(1);
+        assertEquals(1, queue.consumer().pop().offset());
+        queue.consumer().ack(1);
         queue.createConsumer("other", StartAt.EARLIEST);
         queue.deleteConsumer("default");
         queue.consumer("default", StartAt.LATEST);
-        assertNull(queue.poll());
+        assertNull(queue.consumer().poll());
         assertEquals(3, queue.consumer().committedOffset());
     }
 
@@ -291,7 +239,7 @@ class ConsumerLifeTest {
     }
 
     @Test
-    void aCloseConcernsAllHandles() {
+    void aCloseClosesTheConsumerOfAllHandles() {
         push(2);
         try (MmapQueue second = MmapQueue.open(QueueConfig.builder(directory).build())) {
             Consumer here = queue.consumer("one", StartAt.EARLIEST);
@@ -303,11 +251,11 @@ class ConsumerLifeTest {
     }
 
     @Test
-    void aDeletedOneIsClosedAndItsSpaceFree() {
+    void aDeletedConsumerIsClosedAndItsSpaceFree() {
         Consumer slow = queue.consumer("slow", StartAt.EARLIEST);
         int count = fill();
         Payload.drain(queue);
-        queue.ack(count - 1);
+        queue.consumer().ack(count - 1);
         assertEquals(0, fill());
         assertEquals(0, queue.firstOffset());
         queue.deleteConsumer("slow");
@@ -323,7 +271,7 @@ class ConsumerLifeTest {
         queue.createConsumer("slow", StartAt.EARLIEST);
         int count = fill();
         Payload.drain(queue);
-        queue.ack(count - 1);
+        queue.consumer().ack(count - 1);
         Waiting.Running<Long> pushing =
                 Waiting.start(() -> queue.push(new byte[300], Waiting.LONG)).untilItWaits();
         queue.deleteConsumer("slow");
@@ -331,14 +279,14 @@ class ConsumerLifeTest {
     }
 
     @Test
-    void oneThatIsNotOpenCanBeDeletedToo() {
+    void aConsumerThatIsNotOpenCanBeDeleted() {
         queue.createConsumer("other", StartAt.EARLIEST);
         queue.deleteConsumer("other");
         assertEquals(List.of("default"), queue.consumers());
     }
 
     @Test
-    void oneThatDoesNotExistIsNotDeleted() {
+    void deletingAnUnknownConsumerThrows() {
         ConfigException nobody = assertThrows(ConfigException.class, () -> queue.deleteConsumer("nobody"));
         assertEquals("nobody", nobody.value());
         assertTrue(nobody.allowed().contains("default"), nobody.getMessage());
@@ -346,7 +294,7 @@ class ConsumerLifeTest {
     }
 
     @Test
-    void theDefaultOneCanBeDeletedAndMadeAgain() {
+    void theDefaultConsumerCanBeDeletedAndCreatedAgain() {
         push(10);
         Consumer other = queue.consumer("other", StartAt.EARLIEST);
         Payload.drain(other);
@@ -359,28 +307,25 @@ class ConsumerLifeTest {
         int count = fill() + 10;
         Payload.drain(queue.consumer("other", StartAt.LATEST));
         queue.consumer("other", StartAt.LATEST).ack(count - 1);
-        assertTrue(fill() > 0, "the default one holds nothing any more");
+        assertTrue(fill() > 0, "the default consumer holds no space");
         assertEquals(count, queue.consumer().readOffset());
         assertEquals(List.of("default", "other"), queue.consumers());
         reopen();
-        assertEquals(count, queue.pop().offset());
+        assertEquals(count, queue.consumer().pop().offset());
     }
 
     @Test
-    void aQueueWithoutItsDefaultOneSurvivesAKill() {
+    void aQueueWithoutItsDefaultConsumerSurvivesAKill() {
         push(10);
         queue.createConsumer("other", StartAt.offset(4));
         queue.deleteConsumer("default");
-        Path copy = Directories.copy(directory, temp.resolve("copy"));
-        queue.close();
-        directory = copy;
-        open(2);
+        reopenAfterKill();
         assertEquals(List.of("other"), queue.consumers());
         assertEquals(4, queue.consumer("other", StartAt.LATEST).pop().offset());
     }
 
     @Test
-    void statisticsOfWhatIsOpenAndWhatIsNot() {
+    void statisticsOfOpenAndClosedConsumers() {
         push(20);
         Consumer one = queue.consumer("one", StartAt.EARLIEST);
         queue.createConsumer("two", StartAt.offset(15));
@@ -422,39 +367,35 @@ class ConsumerLifeTest {
     void theLagInTimeGrowsWithTheOldestRecord() {
         push(1);
         Waiting.until("record 0 is 3 ms old", () -> queue.consumerStats().get(0).lagMicros() >= 3000);
-        queue.pop();
+        queue.consumer().pop();
         assertTrue(queue.consumerStats().get(0).lagMicros() >= 3000, "it is not acked");
-        queue.ack(0);
+        queue.consumer().ack(0);
         assertEquals(0, queue.consumerStats().get(0).lagMicros());
     }
 
     @Test
-    void version1HasTheDefaultOneAlone() {
-        queue.close();
-        directory = temp.resolve("version-1");
-        open(1);
+    void version1HasTheDefaultConsumerAlone() {
+        openVersion1();
         assertEquals(List.of("default"), queue.consumers());
         assertThrows(ConfigException.class, () -> queue.consumer("one", StartAt.EARLIEST));
         assertThrows(ConfigException.class, () -> queue.createConsumer("one", StartAt.EARLIEST));
         assertThrows(ConfigException.class, () -> queue.deleteConsumer("default"));
         push(5);
-        assertEquals(0, queue.pop().offset());
-        queue.ack(0);
+        assertEquals(0, queue.consumer().pop().offset());
+        queue.consumer().ack(0);
         assertEquals(4, queue.consumerStats().get(0).lagRecords());
         assertThrows(ConfigException.class, () -> queue.firstOffset());
         assertThrows(ConfigException.class, () -> queue.get(1));
         assertThrows(ConfigException.class, () -> queue.find(0));
     }
 
-    /** Its numbers hold for one open queue, and so they do when the consumer is closed meanwhile. */
+    /** Offsets of version 1 are valid for one open queue, also after its consumer was closed. */
     @Test
-    void version1CountsOnWhenItsConsumerIsTakenUpAgain() {
-        queue.close();
-        directory = temp.resolve("version-1");
-        open(1);
+    void version1NumbersContinueWhenItsConsumerReopens() {
+        openVersion1();
         push(5);
         Payload.drain(queue);
-        queue.ack(1);
+        queue.consumer().ack(1);
         queue.consumer().close();
         Consumer again = queue.consumer("default", StartAt.EARLIEST);
         assertEquals(2, again.committedOffset());

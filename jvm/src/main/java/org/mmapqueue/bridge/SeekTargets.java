@@ -4,40 +4,40 @@ import java.util.Locale;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
 
-/** Places of a queue as text. */
-final class Places {
+/** Parses seek targets. */
+final class SeekTargets {
     private static final String OFFSET = "offset:";
     private static final String TIME = "time:";
 
-    private Places() {}
+    private SeekTargets() {}
 
     /**
-     * The place that a text says.
+     * Parses a target.
      *
      * @param text "earliest", "latest", "committed", "offset:" and a number, or "time:" and µs since 1970
      * @throws ConfigException for any other text
      */
-    static StartAt of(String text) {
-        String place = text.toLowerCase(Locale.ROOT);
+    static StartAt parse(String text) {
+        String target = text.toLowerCase(Locale.ROOT);
         try {
-            if (place.startsWith(OFFSET)) {
-                return StartAt.offset(Long.parseLong(place.substring(OFFSET.length())));
+            if (target.startsWith(OFFSET)) {
+                return StartAt.offset(Long.parseLong(target.substring(OFFSET.length())));
             }
-            if (place.startsWith(TIME)) {
-                return StartAt.timestamp(Long.parseLong(place.substring(TIME.length())));
+            if (target.startsWith(TIME)) {
+                return StartAt.timestamp(Long.parseLong(target.substring(TIME.length())));
             }
         } catch (NumberFormatException e) {
-            throw refused(text);
+            throw invalid(text);
         }
-        return switch (place) {
+        return switch (target) {
             case "earliest" -> StartAt.EARLIEST;
             case "latest" -> StartAt.LATEST;
             case "committed" -> StartAt.COMMITTED;
-            default -> throw refused(text);
+            default -> throw invalid(text);
         };
     }
 
-    private static ConfigException refused(String text) {
+    private static ConfigException invalid(String text) {
         return new ConfigException(
                 "start", text, "earliest, latest, committed, offset:<number> or time:<µs since 1970>");
     }

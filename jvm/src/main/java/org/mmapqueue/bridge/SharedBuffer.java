@@ -12,23 +12,22 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.TooLargeException;
 
 /**
- * A piece of memory that records go through, and the calls that move them from there into the queue and back. Who calls
- * has the stage to himself from the time he fills it until he has emptied it; calls that come at once all the same run
- * one after the other.
+ * Memory that Python and this JVM share, and the calls that push records from it and pop records into it. Calls are
+ * serialized, but a buffer's content is one caller's: from filling it until its call has returned, or from a call until
+ * the result is read.
  *
- * <p>Calls that change the queue are numbered. A call with the number of the last one that succeeded does nothing: it
- * gives the same answer again, and what the stage held then it still holds. So a caller who was interrupted before he
- * saw an answer asks once more, and neither loses a record nor moves one twice; and a connection that breaks and is
- * made anew underneath repeats no push.
+ * <p>Calls that change the queue are numbered. A repeat of the last successful number has no effect: it returns the same
+ * answer, and leaves the buffer as it is. So a caller that was interrupted before it saw the answer repeats the call, and
+ * no record is lost or moved twice. A connection that py4j makes anew repeats no push.
  */
-public final class Stage {
-    /** What is pushed as one takes at most this part of the heap. */
+public final class SharedBuffer {
+    /** Records that are pushed together take at most this fraction of the heap. */
     private static final int HEAP_SHARE = 4;
 
     private final QueueHandle handle;
     private final MmapQueue queue;
     private final ByteBuffer memory;
-    private final PopSink sink;
+    private final RecordWriter writer;
     private byte[] payload = new byte[0];
     private int[] lengths = new int[0];
     private int loadedBytes;
@@ -36,60 +35,60 @@ public final class Stage {
     private int lastCall;
     private long lastAnswer;
 
-    Stage(QueueHandle handle, ByteBuffer memory) {
+    SharedBuffer(QueueHandle handle, ByteBuffer memory) {
         this.handle = handle;
         this.queue = handle.queue();
         this.memory = memory.order(ByteOrder.nativeOrder());
-        this.sink = new PopSink(this.memory);
+        this.writer = new RecordWriter(this.memory);
     }
 
     /**
-     * The most payload that one call moves.
+     * The most payload in one call.
      *
-     * @return bytes
+     * @return a number of bytes
      */
     public int payloadLimit() {
-        return StageLayout.payloadLimit(memory.capacity());
+        return SharedBufferLayout.payloadLimit(memory.capacity());
     }
 
     /**
-     * The most records that one call moves.
+     * The most records in one call.
      *
-     * @return a number
+     * @return a number of records
      */
     public int recordLimit() {
-        return StageLayout.recordLimit(memory.capacity());
+        return SharedBufferLayout.recordLimit(memory.capacity());
     }
 
     /**
-     * Pushes the one record in the stage.
+     * Pushes the single record in the buffer.
      *
      * @param call the number of this call
      * @param length bytes of payload
-     * @param waitMillis how long to wait for room
-     * @param sync 1 to return only when it is on the disk
+     * @param waitMillis how long to wait for room, in ms
+     * @param sync 1 to return only when the record is durable
      * @return the record's offset, or {@link Status#FULL} or {@link Status#CLOSED}
-     * @throws MmapQueueException as {@link MmapQueue#push(byte[])} does, and
-     *     when the thread is interrupted
+     * @throws MmapQueueException as {@link MmapQueue#push(byte[])} does, and when the
+     *     thread is interrupted
      */
     public synchronized long push(int call, int length, int waitMillis, int sync) {
         if (call == lastCall) {
             return lastAnswer;
         }
         reserve(length);
-        memory.get(StageLayout.PAYLOAD, payload, 0, length);
+        memory.get(SharedBufferLayout.PAYLOAD, payload, 0, length);
         return answered(call, pushOne(0, length, waitMillis, sync != 0));
     }
 
     /**
-     * Pushes records of the stage in order, as many as there is room for.
+     * Pushes records of the buffer in order, as many as there is room for.
      *
      * @param call the number of this call
-     * @param bytes bytes of payload of all records in the stage
-     * @param count records in the stage
-     * @param from the first of them to push
-     * @param waitMillis how long to wait for room for one, where there is room for none
-     * @return how many were pushed, 0 for none within the time; or {@link Status#CLOSED}
+     * @param bytes bytes of payload of all records in the buffer
+     * @param count the number of records in the buffer
+     * @param from index of the first record to push; 0 for the first call after the buffer was filled
+     * @param waitMillis how long to wait for room for the first record, in ms
+     * @return how many were pushed, 0 when there was no room in time; or {@link Status#CLOSED}
      * @throws MmapQueueException as {@link MmapQueue#push(byte[])} does, and only for the first record of the call, and
      *     when the thread is interrupted
      */
@@ -97,7 +96,7 @@ public final class Stage {
         if (call == lastCall) {
             return lastAnswer;
         }
-        // The later calls for one filling of the stage find it loaded.
+        // Later calls find the records loaded.
         if (from == 0) {
             loadedCount = 0;
             loadedBytes = 0;
@@ -111,15 +110,14 @@ public final class Stage {
     }
 
     /**
-     * Takes a part of something that is pushed as one by {@link #pushLoaded}: a batch, or a record larger than the
-     * stage.
+     * Loads a part of a batch, or of a record larger than the buffer, for {@link #pushLoaded}.
      *
      * @param call the number of this call
-     * @param begin 1 for the first part: what was loaded before is forgotten
-     * @param bytes bytes of payload in the stage
-     * @param count lengths of records in the stage; a record may end in a later part than the one that has its length
+     * @param begin 1 for the first part: discards what was loaded before
+     * @param bytes bytes of payload in the buffer
+     * @param count lengths of records in the buffer; a record may end in a later part than its length
      * @return 0
-     * @throws TooLargeException when it will not go through the heap of this JVM
+     * @throws TooLargeException when all parts together exceed a quarter of this JVM's heap
      */
     public synchronized long load(int call, int begin, int bytes, int count) {
         if (call == lastCall) {
@@ -131,22 +129,22 @@ public final class Stage {
         long most = Runtime.getRuntime().maxMemory() / HEAP_SHARE;
         if ((long) loadedBytes + bytes > most) {
             unload();
-            throw new TooLargeException("what is pushed as one goes through the heap of the JVM, and can be " + most
-                    + " bytes with this one");
+            throw new TooLargeException("records that are pushed together go through the heap of the JVM: at most "
+                    + most + " bytes with this heap");
         }
         append(bytes, count);
         return answered(call, 0);
     }
 
     /**
-     * Pushes what was loaded, all or nothing. It stays loaded until it is pushed.
+     * Pushes the loaded records, all or none. They stay loaded until they are pushed.
      *
      * @param call the number of this call
-     * @param waitMillis how long to wait for room
-     * @param sync 1 to return only when it is on the disk
+     * @param waitMillis how long to wait for room, in ms
+     * @param sync 1 to return only when the records are durable
      * @return the first record's offset, or {@link Status#FULL} or {@link Status#CLOSED}
-     * @throws MmapQueueException as {@link MmapQueue#pushBatch(java.util.List)} does, and
-     *     when the thread is interrupted
+     * @throws MmapQueueException as {@link MmapQueue#pushBatch(java.util.List)} does, and when
+     *     the thread is interrupted
      */
     public synchronized long pushLoaded(int call, int waitMillis, int sync) {
         if (call == lastCall) {
@@ -165,14 +163,14 @@ public final class Stage {
     }
 
     /**
-     * Pushes what was loaded, all or nothing, unless its producer has pushed it before. It stays loaded until it is
-     * pushed, or known to have been.
+     * Pushes the loaded records as an idempotent producer, all or none. They stay loaded until they are pushed, or found
+     * to be in the queue.
      *
      * @param call the number of this call
-     * @param waitMillis how long to wait for room
-     * @param sync 1 to return only when it is on the disk
-     * @param producer who pushes
-     * @param sequence the batch's number
+     * @param waitMillis how long to wait for room, in ms
+     * @param sync 1 to return only when the records are durable
+     * @param producer the producer's name
+     * @param sequence the batch's sequence number
      * @return the first record's offset, or {@link Status#DONE}, {@link Status#FULL} or {@link Status#CLOSED}
      * @throws MmapQueueException as {@link MmapQueue#pushOnce(String, long, Records, Duration, boolean)} does, and
      *     when the thread is interrupted
@@ -200,44 +198,44 @@ public final class Stage {
     }
 
     /**
-     * Pops records into the stage.
+     * Pops records into the buffer.
      *
      * @param call the number of this call
      * @param consumer the consumer's number
      * @param maxRecords the most records
-     * @param maxBytes the most bytes of payload; one record is given whatever its size
-     * @param waitMillis how long to wait for the first
-     * @return how many there are in the stage, or {@link Status#EMPTY} or {@link Status#CLOSED}
-     * @throws MmapQueueException as {@link org.mmapqueue.Consumer#popBatch} does, and
-     *     when the thread is interrupted
+     * @param maxBytes the most bytes of payload; the first record is popped whatever its size
+     * @param waitMillis how long to wait for the first record, in ms
+     * @return the number of records, or {@link Status#EMPTY} or {@link Status#CLOSED}
+     * @throws MmapQueueException as {@link org.mmapqueue.Consumer#popBatch} does, and when the
+     *     thread is interrupted
      */
     public synchronized long pop(int call, int consumer, int maxRecords, int maxBytes, int waitMillis) {
         if (call == lastCall) {
             return lastAnswer;
         }
-        sink.begin();
+        writer.begin();
         try {
             handle.consumer(consumer)
                     .popBatch(
                             Math.min(maxRecords, recordLimit()),
                             Math.min(maxBytes, payloadLimit()),
                             Duration.ofMillis(waitMillis),
-                            sink);
+                            writer);
         } catch (ClosedException e) {
             return answered(call, Status.CLOSED);
         } catch (InterruptedException e) {
             throw new MmapQueueException("the pop was interrupted in the JVM, before anything was popped", e);
         } catch (MmapQueueException | OutOfMemoryError e) {
-            // What the sink has is popped; the next call meets the error again.
-            if (sink.isEmpty()) {
+            // Records in the buffer are popped: return them. The next call meets the error again.
+            if (writer.isEmpty()) {
                 throw e;
             }
         }
-        return answered(call, sink.end());
+        return answered(call, writer.end());
     }
 
     /**
-     * Puts the record that would be popped next into the stage.
+     * Copies the record that would be popped next into the buffer.
      *
      * @param consumer the consumer's number
      * @return 1, or {@link Status#EMPTY} or {@link Status#CLOSED}
@@ -246,9 +244,9 @@ public final class Stage {
     public synchronized long peek(int consumer) {
         try {
             var message = handle.consumer(consumer).peek();
-            sink.begin();
+            writer.begin();
             if (message != null) {
-                sink.onMessage(
+                writer.onMessage(
                         message.offset(),
                         message.timestampMicros(),
                         message.data(),
@@ -256,69 +254,69 @@ public final class Stage {
                         message.data().length,
                         message.attempts());
             }
-            return sink.end();
+            return writer.end();
         } catch (ClosedException e) {
             return Status.CLOSED;
         }
     }
 
     /**
-     * Reads records into the stage, and moves no consumer.
+     * Reads records into the buffer, and moves no consumer.
      *
-     * @param offset the first one's offset
+     * @param offset the first record's offset
      * @param maxRecords the most records
-     * @return how many there are in the stage, at least 1, or {@link Status#CLOSED}
+     * @return the number of records, at least 1; or {@link Status#CLOSED}
      * @throws MmapQueueException as {@link MmapQueue#getMany} does
      */
     public synchronized long get(long offset, int maxRecords) {
-        sink.begin();
+        writer.begin();
         try {
-            queue.getMany(offset, Math.min(maxRecords, recordLimit()), payloadLimit(), sink);
-            return sink.end();
+            queue.getMany(offset, Math.min(maxRecords, recordLimit()), payloadLimit(), writer);
+            return writer.end();
         } catch (ClosedException e) {
             return Status.CLOSED;
         }
     }
 
     /**
-     * Acks the records whose offsets, 64 bits each, are in the stage, each of them alone.
+     * Acks records, each alone. Their offsets are in the buffer, 64 bits each.
      *
      * @param consumer the consumer's number
-     * @param count how many of them there are
+     * @param count the number of offsets
      * @throws MmapQueueException as {@link org.mmapqueue.Consumer#ackSingle(long[])} does; none is acked
      */
     public synchronized void ackMany(int consumer, int count) {
         long[] offsets = new long[count];
-        memory.position(StageLayout.PAYLOAD).asLongBuffer().get(offsets);
+        memory.position(SharedBufferLayout.PAYLOAD).asLongBuffer().get(offsets);
         memory.position(0);
         handle.consumer(consumer).ackSingle(offsets);
     }
 
     /**
-     * Puts a piece of a record that is larger than the stage into it.
+     * Copies a piece of the popped record that is larger than the buffer into the buffer.
      *
-     * @param from the first byte of it
-     * @return how many bytes there are in the stage now
+     * @param from the piece's position in the payload
+     * @return the piece's length in bytes
      */
     public synchronized int fetch(int from) {
-        return sink.fetch(from);
+        return writer.fetch(from);
     }
 
     /**
-     * Writes into a stage that can not be mapped.
+     * Writes into a buffer that is not mapped by the caller.
      *
-     * @param at where
-     * @param bytes what
+     * @param at position in the buffer
+     * @param bytes the bytes
      */
     public synchronized void write(int at, byte[] bytes) {
         memory.put(at, bytes);
     }
 
     /**
-     * Reads from a stage that can not be mapped.
+     * Reads from a buffer that is not mapped by the caller.
      *
-     * @param at where
-     * @param length how many bytes; a few thousand at most, as py4j is slow with long answers
+     * @param at position in the buffer
+     * @param length the number of bytes; py4j is slow with more than a few thousand
      * @return the bytes
      */
     public synchronized byte[] read(int at, int length) {
@@ -350,14 +348,14 @@ public final class Stage {
         return answer;
     }
 
-    /** Adds what is in the stage to what is loaded. */
+    /** Appends the buffer's records to the loaded ones. */
     private void append(int bytes, int count) {
         reserve(loadedBytes + bytes);
-        memory.get(StageLayout.PAYLOAD, payload, loadedBytes, bytes);
+        memory.get(SharedBufferLayout.PAYLOAD, payload, loadedBytes, bytes);
         if (loadedCount + count > lengths.length) {
             lengths = Arrays.copyOf(lengths, Math.max(loadedCount + count, 2 * lengths.length));
         }
-        int column = StageLayout.aligned(StageLayout.PAYLOAD + bytes);
+        int column = SharedBufferLayout.aligned(SharedBufferLayout.PAYLOAD + bytes);
         for (int i = 0; i < count; i++) {
             lengths[loadedCount + i] = memory.getInt(column + i * Integer.BYTES);
         }
@@ -371,7 +369,7 @@ public final class Stage {
         }
     }
 
-    /** What was larger than the stage does not stay in the heap. */
+    /** Discards the loaded records, and the memory of those larger than the buffer. */
     private void unload() {
         loadedBytes = 0;
         loadedCount = 0;

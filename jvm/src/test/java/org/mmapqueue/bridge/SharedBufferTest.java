@@ -27,9 +27,9 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.TooLargeException;
 
-/** What moves through a shared buffer, and that a call that comes twice counts once. */
+/** Pushes and pops through a shared buffer; a repeated call takes effect once. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
-class StageTest {
+class SharedBufferTest {
     private static final int SIZE = 1 << 16;
     private static final String SMALL =
             String.join("\0", "segment_size", "4096", "capacity", "32768", "max_event_size", "4000");
@@ -38,14 +38,14 @@ class StageTest {
     private Path directory;
 
     private QueueHandle queue;
-    private Stage buffer;
+    private SharedBuffer buffer;
     private int consumer;
     private int call;
 
     @BeforeEach
     void open() {
         queue = Bridge.open("queue_dir\0" + directory.resolve("queue") + '\0' + SMALL);
-        buffer = queue.heapStage(SIZE);
+        buffer = queue.heapBuffer(SIZE);
         consumer = queue.consumer("default", "earliest");
     }
 
@@ -56,10 +56,10 @@ class StageTest {
 
     private void write(List<byte[]> records) {
         int bytes = records.stream().mapToInt(record -> record.length).sum();
-        int column = StageLayout.aligned(StageLayout.PAYLOAD + bytes);
+        int column = SharedBufferLayout.aligned(SharedBufferLayout.PAYLOAD + bytes);
         ByteBuffer memory =
                 ByteBuffer.allocate(column + records.size() * Integer.BYTES).order(ByteOrder.nativeOrder());
-        memory.position(StageLayout.PAYLOAD);
+        memory.position(SharedBufferLayout.PAYLOAD);
         records.forEach(memory::put);
         memory.position(column);
         records.forEach(record -> memory.putInt(record.length));
@@ -68,12 +68,12 @@ class StageTest {
 
     private List<byte[]> read(long count) {
         ByteBuffer memory = ByteBuffer.wrap(buffer.read(0, SIZE)).order(ByteOrder.nativeOrder());
-        assertEquals(count, memory.getInt(StageLayout.COUNT));
-        int bytes = memory.getInt(StageLayout.BYTES);
+        assertEquals(count, memory.getInt(SharedBufferLayout.COUNT));
+        int bytes = memory.getInt(SharedBufferLayout.BYTES);
         List<byte[]> records = new ArrayList<>();
-        int at = StageLayout.PAYLOAD;
+        int at = SharedBufferLayout.PAYLOAD;
         for (int i = 0; i < count; i++) {
-            int column = StageLayout.aligned(StageLayout.PAYLOAD + bytes) + i * Integer.BYTES;
+            int column = SharedBufferLayout.aligned(SharedBufferLayout.PAYLOAD + bytes) + i * Integer.BYTES;
             byte[] record = new byte[count == 1 ? bytes : memory.getInt(column)];
             memory.get(at, record);
             records.add(record);
@@ -105,7 +105,7 @@ class StageTest {
     }
 
     @Test
-    void aCallThatComesTwiceCountsOnce() {
+    void aRepeatedCallTakesEffectOnce() {
         write(List.of(record("one")));
         assertEquals(0, buffer.push(1, 3, 0, 0));
         assertEquals(0, buffer.push(1, 3, 0, 0));
@@ -127,15 +127,15 @@ class StageTest {
 
     private static void assertInterrupted(Executable call) {
         Thread.currentThread().interrupt();
-        MmapQueueException told = assertThrows(MmapQueueException.class, call);
-        assertTrue(told.getMessage().contains("interrupted"), told.getMessage());
-        assertTrue(told.getCause() instanceof InterruptedException);
-        assertFalse(Thread.interrupted(), "the exception has told of it");
+        MmapQueueException thrown = assertThrows(MmapQueueException.class, call);
+        assertTrue(thrown.getMessage().contains("interrupted"), thrown.getMessage());
+        assertTrue(thrown.getCause() instanceof InterruptedException);
+        assertFalse(Thread.interrupted(), "the exception reports the interrupt");
     }
 
-    /** An interrupt is no lack of room and no lack of records. */
+    /** An interrupt is reported neither as Full nor as Empty. */
     @Test
-    void anInterruptIsToldAndNothingIsPushedOrPopped() {
+    void anInterruptThrowsAndNothingIsPushedOrPopped() {
         write(List.of(record("one")));
         assertInterrupted(() -> buffer.push(1, 3, 0, 1));
         assertInterrupted(() -> buffer.pushMany(2, 3, 1, 0, 0));
@@ -152,9 +152,9 @@ class StageTest {
         assertEquals(2, buffer.pop(10, consumer, 2, 100, 0));
     }
 
-    /** It comes while the push waits, and at the same time there is room for none. */
+    /** The interrupt arrives during the wait. */
     @Test
-    void anInterruptOfAWaitForRoomIsTold() throws InterruptedException {
+    void anInterruptEndsAWaitForRoom() throws InterruptedException {
         write(records(16, 3000));
         long answer = 1;
         while (answer > 0) {
@@ -166,8 +166,8 @@ class StageTest {
     }
 
     private static void assertInterruptedWhileItWaits(Executable push) throws InterruptedException {
-        FutureTask<MmapQueueException> told = new FutureTask<>(() -> assertThrows(MmapQueueException.class, push));
-        Thread pushing = new Thread(told);
+        FutureTask<MmapQueueException> thrown = new FutureTask<>(() -> assertThrows(MmapQueueException.class, push));
+        Thread pushing = new Thread(thrown);
         pushing.setDaemon(true);
         pushing.start();
         while (pushing.getState() != Thread.State.TIMED_WAITING) {
@@ -175,14 +175,14 @@ class StageTest {
         }
         pushing.interrupt();
         try {
-            assertTrue(told.get().getCause() instanceof InterruptedException);
+            assertTrue(thrown.get().getCause() instanceof InterruptedException);
         } catch (ExecutionException e) {
             throw new AssertionError(e.getCause());
         }
     }
 
     @Test
-    void aCallThatFailedMayBeMadeAgain() {
+    void aFailedCallCanBeRepeated() {
         write(records(1, 4001));
         assertThrows(TooLargeException.class, () -> buffer.push(1, 4001, 0, 0));
         write(records(1, 4000));
@@ -190,14 +190,14 @@ class StageTest {
     }
 
     @Test
-    void asManyGoInAsThereIsRoomForAndTheRestLater() {
+    void pushManyPushesWhatFitsAndTheRestLater() {
         List<byte[]> all = records(50, 900);
         write(all);
         long first = buffer.pushMany(++call, 50 * 900, 50, 0, 0);
         assertTrue(first > 25 && first < 40, "of 50: " + first);
         assertEquals(0, buffer.pushMany(++call, 50 * 900, 50, (int) first, 10));
-        Stage pushing = buffer;
-        buffer = queue.heapStage(SIZE);
+        SharedBuffer pushing = buffer;
+        buffer = queue.heapBuffer(SIZE);
         assertRecords(all.subList(0, (int) first), pop(50));
         queue.ack(consumer, first - 1);
         assertEquals(50 - first, pushing.pushMany(++call, 50 * 900, 50, (int) first, 0));
@@ -205,7 +205,7 @@ class StageTest {
     }
 
     @Test
-    void theFirstRecordThatIsTooLargeStopsThoseBehindIt() {
+    void aRecordThatIsTooLargeStopsPushManyBeforeIt() {
         List<byte[]> all = new ArrayList<>(records(5, 10));
         all.add(new byte[4001]);
         all.addAll(records(5, 10));
@@ -219,8 +219,8 @@ class StageTest {
     }
 
     @Test
-    void partsMakeARecordThatIsLargerThanTheStage() {
-        buffer = queue.heapStage(1024);
+    void aRecordLargerThanTheBufferIsLoadedInParts() {
+        buffer = queue.heapBuffer(1024);
         byte[] large = new byte[3500];
         for (int i = 0; i < large.length; i++) {
             large[i] = (byte) (i * 7);
@@ -230,8 +230,8 @@ class StageTest {
             int length = Math.min(most, large.length - at);
             ByteBuffer part = ByteBuffer.allocate(length + 2 * Long.BYTES).order(ByteOrder.nativeOrder());
             part.put(large, at, length);
-            part.putInt(StageLayout.aligned(length), large.length);
-            buffer.write(StageLayout.PAYLOAD, part.array());
+            part.putInt(SharedBufferLayout.aligned(length), large.length);
+            buffer.write(SharedBufferLayout.PAYLOAD, part.array());
             buffer.load(++call, at == 0 ? 1 : 0, length, at == 0 ? 1 : 0);
         }
         assertEquals(0, buffer.pushLoaded(++call, 0, 0));
@@ -239,13 +239,13 @@ class StageTest {
         ByteBuffer whole = ByteBuffer.allocate(large.length);
         while (whole.hasRemaining()) {
             int length = buffer.fetch(whole.position());
-            whole.put(buffer.read(StageLayout.PAYLOAD, length));
+            whole.put(buffer.read(SharedBufferLayout.PAYLOAD, length));
         }
         assertArrayEquals(large, whole.array());
     }
 
     @Test
-    void statusesAreNumbers() {
+    void emptyFullAndClosedAreNumbers() {
         assertEquals(Status.EMPTY, buffer.pop(++call, consumer, 1, 1, 0));
         assertEquals(Status.EMPTY, buffer.peek(consumer));
         write(records(1, 3000));
@@ -264,17 +264,17 @@ class StageTest {
     }
 
     @Test
-    void anUnknownStartIsRefused() {
+    void anUnknownStartThrows() {
         assertThrows(ConfigException.class, () -> queue.consumer("name", "middle"));
     }
 
     @Test
-    void theVersionIsTheOneOfTheBuild() {
+    void theVersionIsThatOfTheBuild() {
         assertTrue(Bridge.version().matches("\\d+\\.\\d+\\.\\d+.*"), Bridge.version());
     }
 
     @Test
-    void aSyncedPushThatRoomComesTooLateForIsRefusedOrDurable() throws Exception {
+    void aSyncedPushThatWaitedIsDurableOrFull() throws Exception {
         QueueConfig config = QueueConfig.builder(directory.resolve("late"))
                 .segmentSize(4096)
                 .queueCapacitySegments(8)
@@ -283,17 +283,19 @@ class StageTest {
         QueueHandle late =
                 Bridge.open("queue_dir\0" + directory.resolve("late") + "\0flush_period\000600000\0" + SMALL);
         try (MmapQueue java = MmapQueue.open(config)) {
-            buffer = late.heapStage(SIZE);
+            buffer = late.heapBuffer(SIZE);
             byte[] record = new byte[3000];
             write(List.of(record));
             java.consumer();
             while (buffer.push(++call, record.length, 0, 0) >= 0) {
-                // until it is full
+                // until the queue is full
             }
             FutureTask<Void> room = new FutureTask<>(() -> {
                 Thread.sleep(1500);
-                for (Message next = java.poll(); next != null; next = java.poll()) {
-                    java.ack(next.offset());
+                for (Message next = java.consumer().poll();
+                        next != null;
+                        next = java.consumer().poll()) {
+                    java.consumer().ack(next.offset());
                 }
                 return null;
             });

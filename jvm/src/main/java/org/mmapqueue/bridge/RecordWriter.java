@@ -4,8 +4,8 @@ import java.nio.ByteBuffer;
 import java.util.Arrays;
 import org.mmapqueue.MessageHandler;
 
-/** Lays records out in a stage, payload by payload, the columns behind the last. For one thread at a time. */
-final class PopSink implements MessageHandler {
+/** Writes records into a shared buffer: payloads as they come, header and columns at the end. Not thread-safe. */
+final class RecordWriter implements MessageHandler {
     private static final byte[] NOTHING = {};
 
     private final ByteBuffer memory;
@@ -17,19 +17,20 @@ final class PopSink implements MessageHandler {
     private int count;
     private int bytes;
     private int flags;
-    /** The payload that is larger than the stage; there is no other then. */
+    /** The payload of a single record that is larger than the buffer. */
     private byte[] oversize = NOTHING;
 
-    PopSink(ByteBuffer memory) {
+    RecordWriter(ByteBuffer memory) {
         this.memory = memory;
-        this.payloadLimit = StageLayout.payloadLimit(memory.capacity());
-        int records = StageLayout.recordLimit(memory.capacity());
+        this.payloadLimit = SharedBufferLayout.payloadLimit(memory.capacity());
+        int records = SharedBufferLayout.recordLimit(memory.capacity());
         lengths = new int[records];
         timestamps = new long[records];
         offsets = new long[records];
         attempts = new int[records];
     }
 
+    /** Discards all records. */
     void begin() {
         count = 0;
         bytes = 0;
@@ -42,20 +43,20 @@ final class PopSink implements MessageHandler {
         if (length > payloadLimit) {
             oversize = Arrays.copyOfRange(buffer, start, start + length);
         } else {
-            memory.put(StageLayout.PAYLOAD + bytes, buffer, start, length);
+            memory.put(SharedBufferLayout.PAYLOAD + bytes, buffer, start, length);
         }
         lengths[count] = length;
         timestamps[count] = timestampMicros;
         offsets[count] = offset;
         attempts[count] = attempt;
         if (timestampMicros != 0) {
-            flags |= StageLayout.TIMESTAMPS;
+            flags |= SharedBufferLayout.TIMESTAMPS;
         }
         if (offset != offsets[0] + count) {
-            flags |= StageLayout.OFFSETS;
+            flags |= SharedBufferLayout.OFFSETS;
         }
         if (attempt != attempts[0]) {
-            flags |= StageLayout.MIXED_ATTEMPTS;
+            flags |= SharedBufferLayout.MIXED_ATTEMPTS;
         }
         count++;
         bytes += length;
@@ -65,17 +66,17 @@ final class PopSink implements MessageHandler {
         return count == 0;
     }
 
-    /** Writes header and columns; gives back what the call answers. */
+    /** Writes header and columns; returns the number of records, or {@link Status#EMPTY}. */
     int end() {
         if (count == 0) {
             return Status.EMPTY;
         }
-        memory.putLong(StageLayout.OFFSET, offsets[0]);
-        memory.putLong(StageLayout.TIMESTAMP, timestamps[0]);
-        memory.putInt(StageLayout.COUNT, count);
-        memory.putInt(StageLayout.FLAGS, flags);
-        memory.putInt(StageLayout.BYTES, bytes);
-        memory.putInt(StageLayout.ATTEMPTS, attempts[0]);
+        memory.putLong(SharedBufferLayout.OFFSET, offsets[0]);
+        memory.putLong(SharedBufferLayout.TIMESTAMP, timestamps[0]);
+        memory.putInt(SharedBufferLayout.COUNT, count);
+        memory.putInt(SharedBufferLayout.FLAGS, flags);
+        memory.putInt(SharedBufferLayout.BYTES, bytes);
+        memory.putInt(SharedBufferLayout.ATTEMPTS, attempts[0]);
         if (count > 1) {
             writeColumns();
         }
@@ -83,30 +84,31 @@ final class PopSink implements MessageHandler {
     }
 
     private void writeColumns() {
-        int at = StageLayout.aligned(StageLayout.PAYLOAD + bytes);
+        int at = SharedBufferLayout.aligned(SharedBufferLayout.PAYLOAD + bytes);
         memory.position(at);
         memory.asIntBuffer().put(lengths, 0, count);
-        at = StageLayout.aligned(at + count * Integer.BYTES);
-        if ((flags & StageLayout.TIMESTAMPS) != 0) {
+        at = SharedBufferLayout.aligned(at + count * Integer.BYTES);
+        if ((flags & SharedBufferLayout.TIMESTAMPS) != 0) {
             memory.position(at);
             memory.asLongBuffer().put(timestamps, 0, count);
             at += count * Long.BYTES;
         }
-        if ((flags & StageLayout.OFFSETS) != 0) {
+        if ((flags & SharedBufferLayout.OFFSETS) != 0) {
             memory.position(at);
             memory.asLongBuffer().put(offsets, 0, count);
             at += count * Long.BYTES;
         }
-        if ((flags & StageLayout.MIXED_ATTEMPTS) != 0) {
+        if ((flags & SharedBufferLayout.MIXED_ATTEMPTS) != 0) {
             memory.position(at);
             memory.asIntBuffer().put(attempts, 0, count);
         }
         memory.position(0);
     }
 
+    /** Copies the next bytes of the oversize payload into the buffer; returns how many. */
     int fetch(int from) {
         int length = Math.min(oversize.length - from, payloadLimit);
-        memory.put(StageLayout.PAYLOAD, oversize, from, length);
+        memory.put(SharedBufferLayout.PAYLOAD, oversize, from, length);
         return length;
     }
 }

@@ -3,18 +3,18 @@ package org.mmapqueue.bridge;
 import java.util.Arrays;
 import java.util.stream.Collectors;
 
-/** Records of figures as text. */
-final class Figures {
-    private Figures() {}
+/** Statistics as text. */
+final class StatsText {
+    private StatsText() {}
 
-    /** The components of a record by name, as name=value, in their order. */
-    static String of(Record figures, String separator) {
-        return Arrays.stream(figures.getClass().getRecordComponents())
+    /** The components of a record, in order, as name=value. */
+    static String of(Record stats, String separator) {
+        return Arrays.stream(stats.getClass().getRecordComponents())
                 .map(component -> {
                     try {
                         return component.getName()
                                 + '='
-                                + component.getAccessor().invoke(figures);
+                                + component.getAccessor().invoke(stats);
                     } catch (ReflectiveOperationException e) {
                         throw new IllegalStateException("a public record's own accessor", e);
                     }

@@ -20,8 +20,8 @@ import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.OutOfRangeException;
 
-/** The columns of what is read through a stage, reading by offset, and what becomes of records by consumer number. */
-class StageReadTest {
+/** Reads through a shared buffer: columns, random access, calls by consumer number. */
+class SharedBufferReadTest {
     private static final int SIZE = 1 << 16;
     private static final int MAX_EVENT_SIZE = 100_000;
 
@@ -29,11 +29,11 @@ class StageReadTest {
     private Path directory;
 
     private QueueHandle queue;
-    private Stage stage;
+    private SharedBuffer buffer;
     private int consumer;
     private int call;
 
-    /** A record as the other side reads it. */
+    /** A record as Python reads it. */
     private record Found(long offset, int length, int attempts, boolean stamped) {}
 
     @BeforeEach
@@ -46,7 +46,7 @@ class StageReadTest {
                 Integer.toString(8 << 20),
                 "max_event_size",
                 Integer.toString(MAX_EVENT_SIZE)));
-        stage = queue.heapStage(SIZE);
+        buffer = queue.heapBuffer(SIZE);
         consumer = queue.consumer("default", "earliest");
     }
 
@@ -61,9 +61,9 @@ class StageReadTest {
         }
     }
 
-    /** Reads the layout of docs by itself: header, payloads, columns. */
+    /** Decodes header, payloads and columns without the layout class. */
     private List<Found> read(long answer) {
-        ByteBuffer memory = ByteBuffer.wrap(stage.read(0, SIZE)).order(ByteOrder.nativeOrder());
+        ByteBuffer memory = ByteBuffer.wrap(buffer.read(0, SIZE)).order(ByteOrder.nativeOrder());
         int count = memory.getInt(16);
         assertEquals(answer, count);
         int flags = memory.getInt(20);
@@ -86,7 +86,7 @@ class StageReadTest {
     }
 
     private List<Found> pop(int most) {
-        return read(stage.pop(++call, consumer, most, Integer.MAX_VALUE, 0));
+        return read(buffer.pop(++call, consumer, most, Integer.MAX_VALUE, 0));
     }
 
     private static Found found(long offset, int length, int attempts) {
@@ -109,8 +109,8 @@ class StageReadTest {
 
     @Test
     void theColumnsOfTheMostRecordsFit() {
-        int most = stage.recordLimit();
-        int length = stage.payloadLimit() / most;
+        int most = buffer.recordLimit();
+        int length = buffer.payloadLimit() / most;
         push(IntStream.range(0, most + 1).map(i -> length).toArray());
         pop(most);
         for (int i = 0; i < most; i += 2) {
@@ -127,17 +127,17 @@ class StageReadTest {
         push(1);
         pop(1);
         queue.nack(consumer, 0, 3_600_000_000L);
-        assertEquals(Status.EMPTY, stage.pop(++call, consumer, 1, 1, 0));
+        assertEquals(Status.EMPTY, buffer.pop(++call, consumer, 1, 1, 0));
         queue.seek(consumer, "offset:0");
         assertEquals(List.of(found(0, 1, 1)), pop(1));
     }
 
     @Test
-    void getFillsTheStageAndMovesNothing() {
+    void getFillsTheBufferAndMovesNoConsumer() {
         int[] lengths = IntStream.range(0, 2000).map(i -> i * 37 % 500).toArray();
         push(lengths);
         for (int at = 0; at < lengths.length; ) {
-            List<Found> found = read(stage.get(at, Integer.MAX_VALUE));
+            List<Found> found = read(buffer.get(at, Integer.MAX_VALUE));
             for (Found one : found) {
                 assertEquals(found(at, lengths[at], 0), one);
                 at++;
@@ -145,36 +145,36 @@ class StageReadTest {
             int bytes = found.stream().mapToInt(Found::length).sum();
             assertTrue(
                     at == lengths.length
-                            || found.size() == stage.recordLimit()
-                            || bytes + lengths[at] > stage.payloadLimit(),
+                            || found.size() == buffer.recordLimit()
+                            || bytes + lengths[at] > buffer.payloadLimit(),
                     "stopped early, before " + at);
         }
-        assertEquals(List.of(found(7, lengths[7], 0)), read(stage.get(7, 1)));
+        assertEquals(List.of(found(7, lengths[7], 0)), read(buffer.get(7, 1)));
         assertEquals(2000, queue.size(consumer));
-        assertThrows(OutOfRangeException.class, () -> stage.get(2000, 1));
-        assertThrows(OutOfRangeException.class, () -> stage.get(-1, 5));
+        assertThrows(OutOfRangeException.class, () -> buffer.get(2000, 1));
+        assertThrows(OutOfRangeException.class, () -> buffer.get(-1, 5));
     }
 
     @Test
-    void aRecordLargerThanTheStageIsReadAlone() {
+    void aRecordLargerThanTheBufferIsReadAlone() {
         push(10, MAX_EVENT_SIZE, 20);
-        assertEquals(List.of(found(0, 10, 0)), read(stage.get(0, 3)));
-        assertEquals(List.of(found(1, MAX_EVENT_SIZE, 0)), read(stage.get(1, 3)));
-        assertEquals(stage.payloadLimit(), stage.fetch(0));
-        assertEquals(MAX_EVENT_SIZE - stage.payloadLimit(), stage.fetch(stage.payloadLimit()));
-        assertEquals(List.of(found(2, 20, 0)), read(stage.get(2, 3)));
+        assertEquals(List.of(found(0, 10, 0)), read(buffer.get(0, 3)));
+        assertEquals(List.of(found(1, MAX_EVENT_SIZE, 0)), read(buffer.get(1, 3)));
+        assertEquals(buffer.payloadLimit(), buffer.fetch(0));
+        assertEquals(MAX_EVENT_SIZE - buffer.payloadLimit(), buffer.fetch(buffer.payloadLimit()));
+        assertEquals(List.of(found(2, 20, 0)), read(buffer.get(2, 3)));
     }
 
     @Test
-    void offsetsToAckGoThroughTheStageOrAsBytes() {
+    void offsetsToAckAreInTheBufferOrBytes() {
         push(1, 1, 1, 1, 1, 1);
         pop(6);
         ByteBuffer packed = ByteBuffer.allocate(16)
                 .order(ByteOrder.nativeOrder())
                 .putLong(1)
                 .putLong(3);
-        stage.write(StageLayout.PAYLOAD, packed.array());
-        stage.ackMany(consumer, 2);
+        buffer.write(SharedBufferLayout.PAYLOAD, packed.array());
+        buffer.ackMany(consumer, 2);
         assertEquals(4, queue.unacked(consumer));
         queue.ackMany(consumer, packed.clear().putLong(0).putLong(2).array());
         assertEquals(2, queue.unacked(consumer));
@@ -186,7 +186,7 @@ class StageReadTest {
     }
 
     @Test
-    void placesAreText() {
+    void seekTargetsAreText() {
         push(1, 2, 3);
         pop(2);
         queue.seek(consumer, "committed");
@@ -206,7 +206,7 @@ class StageReadTest {
     }
 
     @Test
-    void figuresOfConsumersAreLines() {
+    void consumerStatsAreLines() {
         push(1, 2, 3);
         pop(2);
         queue.createConsumer("other", "latest");
@@ -225,7 +225,7 @@ class StageReadTest {
     }
 
     @Test
-    void timesAreFoundOrNot() {
+    void findReturnsTheOffsetOrEmpty() {
         push(1);
         assertEquals(0, queue.find(0));
         assertEquals(Status.EMPTY, queue.find(Long.MAX_VALUE));
@@ -237,14 +237,14 @@ class StageReadTest {
         queue.queue().push("one".getBytes(UTF_8));
         queue.closeConsumer(consumer);
         queue.closeConsumer(consumer);
-        assertEquals(Status.CLOSED, stage.pop(++call, consumer, 1, 1, 0));
-        assertEquals(Status.CLOSED, stage.peek(consumer));
+        assertEquals(Status.CLOSED, buffer.pop(++call, consumer, 1, 1, 0));
+        assertEquals(Status.CLOSED, buffer.peek(consumer));
         assertThrows(ClosedException.class, () -> queue.size(consumer));
         int again = queue.consumer("default", "earliest");
         assertTrue(again != consumer);
-        assertEquals(1, stage.pop(++call, again, 1, 1, 0));
+        assertEquals(1, buffer.pop(++call, again, 1, 1, 0));
         queue.deleteConsumer(
-                queue.queue().consumer("other", Places.of("latest")).name());
+                queue.queue().consumer("other", SeekTargets.parse("latest")).name());
         assertEquals("default", queue.consumers());
     }
 }
