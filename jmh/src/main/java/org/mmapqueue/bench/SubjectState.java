@@ -145,10 +145,6 @@ public class SubjectState {
         queued += count;
     }
 
-    int queued() {
-        return queued;
-    }
-
     /** Pushes records one by one; waits for room. */
     void fill(int count) {
         Subject.Writer to = writer;
