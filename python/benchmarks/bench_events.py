@@ -1,4 +1,4 @@
-"""Events decoded in Spark, beside Spark's own from_protobuf where its jar is given.
+"""Events decoded in Spark, beside Spark's own from_protobuf if its jar is given.
 
 python python/benchmarks/bench_events.py [--events 2000000] [--logs 500000] [--protobuf JARS --descriptor FILE]
 
@@ -118,7 +118,7 @@ def cpu_seconds(stat: Path) -> float:
 
 
 def measure(named: dict[str, Callable[[], None]], rounds: int, jvm: Any) -> dict[str, tuple[float, float]]:
-    """Median seconds and CPU seconds of each; they take turns, and two rounds, which compile, do not count."""
+    """Median seconds and CPU seconds of each; they take turns. Two rounds of warm-up do not count."""
     stat = Path("/proc", jvm.java.io.File("/proc/self").getCanonicalFile().getName(), "stat")
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in named}
     for turn in range(-2, rounds):

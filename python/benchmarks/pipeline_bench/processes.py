@@ -26,11 +26,11 @@ def free_port() -> int:
 
 
 class Server:
-    """A process and its children, in a session of their own, so that one signal reaches all.
+    """A process and its children, in a session of their own: one signal reaches all.
 
     Attributes:
-        port: Where it listens.
-        log: What it has written.
+        port: The port it listens on.
+        log: The file of its output.
     """
 
     def __init__(self, command: Sequence[str | Path], port: int, log: Path) -> None:
@@ -107,7 +107,7 @@ def _stats() -> Iterator[tuple[int, list[str]]]:
         try:
             yield int(path.parent.name), path.read_text("utf-8", "replace").rpartition(")")[2].split()
         except OSError:
-            continue  # It has ended.
+            continue  # The process has ended.
 
 
 @dataclass(frozen=True)
@@ -149,7 +149,7 @@ class Watch:
     """Samples a server's memory four times a second, and keeps the maximum of each kind.
 
     Attributes:
-        most: The greatest of each figure; not necessarily all of one moment.
+        most: The maximum of each figure, at different times maybe.
     """
 
     def __init__(self, server: Server) -> None:

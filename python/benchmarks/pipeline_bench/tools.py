@@ -12,7 +12,7 @@ from pathlib import Path
 _HERE = Path(__file__).parent
 _TELEMETRYGEN = "github.com/open-telemetry/opentelemetry-collector-contrib/cmd/telemetrygen@v0.161.0"
 _BUILDER = "go.opentelemetry.io/collector/cmd/builder@v0.164.0"
-#: The newest release of which the proxy has all modules.
+#: The newest release with all modules on the proxy.
 COLLECTOR_VERSION = "0.161.0"
 _MANIFEST = f"""\
 dist: {{name: otelcol, description: Collector of the pipeline benchmark, output_path: ./otelcol}}
@@ -34,13 +34,13 @@ class Tools:
     """Builds programs into a directory, once.
 
     Attributes:
-        directory: Where they are kept.
+        directory: The directory of the programs.
     """
 
     directory: Path
 
     def load(self) -> Path:
-        """The load generator beside this file. Built in each run: Go sees by itself whether it has changed."""
+        """The load generator below load/. Each run builds it: Go skips the build if nothing has changed."""
         path = self.directory / "load"
         self._go(["build", "-o", str(path.resolve()), "."], _HERE / "load")
         return path
@@ -50,7 +50,7 @@ class Tools:
         return self._installed("telemetrygen", _TELEMETRYGEN)
 
     def collector(self) -> Path:
-        """The OpenTelemetry collector with OTLP on both sides and file_storage; some minutes when built first."""
+        """The OpenTelemetry collector with OTLP on both sides and file_storage; the first build takes minutes."""
         binary = self.directory / "otelcol" / "otelcol"
         if not binary.exists():
             builder = self._installed("builder", _BUILDER)

@@ -31,7 +31,7 @@ class _PersistQueue(Session):
             yield Workload(steps, popped.check(1, one))
 
     def close(self) -> None:
-        """It has no such thing: its files are closed when it is collected."""
+        """Does nothing: the garbage collector closes the files."""
         del self._queue
 
 

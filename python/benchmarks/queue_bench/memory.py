@@ -28,7 +28,7 @@ class _Threads(Session):
             yield Workload(steps, popped.check(1, one))
 
     def close(self) -> None:
-        """Nothing is to be let go."""
+        """Does nothing."""
 
 
 class _Processes(Session):
@@ -61,7 +61,7 @@ SUBJECTS = [
     Subject(
         "multiprocessing.Queue",
         "put, get; both ends in one process. put returns when a thread of its own has the record, so only push and pop "
-        "together tell what passing one costs",
+        "together are comparable",
         "nothing: memory and a pipe",
         platform.python_version,
         _Processes,

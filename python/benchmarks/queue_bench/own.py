@@ -135,7 +135,7 @@ class _Queue(Session):
 
 
 class _Session:
-    """The Spark session, made when it is first asked for."""
+    """The Spark session, created at its first use."""
 
     def __init__(self) -> None:
         self._spark: Any = None
@@ -154,7 +154,7 @@ class _Session:
 
 
 def subjects(ring: int, segment_size: str, in_spark: bool) -> list[Subject]:
-    """The queue without Spark, and with it if told so."""
+    """The queue without Spark, and with Spark if `spark`."""
     fast = f"push_many, pop_many, ack_many; ring of {ring >> 20} MiB, segments of {segment_size}, flusher on"
     survives = "everything that was pushed; a loss of power takes at most a second, nothing after flush()"
     found = [

@@ -21,7 +21,7 @@ _GROUP = "bench"
 
 
 class Server:
-    """A server with an append-only file; there is one, from the first session to the last."""
+    """The one server, with an append-only file; it runs from the first session to the last."""
 
     _running: Server | None = None
     _users = 0
@@ -60,7 +60,7 @@ class Server:
 
     @classmethod
     def get(cls, directory: Path) -> Server:
-        """The one that runs; to be released."""
+        """Returns the running server, which the caller releases."""
         if cls._running is None:
             cls._running = cls(directory)
         cls._users += 1
@@ -68,7 +68,7 @@ class Server:
 
     @classmethod
     def release(cls) -> None:
-        """Ends it when nobody has it any more: its file is removed anyway."""
+        """Ends the server after its last user; without a save, as its files are removed."""
         cls._users -= 1
         if cls._users == 0 and cls._running is not None:
             cls._running.client.close()
@@ -136,7 +136,7 @@ class _Stream(Session):
 
     def _pop(self, batch: int) -> list[Any]:
         found = self._client.xreadgroup(_GROUP, "reader", {self._key: ">"}, count=batch)
-        # A list of streams, or from version 3 of the protocol on a mapping of them to lists of entries.
+        # A list of streams; from version 3 of the protocol on, a mapping of streams to lists of entries.
         if isinstance(found, dict):
             return [entry for entries in found[self._key.encode()] for entry in entries]
         return list(found[0][1])

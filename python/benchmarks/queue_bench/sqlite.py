@@ -10,7 +10,7 @@ from typing import Any
 
 from queue_bench.workload import Popped, Run, Session, Step, Subject, Workload, one, times
 
-#: An fsync for each put: larger batches would show the same, and take minutes.
+#: Each put fsyncs: larger batches would give the same rate, and take minutes.
 _MOST_PUTS = 100
 
 
@@ -44,7 +44,7 @@ class _AckQueue(Session):
 
 
 class _BatchQueue(Session):
-    """persist-queue's SQLiteQueue without auto_commit: task_done deletes a batch at once; put commits all the same."""
+    """persist-queue's SQLiteQueue without auto_commit: task_done deletes a batch at once; each put commits."""
 
     def __init__(self, directory: Path, payload: int) -> None:
         from persistqueue import SQLiteQueue
@@ -116,7 +116,7 @@ class _Deque(Session):
 
 
 class _LiteQueue(Session):
-    """litequeue: many puts in a transaction; pop is one of its own, and sorts all that is queued."""
+    """litequeue: many puts in a transaction; each pop is a transaction, and sorts all queued records."""
 
     def __init__(self, directory: Path, payload: int) -> None:
         from litequeue import LiteQueue
