@@ -1,4 +1,4 @@
-"""Makes up the raw results of a benchmark run, in the forms in which the benchmarks leave them."""
+"""Invents the raw results of a benchmark run, in the formats of the benchmarks."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ def _metric(values: Sequence[float]) -> dict[str, Any]:
 
 
 def records(megabytes: float, payload: int = 1024) -> list[float]:
-    """Returns records by the second of three iterations whose median is so many MB/s."""
+    """Returns records by the second of three iterations with a median of `megabytes` MB/s."""
     return [megabytes * 1e6 / payload * part for part in (0.9, 1.0, 1.1)]
 
 

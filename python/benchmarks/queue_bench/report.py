@@ -73,10 +73,10 @@ def results(
     """Returns all results, ready for JSON.
 
     Args:
-        measurements: What was measured.
-        subjects: Who took part.
-        missing: Who did not, and why.
-        rounds: How many rounds there were.
+        measurements: The measurements.
+        subjects: The measured subjects.
+        missing: Subjects that are not installed, and why.
+        rounds: The number of rounds.
         before: The machine at the beginning.
     """
     units = _units(measurements)

@@ -99,7 +99,8 @@ public final class ScaleMain {
 
     // The JIT compiler must have seen all code: class loading is no cost of the queue.
     private void warmUp() throws IOException {
-        StoredQueue small = new StoredQueue(BenchDirectory.create("warm"), plan.levels().get(0), plan.segment());
+        StoredQueue small =
+                new StoredQueue(BenchDirectory.create("warm"), plan.levels().get(0), plan.segment());
         for (int i = 0; i < WARM_UP_OPENS; i++) {
             small.open();
         }
