@@ -310,7 +310,7 @@ def test_another_queue_in_its_place(fill: Fill, load: Load, queue_dir: Path) -> 
     shutil.rmtree(queue_dir)
     with pytest.raises(QueryFailed) as caught:
         frame.collect()
-    assert f"partition 0 can not be read in {queue_dir} on host " in message(caught)
+    assert f"partition 0 cannot be read in {queue_dir} on host " in message(caught)
     assert "there is no such directory; it was found on host " in message(caught)
     assert "must be on a file system that both see" in message(caught)
     fill(10)
