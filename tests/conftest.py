@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import mmapqueue
+import spark_archive
 
 #: A segment is a page here: records span segments, and the ring goes round all the time.
 SMALL = {"segment_size": "4k", "queue_capacity_segments": 16, "max_in_mem_segments": 6, "max_event_size": 8000}
@@ -24,8 +25,7 @@ SMALL = {"segment_size": "4k", "queue_capacity_segments": 16, "max_in_mem_segmen
 #: Whether tests with random inputs, kills or many rounds run their long form: `make test-long`.
 LONG = os.environ.get("MMAPQUEUE_TESTS") == "long"
 
-# Each JVM of Spark's that a test starts lives for a few minutes at most, so compiling with C1 alone is quicker.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+os.environ.setdefault("SPARK_SUBMIT_OPTS", spark_archive.options())
 
 
 CONFIGURATIONS = {
