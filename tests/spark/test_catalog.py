@@ -186,7 +186,7 @@ def test_create_as_select(sql: Sql, session: SparkSession) -> None:
         ("CREATE TABLE q.bad OPTIONS (segmentSize '64k', segment_size '32k')", "are one option"),
         ("CREATE TABLE q.bad OPTIONS (startingOffsets 0)", "option startingOffsets has no effect on a new table"),
         ("CREATE TABLE q.bad COMMENT 'x'", "option comment has no effect on a new table"),
-        ("CREATE TABLE q.bad LOCATION '/nowhere'", "lies where its name says"),
+        ("CREATE TABLE q.bad LOCATION '/nowhere'", "gives the directory of its queue"),
         ("CREATE TABLE q.`a/b`", "table a/b: a queue is named by a directory"),
         ("CREATE TABLE q.`..`", "table ..: a queue is named by a directory"),
     ],
