@@ -257,17 +257,17 @@ bench-events: BENCH ?=
 
 # Go builds the peers below build/peers: the first run takes five minutes more. Without Go there is no load generator.
 bench-pipeline: $(PACKAGE_READY) $(JAR) ## Measure gather beside bare servers and the OpenTelemetry collector (BENCH="--seconds 3 --rounds 1" for less)
-	PYTHONPATH=python/benchmarks $(call NOTED,pipeline) $(PY) -m pipeline_bench $(BENCH)
+	$(call NOTED,pipeline) $(PY) -m pipeline_bench $(BENCH)
 bench-pipeline: BENCH ?=
 
-# Notes beside the results what the machine was, how busy, and when. The JVM's benchmarks need no virtual environment.
-NOTED = $(PYTHON) python/benchmarks/bench_report/machine.py $(1) "make $@" build/bench
+# Notes the machine, its load and the date beside the results, and prints the tables. It needs no virtual environment.
+NOTED = PYTHONPATH=python/benchmarks$(2) $(PYTHON) -m bench_report.run $(1) "make $@" build/bench
 
 bench-report: $(VENV_READY) ## Make docs/explanation/benchmarks.md and the plots of the kept raw results (RUN=build/bench to keep those first)
 	PYTHONPATH=python/benchmarks $(PY) -m bench_report $(if $(RUN),--publish $(RUN))
 
 bench-python: $(PACKAGE_READY) $(JAR) $(PEERS_READY) ## Measure the Python module beside its peers (BENCH="--only REGEX --rounds 1" for less)
-	PYTHONPATH=python/benchmarks:$(PEERS) $(call NOTED,python) $(PY) -m queue_bench $(BENCH)
+	$(call NOTED,python,:$(PEERS)) $(PY) -m queue_bench $(BENCH)
 bench-python: BENCH ?=
 
 demo: $(PACKAGE_READY) $(JAR) ## Run the pipeline of examples/, kill both halves, compare (LOGS=… for other logs)

@@ -89,16 +89,6 @@ def figures(taken: dict[str, list[float]], size: int, rows: int) -> list[dict[st
     return lines
 
 
-def report(results: list[dict[str, object]]) -> None:
-    """Prints one table."""
-    print(f"{'bytes':>6}  {'workload':28} {'rows/s':>14} {'MB/s':>9} {'of floor':>9}   seconds, min..max")
-    for each in results:
-        print(
-            f"{each['bytes']:>6}  {each['workload']:28} {each['rows_per_second']:>14,.0f} "
-            f"{each['mb_per_second']:>9,.0f} {each['of_floor']:>9.2f}   {each['seconds_min']}..{each['seconds_max']}"
-        )
-
-
 def arguments() -> argparse.Namespace:
     """What is asked for."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
@@ -117,7 +107,7 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def course(
+def measure_sizes(
     spark: SparkSession, options: argparse.Namespace, directory: Path, mb: int, broker: Broker | None = None
 ) -> list[dict[str, object]]:
     """Measures all workloads with so much payload of each size, beside a broker if there is one."""
@@ -131,7 +121,6 @@ def course(
         if options.only:
             named = {name: run for name, run in named.items() if name == FLOOR or options.only in name}
         results += figures(measure(named, options.rounds), size, rows)
-        report(results[-len(named) :])
     return results
 
 
@@ -144,16 +133,14 @@ def main() -> None:
         directory.mkdir(parents=True, exist_ok=True)
         jars = connector_jars(options.kafka) if options.kafka else []
         spark = session(options.cores, options.driver_memory, scratch, jars)
-        results = course(spark, options, directory, options.mb)
+        results = measure_sizes(spark, options, directory, options.mb)
         batches = micro_batches(spark, scratch, options.batches, rounds=min(5, options.batches))
         if options.kafka:
             with Broker(options.kafka, directory / "kafka") as broker:
-                results += course(spark, options, directory, options.kafka_mb, broker)
+                results += measure_sizes(spark, options, directory, options.kafka_mb, broker)
         version = spark.version
         spark.stop()
     milliseconds = medians(batches)
-    for kind, ms in milliseconds.items():
-        print(f"a micro-batch, {kind}: {ms['queue']:.0f} ms, of the rate source {ms['rate']:.0f} ms")
     content = {
         "spark": version,
         "cores": options.cores,
@@ -166,7 +153,7 @@ def main() -> None:
     }
     options.json.parent.mkdir(parents=True, exist_ok=True)
     options.json.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-    print(f"figures: {options.json}")
+    print(f"{options.rounds} rounds: {options.json}", file=sys.stderr)
 
 
 if __name__ == "__main__":

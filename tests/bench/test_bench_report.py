@@ -16,7 +16,9 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "python" / "benchmarks"))
 import bench_runs
 from bench_report import __main__ as report
 from bench_report import document, machine, plots_jvm, publish, raw, words
+from bench_report import run as runner
 from bench_report.figure import Figure
+from bench_report.show import aligned, show
 
 PROJECT = Path(__file__).parents[2]
 PLOTS = ("peers", "sizes", "latency", "scale", "python", "spark")
@@ -109,12 +111,12 @@ def test_sizes_are_binary(count: int, told: str) -> None:
 def test_a_part_is_noted_with_its_load_and_without_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = tmp_path / "run"
     made = tmp_path / "made"
-    argv = ["machine.py", "jmh", "make bench", str(run), "touch", "--", str(made)]
+    argv = ["run", "jmh", "make bench", str(run), "touch", "--", str(made)]
     monkeypatch.setattr(sys, "argv", argv)
-    assert machine.main() == 0
+    assert runner.main() == 0
     assert made.exists()
-    monkeypatch.setattr(sys, "argv", ["machine.py", "spark", "make bench-spark", str(run), "sh", "-c", "exit 7"])
-    assert machine.main() == 7
+    monkeypatch.setattr(sys, "argv", ["run", "spark", "make bench-spark", str(run), "sh", "-c", "exit 7"])
+    assert runner.main() == 7
     notes = json.loads((run / "machine.json").read_text())
     assert set(notes["machine"]) == {"cpu", "cores", "memory_gib", "kernel", "file_system", "jdk", "python"}
     assert set(notes["parts"]["jmh"]) == {"command", "commit", "begin", "end"}
@@ -154,8 +156,8 @@ def test_kept_results_are_those_of_one_run(tmp_path: Path) -> None:
     (shorter / "results/round-3.json").unlink()
     done = publish.publish(shorter, kept)
     assert [line for line in done if "removed" in line] == [
-        "jmh/round-3.json: removed, as it was not part of this run",
-        "latency.json: removed, as it was not part of this run",
+        "jmh/round-3.json: removed, not part of this run",
+        "latency.json: removed, not part of this run",
     ]
     run = raw.load(kept)
     assert not run.latencies
@@ -281,6 +283,24 @@ def test_the_readme_has_the_plot_and_the_ratios(published: Path) -> None:
     assert "0.110 µs at the median" in told
     assert "`push_many` moves" in told
     assert "Spark reads 12.5 M rows of 100 B a second, 6.00 × what it reads from Kafka" in told
+
+
+def test_a_benchmark_prints_its_tables(tmp_path: Path) -> None:
+    run = bench_runs.write(tmp_path / "run")
+    for part, row in (
+        ("latency", ["mmapqueue, 64 MiB", "100 000", "0.110"]),
+        ("python", ["push", "queue.Queue", "945 k"]),
+        ("scale", ["open after a kill, ms", "20 GiB", "16 MiB", "40.5"]),
+        ("spark", ["one record", "queue", "30.0"]),
+        ("pipeline", ["mmapqueue gather", "88.0 k"]),
+        ("jmh", ["PipeBenchmark.pipe", "queue", "1 KiB", "consumers 4, producers 4", "4 000"]),
+    ):
+        lines = [re.split(" {2,}", line) for line in show(part, run).replace("\u202f", " ").splitlines()]
+        assert [line for line in lines if line[: len(row)] == row], part
+
+
+def test_columns_are_aligned_in_a_terminal() -> None:
+    assert aligned("Of 1 KiB:\n\n| a | b |\n| --- | --: |\n| long | 5 |") == "Of 1 KiB:\n\na     b\nlong  5"
 
 
 # Targets

@@ -1,4 +1,4 @@
-"""Options by name: which are refused and what is said of them, how they may be spelled, times."""
+"""Options: unknown names and their errors, spelling, durations."""
 
 from pathlib import Path
 from typing import Any
@@ -187,7 +187,7 @@ def test_camel_case_and_snake_case_are_one(spark: SparkSession, rows: DataFrame,
         assert queue.stats().capacity_segments == 16
         assert queue.config["max_event_size"] == "100"
     assert load(path, starting_offsets=2).count() == 1
-    # Both, and the same: nothing to complain about.
+    # Both spellings with the same value are allowed.
     append(rows, tmp_path / "both", segmentSize="4k")
     text = batch_write(rows, tmp_path / "other", {"segmentSize": "8k"})
     assert "options segmentSize = 8k and segment_size = 4k are one option; allowed: one of them" in text

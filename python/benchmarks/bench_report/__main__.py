@@ -14,6 +14,9 @@ from . import (
     document,
     pipeline,
     plots_jvm,
+    plots_python,
+    plots_scale,
+    plots_spark,
     prose,
     python,
     scale,
@@ -54,9 +57,9 @@ _PLOTS: dict[str, tuple[Callable[[Run, Path], bool], str, str]] = {
     ),
     "sizes": (plots_jvm.sizes, "rings", "Throughput over the size of a record"),
     "latency": (plots_jvm.latencies, "latency", "Percentiles of service and response times"),
-    "scale": (scale.plot, "scale", "Cost, memory and recovery of a large queue"),
-    "python": (python.plot, "python", "Records by the second over the size of a batch in Python"),
-    "spark": (spark.plot, "spark", "Rows by the second of Spark's workloads"),
+    "scale": (plots_scale.plot, "scale", "Cost, memory and recovery of a large queue"),
+    "python": (plots_python.plot, "python", "Records by the second over the size of a batch in Python"),
+    "spark": (plots_spark.plot, "spark", "Rows by the second of Spark's workloads"),
 }
 _TARGETS: tuple[Callable[[Run], list[targets.Target]], ...] = (
     targets_jvm.targets,

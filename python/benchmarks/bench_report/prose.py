@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from . import python, spark
-from .contenders import KIB, LARGE, PIPE, POP, PUSH, RATE
 from .raw import Run
+from .subjects import KIB, LARGE, PIPE, POP, PUSH, RATE
 from .targets import ratio
 from .words import NOTHING, number, percent, rate, table, times, wrapped
 
@@ -69,12 +69,12 @@ def readme(run: Run, picture: str) -> str:
 
 def _throughput(run: Run) -> str:
     told = []
-    for course, what in (
+    for benchmark, what in (
         (PUSH, "one thread pushes 1 KiB records"),
         (POP, "pops them, checksums verified,"),
         (PIPE, "and passes them from one producer to one consumer at once"),
     ):
-        queue, ring, peer = (run.row(course.benchmark, name, KIB) for name in ("queue", "ring", "chronicle"))
+        queue, ring, peer = (run.row(benchmark.name, name, KIB) for name in ("queue", "ring", "chronicle"))
         if not (queue and ring):
             return ""
         share = f"{percent(queue.per_second.over(ring.per_second).median)} of that roofline"

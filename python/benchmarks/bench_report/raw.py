@@ -29,7 +29,7 @@ _USUAL: Mapping[str, Sequence[str]] = {
 
 #: What the members of lists must hold, by the beginning of the file's name.
 _SHAPES: Mapping[str, Mapping[str, Sequence[str]]] = {
-    "python": {"results": ("contender", "operation", "batch", "payload", "per_second", "null_calls")},
+    "python": {"results": ("subject", "operation", "batch", "payload", "per_second", "null_calls")},
     "pipeline": {
         "results": (
             *("subject", "protocol", "load", "batch", "logs_per_second"),
@@ -61,6 +61,20 @@ class Row:
         return int(self.parameters["payload"])
 
     @property
+    def ring(self) -> dict[str, object]:
+        """Segments, their number, and the most that are mapped."""
+        return {name: self.parameters[name] for name in ("segment", "capacity", "mapped") if name in self.parameters}
+
+    @property
+    def special(self) -> dict[str, str]:
+        """Parameters other than subject and payload that differ from the usual ones."""
+        return {
+            name: value
+            for name, value in self.parameters.items()
+            if name not in ("subject", "payload") and value not in _USUAL.get(name, [])
+        }
+
+    @property
     def megabytes(self) -> Figure:
         """MB of payload by the second."""
         return self.per_second.map(lambda records: records * self.payload / 1e6)
@@ -75,7 +89,7 @@ class Row:
 class Latency:
     """Times of a push at a steady rate, in microseconds, by percentile: "p50" … "max", each a figure of all rounds."""
 
-    contender: str
+    subject: str
     segment: int
     rate: int
     service: Mapping[str, Figure]
@@ -96,25 +110,25 @@ class Run:
     spark: Mapping[str, Any] = field(default_factory=dict)
     pipeline: Mapping[str, Any] = field(default_factory=dict)
 
-    def row(self, benchmark: str, contender: str, payload: int, **parameters: object) -> Row | None:
+    def row(self, benchmark: str, subject: str, payload: int, **parameters: object) -> Row | None:
         """Returns the row with these parameters and the usual ones besides, or None where it was not measured."""
-        wanted = {"contender": contender, "payload": str(payload), **{k: str(v) for k, v in parameters.items()}}
+        wanted = {"subject": subject, "payload": str(payload), **{k: str(v) for k, v in parameters.items()}}
         for row in self.rows:
             if row.benchmark == benchmark and _fits(row.parameters, wanted):
                 return row
         return None
 
-    def latency(self, contender: str, rate: int, segment: int = 64 << 20) -> Latency | None:
-        """Returns the latencies of a contender at so many pushes a second, or None."""
+    def latency(self, subject: str, rate: int, segment: int = 64 << 20) -> Latency | None:
+        """Returns the latencies of a subject at so many pushes a second, or None."""
         for each in self.latencies:
-            if (each.contender, each.rate, each.segment) == (contender, rate, segment):
+            if (each.subject, each.rate, each.segment) == (subject, rate, segment):
                 return each
         return None
 
 
 def _fits(parameters: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    # Opening has no contender: it is the queue's own.
-    given = {"contender": "queue", **parameters}
+    # Opening has no subject: it measures the queue alone.
+    given = {"subject": "queue", **parameters}
     return (
         all(
             value == wanted[name] if name in wanted else value in _USUAL.get(name, [value])
@@ -189,7 +203,7 @@ def _latencies(path: Path) -> list[Latency]:
     found: dict[tuple[str, int, int], list[Mapping[str, Any]]] = {}
     for number, result in enumerate(_file(path)):
         try:
-            key = (result["contender"], result["segment_bytes"], result["pushes_per_second"])
+            key = (result["subject"], result["segment_bytes"], result["pushes_per_second"])
             found.setdefault(key, []).append(result)
             for kind in ("service_micros", "response_micros"):
                 result[kind]["max"]

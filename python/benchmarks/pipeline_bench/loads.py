@@ -15,7 +15,7 @@ from pipeline_bench.processes import Server
 
 #: Bytes in the body of a log.
 BODY = 1000
-#: Connections, each with one request in flight, but in the article's course.
+#: Connections, each with one request in flight, but in the article's measurement.
 WORKERS = 8
 _EXPORTED = re.compile(r"^(\S+)\s.*\bexported batched logs\b.*\"count\": (\d+)", re.MULTILINE)
 _STARTED = re.compile(r"^(\S+)\s.*\bstarting the logs generator\b", re.MULTILINE)

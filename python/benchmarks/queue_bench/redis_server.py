@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from queue_bench.course import Contender, Course, Held, Session, Step, times
+from queue_bench.workload import Held, Session, Step, Subject, Workload, times
 
 _BINARY = "redis-server"
 _START_SECONDS = 30.0
@@ -86,7 +86,7 @@ class _List(Session):
         self._client = Server.get(directory.parent).client
         self._key = f"list-{payload}"
 
-    def courses(self, batches: Sequence[int]) -> Iterable[Course]:
+    def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         for batch in batches:
             held = Held(self.record)
             push, pop = ("push", "pop") if batch == 1 else ("push_many", "pop_many")
@@ -94,7 +94,7 @@ class _List(Session):
                 Step(push, times(partial(self._client.rpush, self._key, *[self.record] * batch)), batch),
                 Step(pop, held.take(partial(self._client.lpop, self._key, batch)), batch),
             )
-            yield Course(steps, held.check(batch, list))
+            yield Workload(steps, held.check(batch, list))
 
     def close(self) -> None:
         Server.release()
@@ -107,7 +107,7 @@ class _Stream(Session):
         self._key = f"stream-{payload}"
         self._client.xgroup_create(self._key, _GROUP, mkstream=True)
 
-    def courses(self, batches: Sequence[int]) -> Iterable[Course]:
+    def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         for batch in batches:
             held = Held(self.record)
             check = held.check(batch, lambda entries: [fields[b"r"] for _, fields in entries])
@@ -123,7 +123,7 @@ class _Stream(Session):
                 Step("pop" + many, held.take(partial(self._pop, batch)), batch),
                 Step("ack" + many, held.give(self._ack), batch),
             )
-            yield Course(steps, settle)
+            yield Workload(steps, settle)
 
     def _push(self) -> None:
         self._client.xadd(self._key, {"r": self.record})
@@ -159,15 +159,15 @@ def _version() -> str:
 
 _SURVIVES = "everything, as the server is another process; a kill of the server, too; a loss of power takes a second"
 
-CONTENDERS = [
-    Contender(
+SUBJECTS = [
+    Subject(
         "Redis list",
         "RPUSH of a batch, LPOP with a count; appendonly, appendfsync everysec. No acks: what is popped is gone",
         _SURVIVES,
         _version,
         _List,
     ),
-    Contender(
+    Subject(
         "Redis stream",
         "XADD, a batch in one pipeline; XREADGROUP with a count; XACK of a batch. XTRIM between measurements; "
         "appendonly, appendfsync everysec",

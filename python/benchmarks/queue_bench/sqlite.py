@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from queue_bench.course import Contender, Course, Held, Run, Session, Step, one, times
+from queue_bench.workload import Held, Run, Session, Step, Subject, Workload, one, times
 
 #: An fsync for each put: larger batches would show the same, and take minutes.
 _MOST_PUTS = 100
@@ -23,7 +23,7 @@ class _AckQueue(Session):
         super().__init__(payload)
         self._queue: Any = SQLiteAckQueue(str(directory))
 
-    def courses(self, batches: Sequence[int]) -> Iterable[Course]:
+    def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         if 1 in batches:
             held = Held(self.record)
             check = held.check(1, lambda item: (item["data"],))
@@ -37,7 +37,7 @@ class _AckQueue(Session):
                 Step("pop", held.take(partial(self._queue.get, block=False, raw=True)), 1),
                 Step("ack", held.give(self._queue.ack), 1),
             )
-            yield Course(steps, settle)
+            yield Workload(steps, settle)
 
     def close(self) -> None:
         self._queue.close()
@@ -52,7 +52,7 @@ class _BatchQueue(Session):
         super().__init__(payload)
         self._queue: Any = SQLiteQueue(str(directory), auto_commit=False)
 
-    def courses(self, batches: Sequence[int]) -> Iterable[Course]:
+    def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         for batch in batches:
             if batch > _MOST_PUTS:
                 continue
@@ -61,7 +61,7 @@ class _BatchQueue(Session):
                 Step("push_many", times(partial(self._push, batch)), batch),
                 Step("pop_many", held.take(partial(self._pop, batch)), batch),
             )
-            yield Course(steps, held.check(batch, list))
+            yield Workload(steps, held.check(batch, list))
 
     def _push(self, batch: int) -> None:
         for _ in range(batch):
@@ -86,7 +86,7 @@ class _Deque(Session):
         super().__init__(payload)
         self._deque: Any = Deque(directory=str(directory))
 
-    def courses(self, batches: Sequence[int]) -> Iterable[Course]:
+    def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         for batch in batches:
             held = Held(self.record)
             if batch == 1:
@@ -94,13 +94,13 @@ class _Deque(Session):
                     Step("push", times(partial(self._deque.append, self.record)), 1),
                     Step("pop", held.take(self._deque.popleft), 1),
                 )
-                yield Course(steps, held.check(1, one))
+                yield Workload(steps, held.check(1, one))
             else:
                 steps = (
                     Step("push_many", times(partial(self._push, batch)), batch),
                     Step("pop_many", held.take(partial(self._pop, batch)), batch),
                 )
-                yield Course(steps, held.check(batch, list))
+                yield Workload(steps, held.check(batch, list))
 
     def _push(self, batch: int) -> None:
         with self._deque.transact():
@@ -124,14 +124,14 @@ class _LiteQueue(Session):
         super().__init__(payload)
         self._queue: Any = LiteQueue(directory / "queue.db")
 
-    def courses(self, batches: Sequence[int]) -> Iterable[Course]:
+    def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         for batch in batches:
             if batch == 1:
                 yield self._singles()
             else:
-                yield Course((Step("push_many", times(partial(self._push, batch)), batch),), self._forget(batch))
+                yield Workload((Step("push_many", times(partial(self._push, batch)), batch),), self._forget(batch))
 
-    def _singles(self) -> Course:
+    def _singles(self) -> Workload:
         held = Held(self.record)
         check = held.check(1, lambda message: (message.data,))
 
@@ -144,7 +144,7 @@ class _LiteQueue(Session):
             Step("pop", held.take(self._queue.pop), 1),
             Step("ack", held.give(lambda message: self._queue.done(message.message_id)), 1),
         )
-        return Course(steps, settle)
+        return Workload(steps, settle)
 
     def _forget(self, batch: int) -> Run:
         def settle(calls: int) -> None:
@@ -166,29 +166,29 @@ class _LiteQueue(Session):
 _FORCED = "what was committed; a loss of power, too (WAL, synchronous=FULL)"
 _COMMITTED = "what was committed; a loss of power takes the newest commits (WAL, synchronous=NORMAL)"
 
-CONTENDERS = [
-    Contender(
+SUBJECTS = [
+    Subject(
         "persist-queue SQLiteAckQueue",
         "put, get, ack; a transaction each, no other way with acks. What is acked is cleared between measurements",
         _FORCED,
         lambda: version("persist-queue"),
         _AckQueue,
     ),
-    Contender(
+    Subject(
         "persist-queue SQLiteQueue",
         "auto_commit=False: put or get a batch, then task_done. Each put is a commit all the same",
         _FORCED,
         lambda: version("persist-queue"),
         _BatchQueue,
     ),
-    Contender(
+    Subject(
         "diskcache.Deque",
         "append, popleft; a batch of them inside transact(). No acks: what is popped is gone",
         _COMMITTED,
         lambda: version("diskcache"),
         _Deque,
     ),
-    Contender(
+    Subject(
         "litequeue",
         "put, pop, done; a batch of put inside transaction(). What is done is pruned between measurements",
         _COMMITTED,

@@ -96,8 +96,8 @@ class Allocator:
     """Makes shared buffers in the JVM. Safe for any number of threads."""
 
     def __init__(self, handle: JavaObject, directory: Path) -> None:
-        self._mapped_buffer = Call(handle, "mappedStage", names.HANDLE_CALLS["mappedStage"])
-        self._heap_buffer = Call(handle, "heapStage", names.HANDLE_CALLS["heapStage"])
+        self._mapped_buffer = Call(handle, "mappedBuffer", names.HANDLE_CALLS["mappedBuffer"])
+        self._heap_buffer = Call(handle, "heapBuffer", names.HANDLE_CALLS["heapBuffer"])
         self._directories = [_SHARED, directory] if _has_room(_SHARED) else [directory]
         self._warned = False
 

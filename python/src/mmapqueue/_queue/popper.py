@@ -320,7 +320,7 @@ class Popper:
         if offsets:
             # The JVM refuses a record that is in flight no more: nothing to release.
             with suppress(MmapQueueError):
-                self.handle.call("unpop", self.number, offsets.tobytes())
+                self.handle.call("release", self.number, offsets.tobytes())
             self.undelivered.drop(offsets[0], offsets[-1])
 
     def discard_undelivered(self) -> None:

@@ -23,7 +23,7 @@ final class Filler {
                 true);
         long size = Long.parseLong(arguments[5]);
         long tail = Long.parseLong(arguments[6]);
-        MmapQueue queue = MmapQueue.open(QueueContender.config(Path.of(arguments[0]), shape));
+        MmapQueue queue = MmapQueue.open(QueueSubject.config(Path.of(arguments[0]), shape));
         byte[] record = new byte[shape.payload()];
         if (tail == 0) {
             push(queue, record, size / shape.payload());

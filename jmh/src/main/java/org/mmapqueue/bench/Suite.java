@@ -17,14 +17,14 @@ final class Suite {
     private static final int KIB = 1024;
 
     private final boolean full;
-    private final List<Cell> cells = new ArrayList<>();
+    private final List<Row> rows = new ArrayList<>();
     private String section;
 
     private Suite(boolean full) {
         this.full = full;
     }
 
-    static List<Cell> of(boolean full) {
+    static List<Row> of(boolean full) {
         Suite suite = new Suite(full);
         suite.core(
                 "64 MiB x 16, all mapped",
@@ -52,7 +52,7 @@ final class Suite {
                 full ? new int[] {100, KIB, 8 * KIB} : new int[] {KIB});
         suite.ancestor();
         suite.bearings();
-        return suite.cells;
+        return suite.rows;
     }
 
     private static Shape large(int payload) {
@@ -65,9 +65,9 @@ final class Suite {
             Shape shape = new Shape(payload, segment, capacity, mapped);
             // What is no target of its own is measured once.
             boolean everyRound = segment == LARGE && (payload == 100 || payload == KIB);
-            Cell write = pair("PushBenchmark.push", "push", "write", shape, everyRound);
+            Row write = pair("PushBenchmark.push", "push", "write", shape, everyRound);
             pair("PopBenchmark.pop", "pop", "read", shape, everyRound);
-            Cell both = pair("PipeBenchmark.pipe", "1 producer + 1 consumer", "1 writer + 1 reader", shape, everyRound);
+            Row both = pair("PipeBenchmark.pipe", "1 producer + 1 consumer", "1 writer + 1 reader", shape, everyRound);
             if (full || payload == KIB && segment == LARGE) {
                 flushed(shape, write, both);
             }
@@ -95,13 +95,13 @@ final class Suite {
         }
     }
 
-    private void peer(String label, String contender, int payload, boolean everyRound) {
+    private void peer(String label, String subject, int payload, boolean everyRound) {
         Shape shape = large(payload);
-        Cell both = find("PipeBenchmark.pipe", shape);
+        Row both = find("PipeBenchmark.pipe", shape);
         add(
                 "PushBenchmark.push",
                 label + ", push",
-                contender,
+                subject,
                 shape,
                 Map.of(),
                 find("PushBenchmark.push", shape),
@@ -109,14 +109,14 @@ final class Suite {
         add(
                 "PopBenchmark.pop",
                 label + ", pop",
-                contender,
+                subject,
                 shape,
                 Map.of(),
                 find("PopBenchmark.pop", shape),
                 everyRound);
-        add("PipeBenchmark.pipe", label + ", 1 + 1", contender, shape, Map.of(), both, everyRound);
+        add("PipeBenchmark.pipe", label + ", 1 + 1", subject, shape, Map.of(), both, everyRound);
         if (full) {
-            add("PipeBenchmark.pipe", label + ", 4 + 4 (of 1 + 1)", contender, shape, threads(4, 4), both, everyRound);
+            add("PipeBenchmark.pipe", label + ", 4 + 4 (of 1 + 1)", subject, shape, threads(4, 4), both, everyRound);
         }
     }
 
@@ -125,7 +125,7 @@ final class Suite {
     }
 
     // What the flusher costs: with the ceiling it hardly ever rests at this speed, with the period alone it does.
-    private void flushed(Shape shape, Cell write, Cell both) {
+    private void flushed(Shape shape, Row write, Row both) {
         Shape rare = shape.withCeiling(Shape.NO_CEILING);
         String flushed = "ring+flush";
         add("PushBenchmark.push", "roofline: write, flushed per 10 000", flushed, shape, Map.of(), write, false);
@@ -140,9 +140,9 @@ final class Suite {
         section = "Batches, messages, threads; 64 MiB x 16, all mapped";
         for (int payload : full ? new int[] {16, 100, KIB, 8 * KIB} : new int[] {KIB}) {
             Shape shape = large(payload);
-            Cell write = find("PushBenchmark.push", shape);
-            Cell read = find("PopBenchmark.pop", shape);
-            Cell both = find("PipeBenchmark.pipe", shape);
+            Row write = find("PushBenchmark.push", shape);
+            Row read = find("PopBenchmark.pop", shape);
+            Row both = find("PipeBenchmark.pipe", shape);
             for (int batch : new int[] {100, 10_000}) {
                 Map<String, String> size = Map.of("batch", Integer.toString(batch));
                 queue("PushBenchmark.push", "push, batches of " + batch, shape, size, write);
@@ -163,7 +163,7 @@ final class Suite {
         section = "What options cost; 64 MiB x 16, all mapped";
         for (int payload : full ? new int[] {100, KIB, 8 * KIB} : new int[] {KIB}) {
             Shape shape = large(payload);
-            Cell write = find("PushBenchmark.push", shape);
+            Row write = find("PushBenchmark.push", shape);
             queue("PushBenchmark.push", "push, no flusher", shape.withCeiling(Shape.NO_FLUSHER), Map.of(), write);
             queue("PushBenchmark.push", "push, no timestamps", shape.withoutTimestamps(), Map.of(), write);
             queue(
@@ -182,7 +182,7 @@ final class Suite {
         section = "Durable pushes, 1 KiB: each returns when it is on the disk";
         Shape large = large(KIB).withCeiling(Shape.NO_FLUSHER);
         Shape small = new Shape(KIB, SMALL, SMALL_CAPACITY, SMALL_CAPACITY, Shape.NO_FLUSHER, true);
-        sync("write(2) + fdatasync(2), 1 thread", "write+force", large, 1);
+        sync("write(2) + fdatasync(2), 1 thread", "write+fsync", large, 1);
         sync("Chronicle Queue, 1 thread", "chronicle+sync", large, 1);
         sync("Chronicle Queue, one sync for 100", "chronicle+sync100", large, 1);
         for (int threads : new int[] {1, 8, 64}) {
@@ -197,11 +197,11 @@ final class Suite {
         }
     }
 
-    private void sync(String label, String contender, Shape shape, int threads) {
+    private void sync(String label, String subject, Shape shape, int threads) {
         add(
                 "SyncBenchmark.pushSync",
                 label,
-                contender,
+                subject,
                 shape,
                 Map.of("threads", Integer.toString(threads)),
                 null,
@@ -215,7 +215,7 @@ final class Suite {
                 Map<String, String> extra = Map.of("cold", Boolean.toString(cold));
                 String suffix = cold ? ", from disk" : ", from page cache";
                 Shape shape = large(payload);
-                Cell files = add(
+                Row files = add(
                         "ColdBenchmark.readFiles", "roofline: read(2)" + suffix, "queue", shape, extra, null, false);
                 queue("ColdBenchmark.pop", "pop" + suffix, shape, extra, files);
             }
@@ -282,34 +282,34 @@ final class Suite {
         }
     }
 
-    private Cell pair(String benchmark, String label, String rooflineLabel, Shape shape, boolean everyRound) {
-        Cell roofline = add(benchmark, "roofline: " + rooflineLabel, "ring", shape, Map.of(), null, everyRound);
+    private Row pair(String benchmark, String label, String rooflineLabel, Shape shape, boolean everyRound) {
+        Row roofline = add(benchmark, "roofline: " + rooflineLabel, "ring", shape, Map.of(), null, everyRound);
         add(benchmark, label, "queue", shape, Map.of(), roofline, everyRound);
         return roofline;
     }
 
-    private void queue(String benchmark, String label, Shape shape, Map<String, String> extra, Cell roofline) {
+    private void queue(String benchmark, String label, Shape shape, Map<String, String> extra, Row roofline) {
         add(benchmark, label, "queue", shape, extra, roofline, false);
     }
 
-    private Cell add(
+    private Row add(
             String benchmark,
             String label,
-            String contender,
+            String subject,
             Shape shape,
             Map<String, String> extra,
-            Cell roofline,
+            Row roofline,
             boolean everyRound) {
-        Cell cell = new Cell(section, label, benchmark, contender, shape, extra, roofline, everyRound);
-        cells.add(cell);
-        return cell;
+        Row row = new Row(section, label, benchmark, subject, shape, extra, roofline, everyRound);
+        rows.add(row);
+        return row;
     }
 
-    private Cell find(String benchmark, Shape shape) {
-        return cells.stream()
-                .filter(cell -> cell.contender().equals("ring")
-                        && cell.benchmark().equals(benchmark)
-                        && cell.shape().equals(shape))
+    private Row find(String benchmark, Shape shape) {
+        return rows.stream()
+                .filter(row -> row.subject().equals("ring")
+                        && row.benchmark().equals(benchmark)
+                        && row.shape().equals(shape))
                 .findFirst()
                 .orElseThrow();
     }

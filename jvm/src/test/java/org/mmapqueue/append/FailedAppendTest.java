@@ -150,7 +150,7 @@ class FailedAppendTest {
         try (MmapQueue queue = MmapQueue.open(config(version))) {
             Payload.assertMessages(0, expected, Payload.drain(queue));
             assertEquals(expected.size(), queue.push(new byte[8]));
-            assertEquals(expected.size(), queue.poll().offset());
+            assertEquals(expected.size(), queue.consumer().poll().offset());
         }
     }
 
@@ -302,7 +302,7 @@ class FailedAppendTest {
     void whatCanNotBeWipedOnTheDiskPoisons(int version) {
         open(version);
         push(100);
-        storage.failWhen((call, path) -> call == FaultyStorage.Call.FORCE);
+        storage.failWhen((call, path) -> call == FaultyStorage.Call.SYNC);
         Runnable push = () ->
                 core.writer().push(new FailingBatch(List.of(new byte[9]), 0, new IllegalStateException("no payload")));
         if (version == 1) {
@@ -310,7 +310,7 @@ class FailedAppendTest {
             push(7);
         } else {
             PoisonedException poisoned = assertThrows(PoisonedException.class, push::run);
-            assertEquals("injected: FORCE of 0_segment.dat", poisoned.getCause().getMessage());
+            assertEquals("injected: SYNC of 0_segment.dat", poisoned.getCause().getMessage());
         }
     }
 
@@ -411,7 +411,7 @@ class FailedAppendTest {
         try (MmapQueue queue = MmapQueue.open(config)) {
             Payload.assertMessages(0, expected, Payload.drain(queue));
             assertEquals(expected.size(), queue.push(new byte[9]));
-            assertEquals(expected.size(), queue.poll().offset());
+            assertEquals(expected.size(), queue.consumer().poll().offset());
         }
     }
 

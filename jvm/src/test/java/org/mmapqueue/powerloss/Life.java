@@ -180,7 +180,7 @@ final class Life implements Closeable {
 
     void keepHouse() {
         begin("keep house");
-        queue.keepHouse();
+        queue.housekeeperStep();
         noteWatermark();
     }
 

@@ -2,7 +2,7 @@ package org.mmapqueue.bench.latency;
 
 import java.util.concurrent.TimeUnit;
 import org.HdrHistogram.Histogram;
-import org.mmapqueue.bench.Contender;
+import org.mmapqueue.bench.Subject;
 
 /**
  * Pushes at a steady rate by a plan that is made beforehand: push n is due at start + n / rate, whatever happened to
@@ -14,14 +14,14 @@ final class Pace {
     private static final long LONGEST_NANOS = TimeUnit.MINUTES.toNanos(1);
     private static final int DIGITS = 3;
 
-    private final Contender.Writer writer;
+    private final Subject.Writer writer;
     private final byte[] record;
     private final int perSecond;
     private final Histogram service = new Histogram(LONGEST_NANOS, DIGITS);
     private final Histogram response = new Histogram(LONGEST_NANOS, DIGITS);
     private long refused;
 
-    Pace(Contender.Writer writer, byte[] record, int perSecond) {
+    Pace(Subject.Writer writer, byte[] record, int perSecond) {
         this.writer = writer;
         this.record = record;
         this.perSecond = perSecond;

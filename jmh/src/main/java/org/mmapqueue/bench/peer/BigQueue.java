@@ -11,7 +11,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import org.mmapqueue.bench.Contender;
+import org.mmapqueue.bench.Subject;
 import org.mmapqueue.bench.Shape;
 
 /**
@@ -19,7 +19,7 @@ import org.mmapqueue.bench.Shape;
  * class path. Pages are of 128 MiB, its default. It offers no other path than enqueue and dequeue; gc() is called when
  * a reader has gone on by some hundred megabytes.
  */
-public final class BigQueue implements Contender {
+public final class BigQueue implements Subject {
     /** The system property that names the jar. */
     public static final String PROPERTY = "bigqueue.jar";
 

@@ -17,7 +17,7 @@ import net.openhft.chronicle.queue.ExcerptTailer;
 import net.openhft.chronicle.queue.RollCycles;
 import net.openhft.chronicle.queue.impl.StoreFileListener;
 import net.openhft.chronicle.wire.DocumentContext;
-import org.mmapqueue.bench.Contender;
+import org.mmapqueue.bench.Subject;
 import org.mmapqueue.bench.Shape;
 
 /**
@@ -27,7 +27,7 @@ import org.mmapqueue.bench.Shape;
  * that moves on when as many bytes were written as the ring holds, and a file is deleted when the reader has left it.
  * Readers share one tailer, as tailers are otherwise copies of the whole stream.
  */
-public final class Chronicle implements Contender {
+public final class Chronicle implements Subject {
     private static final long CYCLE_MILLIS = TimeUnit.DAYS.toMillis(1);
 
     private final Map<Integer, File> files = new ConcurrentSkipListMap<>();

@@ -22,14 +22,14 @@ public final class JvmFlags {
 
     private JvmFlags() {}
 
-    /** The flags for a contender of this name; none for most. */
-    public static List<String> of(String contender) {
+    /** The flags for a subject of this name; none for most. */
+    public static List<String> of(String subject) {
         List<String> flags = new ArrayList<>();
-        if (contender.startsWith("chronicle")) {
+        if (subject.startsWith("chronicle")) {
             flags.addAll(CHRONICLE);
         }
         String bigQueue = System.getProperty(BigQueue.PROPERTY);
-        if (contender.equals("bigqueue") && bigQueue != null) {
+        if (subject.equals("bigqueue") && bigQueue != null) {
             flags.add("-D" + BigQueue.PROPERTY + "=" + bigQueue);
         }
         return flags;

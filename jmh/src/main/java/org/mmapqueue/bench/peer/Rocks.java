@@ -6,7 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
-import org.mmapqueue.bench.Contender;
+import org.mmapqueue.bench.Subject;
 import org.mmapqueue.bench.Shape;
 import org.rocksdb.CompressionType;
 import org.rocksdb.Options;
@@ -22,7 +22,7 @@ import org.rocksdb.WriteOptions;
  * As its tuning guide has it for such a load: a write-ahead log that is not fsynced, large memtables, level compaction
  * without compression, a tailing iterator to read with. Checksums are on, its default. Readers share one iterator.
  */
-public final class Rocks implements Contender {
+public final class Rocks implements Subject {
     private static final long MEMTABLE_BYTES = 64 << 20;
     private static final int MEMTABLES = 4;
     private static final int BACKGROUND_JOBS = 2;

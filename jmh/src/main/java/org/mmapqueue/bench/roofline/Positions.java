@@ -12,9 +12,9 @@ final class Positions {
     /** The segment that the reader is in. */
     static final int READER = 32;
     /** The first segment that the reader has not let go of. */
-    static final int NEEDED = 48;
+    static final int LOW_WATERMARK = 48;
     /** The first segment that is not ready for the writer. */
-    static final int PREPARED = 64;
+    static final int PREALLOCATED = 64;
     /** The first segment that is not mapped for the reader. */
     static final int READABLE = 80;
     /** Where the next record goes, in bytes since the first segment: the one position that is no id. */

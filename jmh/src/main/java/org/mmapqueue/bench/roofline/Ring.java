@@ -3,7 +3,7 @@ package org.mmapqueue.bench.roofline;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
-import org.mmapqueue.bench.Contender;
+import org.mmapqueue.bench.Subject;
 import org.mmapqueue.bench.Shape;
 
 /**
@@ -12,13 +12,13 @@ import org.mmapqueue.bench.Shape;
  * The segments, their number and how many may be mapped are those of the queue it stands beside. With a flusher on it
  * fsyncs what was written and not yet let go of, as often as the queue does.
  */
-public final class Ring implements Contender {
+public final class Ring implements Subject {
     /** Where the records of a segment start, as in the queue's segments. */
     static final int FIRST_RECORD = 64;
 
     private final Slots slots;
     private final Positions positions = new Positions();
-    private final Preparer preparer;
+    private final Preallocator preallocator;
     private final int segmentBytes;
     private final int payload;
     private final Syncer syncer;
@@ -34,8 +34,8 @@ public final class Ring implements Contender {
         segmentBytes = shape.segmentBytes();
         payload = shape.payload();
         slots = new Slots(directory, segmentBytes, shape.capacity());
-        preparer = new Preparer(slots, positions, segmentBytes, shape.mapped());
-        preparer.start();
+        preallocator = new Preallocator(slots, positions, segmentBytes, shape.mapped());
+        preallocator.start();
         syncer = flushed ? new Syncer(slots, positions, segmentBytes, (long) shape.ceiling() * stored(payload)) : null;
         if (syncer != null) {
             syncer.start();
@@ -65,7 +65,7 @@ public final class Ring implements Contender {
         if (syncer != null) {
             syncer.stop();
         }
-        preparer.stop();
+        preallocator.stop();
         slots.close();
     }
 
@@ -82,7 +82,7 @@ public final class Ring implements Contender {
     }
 
     void wakeIfNeeded() {
-        preparer.wakeIfNeeded();
+        preallocator.wakeIfNeeded();
     }
 
     static int stored(int length) {

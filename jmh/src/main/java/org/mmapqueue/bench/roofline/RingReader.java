@@ -2,11 +2,11 @@ package org.mmapqueue.bench.roofline;
 
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
-import org.mmapqueue.bench.Contender;
+import org.mmapqueue.bench.Subject;
 import org.mmapqueue.io.Mapped;
 
 /** Reads a {@link Ring}: each record is copied to the heap and its checksum compared. */
-final class RingReader implements Contender.Reader {
+final class RingReader implements Subject.Reader {
     private final Ring ring;
     private final Positions positions;
     private final CRC32C crc = new CRC32C();
@@ -46,7 +46,7 @@ final class RingReader implements Contender.Reader {
 
     @Override
     public void ack() {
-        positions.set(Positions.NEEDED, id);
+        positions.set(Positions.LOW_WATERMARK, id);
     }
 
     private long header() {

@@ -58,7 +58,7 @@ final class Syncer implements Runnable {
                     LockSupport.parkNanos(LOOK_NANOS);
                     continue;
                 }
-                synced = Math.max(synced, positions.get(Positions.NEEDED) * segmentBytes);
+                synced = Math.max(synced, positions.get(Positions.LOW_WATERMARK) * segmentBytes);
                 while (synced < end && !stopped) {
                     int from = (int) (synced % segmentBytes);
                     int length = (int) Math.min(segmentBytes - from, end - synced);

@@ -20,32 +20,32 @@ final class PairsRun {
     static final int WARM_UP = 6;
 
     private static final int BURSTS = 10;
-    private static final int GROUPS = BURST / Lane.ACK_EVERY;
+    private static final int GROUPS = BURST / ScaleQueue.ACK_EVERY;
 
-    private final Lane lane;
+    private final ScaleQueue lane;
     private final double[] pushes = new double[BURSTS * GROUPS];
     private final double[] pops = new double[BURSTS * GROUPS];
 
-    private PairsRun(Lane lane) {
+    private PairsRun(ScaleQueue lane) {
         this.lane = lane;
     }
 
     /**
      * Runs; brings the queue to its size before.
      *
-     * @param arguments those of {@link Lane}; payload bytes that are queued; the file for the result, one JSON object;
+     * @param arguments those of {@link ScaleQueue}; payload bytes that are queued; the file for the result, one JSON object;
      *     bursts that are not measured
      */
     public static void main(String[] arguments) throws IOException {
-        try (Lane lane = Lane.of(arguments, true)) {
-            lane.bringTo(Lane.records(Long.parseLong(arguments[3])));
+        try (ScaleQueue lane = ScaleQueue.of(arguments, true)) {
+            lane.bringTo(ScaleQueue.records(Long.parseLong(arguments[3])));
             Files.writeString(Path.of(arguments[4]), new PairsRun(lane).measure(Integer.parseInt(arguments[5])));
         }
     }
 
     /** Bursts that push so many bytes. */
     static int bursts(long bytes) {
-        return Math.toIntExact(Lane.records(bytes) / BURST + 1);
+        return Math.toIntExact(ScaleQueue.records(bytes) / BURST + 1);
     }
 
     private String measure(int warmUp) {
@@ -76,11 +76,11 @@ final class PairsRun {
     private void burst(int at) {
         for (int i = at; i < at + GROUPS; i++) {
             long start = System.nanoTime();
-            lane.push(Lane.ACK_EVERY);
+            lane.push(ScaleQueue.ACK_EVERY);
             long pushed = System.nanoTime();
-            lane.pop(Lane.ACK_EVERY);
-            pushes[i] = (double) (pushed - start) / Lane.ACK_EVERY;
-            pops[i] = (double) (System.nanoTime() - pushed) / Lane.ACK_EVERY;
+            lane.pop(ScaleQueue.ACK_EVERY);
+            pushes[i] = (double) (pushed - start) / ScaleQueue.ACK_EVERY;
+            pops[i] = (double) (System.nanoTime() - pushed) / ScaleQueue.ACK_EVERY;
         }
     }
 

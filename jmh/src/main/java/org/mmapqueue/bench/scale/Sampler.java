@@ -10,11 +10,11 @@ import java.util.Locale;
 final class Sampler {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
-    private final Lane lane;
+    private final ScaleQueue lane;
     private final long start = System.nanoTime();
     private final List<String> samples = new ArrayList<>();
 
-    Sampler(Lane lane) {
+    Sampler(ScaleQueue lane) {
         this.lane = lane;
     }
 
@@ -39,7 +39,7 @@ final class Sampler {
                         + " \"page_cache_bytes\": %d, \"dirty_bytes\": %d, \"disk_read_bytes\": %d}",
                 phase,
                 (System.nanoTime() - start) / 1e9,
-                lane.queued() * Lane.PAYLOAD,
+                lane.queued() * ScaleQueue.PAYLOAD,
                 (double) nanos / records,
                 (double) cpu / records,
                 rss,

@@ -9,13 +9,13 @@ final class TailWriter {
     /**
      * Writes.
      *
-     * @param arguments those of {@link Lane}; payload bytes that are flushed, and that are not
+     * @param arguments those of {@link ScaleQueue}; payload bytes that are flushed, and that are not
      */
     public static void main(String[] arguments) throws IOException {
-        Lane lane = Lane.of(arguments, false);
-        lane.bringTo(Lane.records(Long.parseLong(arguments[3])));
+        ScaleQueue lane = ScaleQueue.of(arguments, false);
+        lane.bringTo(ScaleQueue.records(Long.parseLong(arguments[3])));
         lane.queue.flush();
-        lane.push(Lane.records(Long.parseLong(arguments[4])));
+        lane.push(ScaleQueue.records(Long.parseLong(arguments[4])));
         System.out.println(lane.queue.endOffset());
         // Ends by itself when whoever is to kill it has gone.
         while (System.in.read() >= 0) {

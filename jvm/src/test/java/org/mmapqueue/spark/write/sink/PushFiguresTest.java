@@ -120,7 +120,7 @@ class PushFiguresTest {
         TimeUnit.MILLISECONDS.sleep(2 * WAITED_MILLIS);
         for (PartitionDirectory each : PartitionDirectory.find(root)) {
             try (MmapQueue queue = MmapQueue.openToRead(each.directory())) {
-                queue.seek(StartAt.LATEST);
+                queue.consumer().seek(StartAt.LATEST);
             }
         }
         forRoom.join();

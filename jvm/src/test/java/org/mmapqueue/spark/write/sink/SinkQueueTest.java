@@ -354,8 +354,8 @@ class SinkQueueTest {
         assertEquals(List.of(), rows(0));
         try (MmapQueue second =
                 MmapQueue.open(QueueConfig.builder(root.resolve("p=1")).build())) {
-            second.popBatch(100, 1 << 20, Duration.ZERO);
-            second.ack(19);
+            second.consumer().popBatch(100, 1 << 20, Duration.ZERO);
+            second.consumer().ack(19);
         }
         assertTrue(sink.commitEpoch("q", 1, List.of(staged("q", 1, 0, "a"), staged("q", 1, 1, many(20))), PUSH));
         assertEquals(List.of("a"), rows(0));
