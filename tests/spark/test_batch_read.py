@@ -300,7 +300,7 @@ def test_records_that_go_while_they_are_read(trimmed: mmapqueue.Queue, load: Loa
         with pytest.raises(QueryFailed) as caught:
             failing.collect()
         assert f"the records with offsets {first}..{new_first - 1} were requested" in message(caught)
-        assert f"the first retained offset is {new_first}" in message(caught)
+        assert f"the log starts at offset {new_first}" in message(caught)
         assert [row.offset for row in going_on.collect()] == list(range(new_first, 400))
 
 
@@ -314,7 +314,7 @@ def test_a_replaced_queue_is_an_error(fill: Fill, load: Load, queue_dir: Path) -
     assert "there is no such directory; it was found on host " in message(caught)
     assert "must be on a file system that both hosts mount" in message(caught)
     fill(10)
-    with pytest.raises(QueryFailed, match="the queue that is there has the id "):
+    with pytest.raises(QueryFailed, match="the queue in the directory has the id "):
         frame.collect()
 
 

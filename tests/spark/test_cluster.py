@@ -176,4 +176,4 @@ def test_errors_when_they_see_another_disk(found: dict[str, Any], root: Path) ->
         assert f"partition 0 cannot be read in {root / 'source'} on host " in text
         assert "must be on a file system that both hosts mount under the same path" in text
     assert "there is no such directory" in found["gone"]
-    assert "the queue that is there has the id " in found["other"]
+    assert "the queue in the directory has the id " in found["other"]

@@ -285,7 +285,7 @@ def test_a_queue_that_is_replaced_while_the_query_runs(streams: Streams, fill: F
     former, new = replaced(streams.queue_dir, tmp_path / "other")
     with pytest.raises(StreamingQueryException, match="was replaced while the query with checkpoint") as caught:
         query.awaitTermination(SECONDS)
-    assert f"the queue that is there now has the id {new}" in str(caught.value)
+    assert f"the present queue has the id {new}" in str(caught.value)
     assert f"the one that it was reading has the id {former}" in str(caught.value)
     assert len(streams.batches.all()) == 10
 

@@ -91,7 +91,7 @@ public final class OpenPartitions implements AutoCloseable {
     /**
      * The log starts.
      *
-     * @return the first retained offset of each partition
+     * @return the log start of each partition
      */
     public PartitionOffsets earliest() {
         return offsets((partition, queue) -> queue.firstOffset());

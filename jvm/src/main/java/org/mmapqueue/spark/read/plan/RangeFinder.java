@@ -71,7 +71,7 @@ public final class RangeFinder {
                         partitions.directories().get(id),
                         each.low(),
                         Math.min(first, to),
-                        "the first retained offset is " + first);
+                        "the log starts at offset " + first);
             }
             if (Math.max(each.low(), first) < to) {
                 ranges.add(new ReadRange(id, Math.max(each.low(), first), to));

@@ -83,7 +83,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         int id = former.directory().id();
         String what = "partition " + id + " of the queue in " + root + " was replaced while the query with checkpoint "
                 + checkpoint + " was reading it: "
-                + current.map(now -> "the queue that is there now has the id " + now)
+                + current.map(now -> "the present queue has the id " + now)
                         .orElse("there is none now") + ", the one that it was reading has the id " + former.id();
         if (failOnDataLoss) {
             throw new IllegalStateException(

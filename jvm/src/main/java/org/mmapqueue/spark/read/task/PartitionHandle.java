@@ -33,7 +33,7 @@ final class PartitionHandle {
             same = queue.id().equals(input.queueId());
             if (!same) {
                 throw new IllegalStateException(elsewhere(
-                        input, "the queue that is there has the id " + queue.id() + ", not " + input.queueId()));
+                        input, "the queue in the directory has the id " + queue.id() + ", not " + input.queueId()));
             }
             return queue;
         } finally {

@@ -38,7 +38,7 @@ final class StoredRecords implements RecordSource {
                 if (e.last() < e.first()) {
                     reader.lose(end, "nothing is retained any more");
                 } else if (e.first() > reader.next()) {
-                    reader.lose(Math.min(e.first(), end), "the first retained offset is " + e.first());
+                    reader.lose(Math.min(e.first(), end), "the log starts at offset " + e.first());
                 } else {
                     reader.lose(end, "the last offset of the log is " + e.last());
                 }

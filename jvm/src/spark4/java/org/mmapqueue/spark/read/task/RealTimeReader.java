@@ -88,7 +88,7 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
                 if (e.first() <= reader.next()) {
                     throw e;
                 }
-                reader.lose(e.first(), "the first retained offset is " + e.first());
+                reader.lose(e.first(), "the log starts at offset " + e.first());
             }
         }
     }

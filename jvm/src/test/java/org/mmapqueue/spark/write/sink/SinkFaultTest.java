@@ -130,7 +130,7 @@ class SinkFaultTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void eachRowIsPushedOnceAfterAFailureOfAnyCall(int partitions) throws Exception {
+    void noRowIsLostOrDuplicateAfterAFailureOfAnyCall(int partitions) throws Exception {
         int calls = 0;
         for (int number = 0; number <= calls; number++) {
             close();

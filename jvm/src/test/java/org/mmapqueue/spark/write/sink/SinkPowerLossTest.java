@@ -26,7 +26,7 @@ import org.mmapqueue.support.QuickDirectory;
 
 /**
  * A loss of power at any call to the disk, and between epochs, with sync: committed epochs are in the queue, and a
- * repeated epoch is there once. System property power.runs sets the number of runs.
+ * repeated epoch leaves no duplicate row. System property power.runs sets the number of runs.
  */
 @Tag("long-form")
 @Timeout(600)
@@ -136,7 +136,7 @@ class SinkPowerLossTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 3})
-    void committedEpochsArePushedOnce(int count) throws Exception {
+    void noCommittedEpochIsLostOrDuplicate(int count) throws Exception {
         partitions = count;
         for (int run = 0; run < RUNS; run++) {
             random = new SplittableRandom(run);

@@ -34,7 +34,7 @@ import org.mmapqueue.spark.write.staging.StagedFileWriter;
 import org.mmapqueue.spark.write.staging.StagedRecords;
 import org.mmapqueue.spark.write.staging.StagingArea;
 
-/** The driver pushes staged rows: each epoch is pushed once and completely, wherever the previous attempt stopped. */
+/** The driver pushes staged rows: each epoch is complete and without duplicates, wherever the previous attempt stopped. */
 class SinkQueueTest {
     private static final Map<String, String> SMALL =
             Map.of("segment_size", "4096", "queue_capacity_segments", "8", "max_event_size", "8000");
@@ -106,7 +106,7 @@ class SinkQueueTest {
     }
 
     @Test
-    void anEpochIsPushedOnce() throws Exception {
+    void aRepeatedEpochIsSkipped() throws Exception {
         open(0);
         assertTrue(sink.commitEpoch("q", 0, List.of(staged("q", 0, 0, "a", "b"), staged("q", 0, 0, "c")), PUSH));
         assertFalse(sink.commitEpoch("q", 0, List.of(staged("q", 0, 0, "a"), staged("q", 0, 0, "b", "c")), PUSH));
@@ -296,7 +296,7 @@ class SinkQueueTest {
         Path manifest = sink.staging().of("q").resolve("7.manifest");
         IOException error = assertThrows(IOException.class, () -> sink.commitEpoch("q", 8, List.of(), PUSH));
         assertEquals(
-                manifest + " cannot be carried through: " + file + " is missing; the rows for partitions [1] are"
+                manifest + " cannot be completed: " + file + " is missing; the rows for partitions [1] are"
                         + " lost, those for the others are in the queue; delete " + manifest + " to continue",
                 error.getMessage());
         Files.writeString(manifest, "torn");
