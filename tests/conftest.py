@@ -150,7 +150,7 @@ def in_thread() -> Iterator[Callable[[Callable[[], Any]], "Future[Any]"]]:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process is there and not dead: one of its threads may go on for a moment when the first has ended."""
+    """Whether a process exists and is not dead: its threads may outlive the first one for a moment."""
     states = []
     with contextlib.suppress(OSError):
         for thread in Path(f"/proc/{pid}/task").iterdir():
