@@ -160,7 +160,7 @@ def thread_states(pid: int) -> set[str]:
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process is there and not dead: one of its threads may go on for a moment when the first has ended."""
+    """Whether a process exists and is not dead: its threads may outlive the first one for a moment."""
     return bool(thread_states(pid) - {"Z", "X"})
 
 

@@ -49,11 +49,11 @@ class QueueHandle:
         pid: The process that opened it.
         lifetime: Whether it is open.
         origin: The origin of messages that are read by offset.
-        config: The configuration in force.
+        config: The effective configuration.
         lock_timeout: How long to wait for a lock holder that is ending, in seconds.
         pool: The shared buffers that no thread keeps.
         thread_buffers: The buffers that threads keep, by identity.
-        releasables: The consumers whose undelivered records are released before the queue closes.
+        releasables: The consumers. Their undelivered records are released before the queue closes.
     """
 
     def __init__(self, java_handle: JavaObject, path: str, lock_timeout: float) -> None:
