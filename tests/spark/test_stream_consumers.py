@@ -228,7 +228,7 @@ def test_a_queue_that_was_made_again_is_another_one(streams: Streams, fill: Fill
     streams.run()
     shutil.rmtree(streams.queue_dir)
     again = fill(25)
-    with pytest.raises(StreamingQueryException, match="the queue was deleted and made again"):
+    with pytest.raises(StreamingQueryException, match="the queue was replaced by another one"):
         streams.run()
     streams.run(failOnDataLoss=False)
     assert streams.batches.all()[10:] == [(0, i, value) for i, value in enumerate(again)]
@@ -285,7 +285,7 @@ def test_a_queue_that_is_replaced_while_the_query_runs(streams: Streams, fill: F
     former, new = replaced(streams.queue_dir, tmp_path / "other")
     with pytest.raises(StreamingQueryException, match="was replaced while the query with checkpoint") as caught:
         query.awaitTermination(SECONDS)
-    assert f"the queue that is there now has the id {new}" in str(caught.value)
+    assert f"the present queue has the id {new}" in str(caught.value)
     assert f"the one that it was reading has the id {former}" in str(caught.value)
     assert len(streams.batches.all()) == 10
 
