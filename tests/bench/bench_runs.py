@@ -141,7 +141,6 @@ def python() -> dict[str, Any]:
         results.append(_python("diskcache.Deque", "push_many", batch, [9_000 + batch, 9_000 + batch]))
     told = {"version": "1", "fast_path": "put, get", "survives": "nothing"}
     return {
-        "machine": {"cores": 2, "place": "/home/somebody"},
         "rounds": 2,
         "unit_null_call_us": {"mmapqueue": [19.0, 21.0]},
         "subjects": dict.fromkeys(rates, told),
@@ -168,7 +167,6 @@ def scale() -> dict[str, Any]:
     levels = (mib, gib, 20 * gib)
     filled = [step * 4 * gib for step in (1, 2, 3, 4, 5, 4, 3, 2, 1, 0)]
     return {
-        "machine": {"processors": 2},
         "size_bytes": 20 * gib,
         "payload_bytes": 1024,
         "segment_bytes": 64 * mib,

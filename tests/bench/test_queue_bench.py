@@ -45,7 +45,6 @@ def test_all_operations_are_measured(tmp_path: Path) -> None:
     assert list(found["unit_null_call_us"]) == ["mmapqueue"]
     assert found["unit_null_call_us"]["mmapqueue"][0] > 0
     assert set(found["subjects"]) == {"mmapqueue", "queue.Queue"}
-    assert {"cpu", "cores", "python", "java", "load_average"} <= set(found["machine"])
     assert found["subjects"]["queue.Queue"]["survives"] == "nothing: memory"
     assert [file.name for file in tmp_path.iterdir()] == ["python.json"]
 

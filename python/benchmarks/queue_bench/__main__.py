@@ -111,7 +111,6 @@ def main(words: list[str] | None = None) -> None:
     )
     for name, why in missing.items():
         _tell(f"{name}: not found ({why})")
-    before = report.machine()
     options.directory.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="queues-", dir=options.directory)))
@@ -126,7 +125,7 @@ def main(words: list[str] | None = None) -> None:
             return
         number = rounds.go(ordered, options.rounds, options.seconds, end, _tell)
     taken_part = [subject for subject, chosen in measurements.items() if chosen]
-    found = report.results(ordered, taken_part, missing, number, before)
+    found = report.results(ordered, taken_part, missing, number)
     file = options.json or options.directory / "python.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
