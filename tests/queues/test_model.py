@@ -291,13 +291,13 @@ class QueueModel(RuleBasedStateMachine):
         if allowed:
             self.models[name].go_to(offset)
 
-    @rule(name=names, target=st.sampled_from(["earliest", "latest", "committed"]))
-    def seek_word(self, name: str, target: str) -> None:
-        self.consumers[name].seek(target)
-        if target == "committed":
+    @rule(name=names, start=st.sampled_from(["earliest", "latest", "committed"]))
+    def seek_word(self, name: str, start: str) -> None:
+        self.consumers[name].seek(start)
+        if start == "committed":
             self.models[name].give_all_back()
         else:
-            self.models[name].go_to(self.first() if target == "earliest" else len(self.log))
+            self.models[name].go_to(self.first() if start == "earliest" else len(self.log))
 
     @rule(number=numbers)
     def get(self, number: int) -> None:
