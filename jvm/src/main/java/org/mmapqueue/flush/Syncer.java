@@ -173,7 +173,7 @@ final class Syncer {
     // must not stay before segments that are left out because they are acked: no recovery can begin there. So where
     // consumers keep up, all is fsynced, unless that is many segments.
     private boolean mayBeLeft(long from, long lastBlock) {
-        return geometry.version() == 2
+        return geometry.format().recoversUnsynced()
                 && producers.get().isEmpty()
                 && (meta.isRetaining()
                         || lowWatermark() <= lastBlock

@@ -81,7 +81,7 @@ final class DamageProbe {
     private boolean isWhole(int at) throws IOException {
         long word = reader.segment().headerAcquire(at);
         int flags = RecordDescriptor.lengthAndFlags(word);
-        if (word == 0 || (flags & RecordDescriptor.CLAIMED) != 0) {
+        if (word == 0 || (flags & RecordDescriptor.RESERVED) != 0) {
             return false;
         }
         CRC32C crc = new CRC32C();

@@ -85,7 +85,7 @@ public final class LogReaderV2 extends LogReader {
             }
             header = RecordDescriptor.lengthAndFlags(word);
             expected = RecordDescriptor.checksum(word);
-            if ((header & (RecordDescriptor.PAD | RecordDescriptor.CLAIMED)) == 0) {
+            if ((header & (RecordDescriptor.PAD | RecordDescriptor.RESERVED)) == 0) {
                 return found();
             }
             pass();
@@ -102,7 +102,7 @@ public final class LogReaderV2 extends LogReader {
         long word = checkedSegment().headerAcquire(offset);
         header = RecordDescriptor.lengthAndFlags(word);
         expected = RecordDescriptor.checksum(word);
-        if (word != 0 && (header & (RecordDescriptor.PAD | RecordDescriptor.CLAIMED)) != 0) {
+        if (word != 0 && (header & (RecordDescriptor.PAD | RecordDescriptor.RESERVED)) != 0) {
             pass();
             return false;
         }
@@ -156,7 +156,7 @@ public final class LogReaderV2 extends LogReader {
 
     // A pad: checked like a record, then skipped.
     private void pass() throws IOException {
-        if ((header & RecordDescriptor.PAD) == 0 || (header & RecordDescriptor.CLAIMED) != 0) {
+        if ((header & RecordDescriptor.PAD) == 0 || (header & RecordDescriptor.RESERVED) != 0) {
             throw corrupt(
                     offset,
                     "a record with flags 0x" + Integer.toHexString(header >>> EPOCH_BITS)

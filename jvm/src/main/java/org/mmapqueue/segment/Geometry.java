@@ -6,15 +6,15 @@ package org.mmapqueue.segment;
  * <p>A position that is a multiple of the size is the end of the segment before it: the next segment may not exist yet.
  * {@link #segmentOfEnd} and {@link #offsetOfEnd} read a position in this sense.
  *
- * @param version format version, 1 or 2
+ * @param format the format of the directory
  * @param segmentSize bytes of each segment
  * @param capacity segments in the ring
  */
-public record Geometry(int version, int segmentSize, int capacity) {
+public record Geometry(Format format, int segmentSize, int capacity) {
 
-    /** Offset in a segment at which records begin: after the header of version 2. */
+    /** Offset in a segment at which records begin: after its header. */
     public int dataStart() {
-        return version == 1 ? 0 : SegmentDescriptor.LENGTH;
+        return format.segmentHeaderBytes();
     }
 
     /** Bytes for records in one segment. */

@@ -39,7 +39,7 @@ public final class RecordDescriptor {
     /** Flag: the rest of the segment is unused. */
     public static final int PAD = 1 << 30;
     /** Flag: reserved. */
-    public static final int CLAIMED = 1 << 31;
+    public static final int RESERVED = 1 << 31;
 
     private RecordDescriptor() {}
 
