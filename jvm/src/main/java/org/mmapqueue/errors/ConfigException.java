@@ -1,6 +1,6 @@
 package org.mmapqueue.errors;
 
-/** A configuration value is refused. Nothing was created or changed. */
+/** A configuration value is not allowed. Nothing was created or changed. */
 public final class ConfigException extends MmapQueueException {
     private static final long serialVersionUID = 1L;
 
@@ -34,7 +34,7 @@ public final class ConfigException extends MmapQueueException {
     /**
      * The value.
      *
-     * @return the value that was refused
+     * @return the value that is not allowed
      */
     public String value() {
         return value;
