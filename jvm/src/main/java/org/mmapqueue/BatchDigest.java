@@ -1,11 +1,11 @@
 package org.mmapqueue;
 
 /**
- * What tells one batch from another that comes under the same sequence: {@link MmapQueue#pushOnce(String, long,
- * BatchDigest, Records, java.time.Duration, boolean) pushOnce} stores it with the sequence, and neither computes nor
- * compares it. The checksum of records whose order may change is a sum over their checksums.
+ * Distinguishes batches that were pushed with the same sequence. {@link MmapQueue#pushOnce(String, long,
+ * BatchDigest, Records, java.time.Duration, boolean) pushOnce} stores it with the sequence; the queue
+ * neither computes nor compares it.
  *
- * @param count how many records
- * @param checksum of their bytes, by whatever rule the caller has
+ * @param count the number of records
+ * @param checksum a checksum of the payloads, by a rule of the caller
  */
 public record BatchDigest(long count, long checksum) {}

@@ -4,8 +4,8 @@ import java.nio.ByteBuffer;
 import java.util.List;
 
 /**
- * Payloads back to back in buffers, for instance mapped files: appending them runs no code of the caller's, and the heap
- * holds one payload at a time. They are asked for in ascending order; going back begins at the first buffer again. Not
+ * Payloads back to back in buffers, for instance mapped files. Appending them runs no code of the caller, and the heap
+ * holds one payload at a time. Access in ascending order is cheap; a step back rewinds to the first buffer. Not
  * thread-safe.
  */
 final class BufferRecords implements Records {
@@ -19,7 +19,7 @@ final class BufferRecords implements Records {
 
     private int copied = -1;
 
-    /** Raises IllegalArgumentException when the lengths do not add up to the buffers, one after the other. */
+    /** Throws IllegalArgumentException if the lengths do not add up to each buffer in turn. */
     BufferRecords(List<ByteBuffer> buffers, int[] lengths) {
         this.buffers = buffers.stream()
                 .filter(ByteBuffer::hasRemaining)

@@ -10,11 +10,14 @@ import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.EmptyException;
 
 /**
- * Reads a queue, independently of all other consumers. It has a reading position, which moves with pop, and a
- * committed one, which moves with ack; space behind the committed one is used again once all consumers are past it.
- * After the next open it reads on from the committed one.
+ * Reads a queue, independently of all other consumers. Pop moves its reading position, ack its committed position. The
+ * space of a record is free when every consumer has committed it. After the next open a consumer continues at its
+ * committed position.
  *
- * <p>Any number of threads may pop at once; each record goes to one of them.
+ * <p>Any number of threads may pop at once; each record goes to one of them. Every call throws {@link ClosedException}
+ * once the consumer, or the handle that returned it, is closed. Offsets of in-flight records are valid until the
+ * consumer is closed or moved by {@link #seek}; any other offset throws {@link
+ * org.mmapqueue.errors.OutOfRangeException}, and the call has no effect.
  */
 public final class Consumer implements AutoCloseable {
     private final MmapQueue handle;
@@ -38,22 +41,18 @@ public final class Consumer implements AutoCloseable {
         return core.isClosed();
     }
 
-    /**
-     * Which consumer this is.
-     *
-     * @return its name
-     */
+    /** {@return the consumer's name} */
     public String name() {
         return core.name();
     }
 
     /**
-     * Pops the next record. As every pop, it raises {@link org.mmapqueue.errors.UnackedLimitException} when max_unacked
-     * records are popped from the first one on that is not acked, and {@link org.mmapqueue.errors.DroppedException}
-     * once after records were dropped for a consumer that was too far behind.
+     * Pops the next record. Like every pop, it throws {@link org.mmapqueue.errors.UnackedLimitException} when max_unacked
+     * records are popped, counted from the first unacked one. It throws {@link org.mmapqueue.errors.DroppedException}
+     * once after records were dropped because the consumer lagged more than max_consumer_lag.
      *
-     * @return the record, or null when there is none now
-     * @throws org.mmapqueue.errors.CorruptException when what is stored is damaged; the position does not move
+     * @return the record, or null if there is none now
+     * @throws org.mmapqueue.errors.CorruptException if the record is damaged; the position does not move
      */
     public Message poll() {
         return queue.poll(core());
@@ -62,9 +61,9 @@ public final class Consumer implements AutoCloseable {
     /**
      * Pops the next record without an allocation.
      *
-     * @param handler is called with the record
-     * @return false when there is none now
-     * @throws org.mmapqueue.errors.CorruptException when what is stored is damaged; the position does not move
+     * @param handler called with the record
+     * @return false if there is none now
+     * @throws org.mmapqueue.errors.CorruptException if the record is damaged; the position does not move
      */
     public boolean poll(MessageHandler handler) {
         ConsumerCore core = core();
@@ -79,8 +78,8 @@ public final class Consumer implements AutoCloseable {
      * Pops the next record.
      *
      * @return the record
-     * @throws EmptyException when there is none now
-     * @throws org.mmapqueue.errors.CorruptException when what is stored is damaged; the position does not move
+     * @throws EmptyException if there is none now
+     * @throws org.mmapqueue.errors.CorruptException if the record is damaged; the position does not move
      */
     public Message pop() {
         Message message = poll();
@@ -91,13 +90,13 @@ public final class Consumer implements AutoCloseable {
     }
 
     /**
-     * Pops the next record, waiting for one.
+     * Pops the next record; waits for one.
      *
-     * @param timeout the longest to wait
+     * @param timeout the longest wait
      * @return the record
-     * @throws InterruptedException when interrupted; nothing was popped
-     * @throws EmptyException when there was none in time
-     * @throws org.mmapqueue.errors.CorruptException when what is stored is damaged; the position does not move
+     * @throws InterruptedException if interrupted; nothing was popped
+     * @throws EmptyException if there was none within the timeout
+     * @throws org.mmapqueue.errors.CorruptException if the record is damaged; the position does not move
      */
     public Message pop(Duration timeout) throws InterruptedException {
         List<Message> one = popBatch(1, Long.MAX_VALUE, timeout);
@@ -111,11 +110,11 @@ public final class Consumer implements AutoCloseable {
      * Pops several records; waits for the first one only.
      *
      * @param maxRecords the most records
-     * @param maxBytes the most bytes of payload; a first record that is larger is popped all the same
-     * @param timeout the longest to wait for the first one
-     * @return the records, in order; none when there was none in time
-     * @throws InterruptedException when interrupted; nothing was popped
-     * @throws org.mmapqueue.errors.CorruptException when the first record is damaged
+     * @param maxBytes the most payload bytes; a larger first record is popped nevertheless
+     * @param timeout the longest wait for the first record
+     * @return the records, in order; empty if there was none within the timeout
+     * @throws InterruptedException if interrupted; nothing was popped
+     * @throws org.mmapqueue.errors.CorruptException if the first record is damaged
      */
     public List<Message> popBatch(int maxRecords, long maxBytes, Duration timeout) throws InterruptedException {
         List<Message> batch = new ArrayList<>();
@@ -139,12 +138,12 @@ public final class Consumer implements AutoCloseable {
      * Pops several records without an allocation for each; waits for the first one only.
      *
      * @param maxRecords the most records
-     * @param maxBytes the most bytes of payload; a first record that is larger is popped all the same
-     * @param timeout the longest to wait for the first one
-     * @param handler is called with each record, in order
-     * @return how many records were popped
-     * @throws InterruptedException when interrupted; nothing was popped
-     * @throws org.mmapqueue.errors.CorruptException when the first record is damaged
+     * @param maxBytes the most payload bytes; a larger first record is popped nevertheless
+     * @param timeout the longest wait for the first record
+     * @param handler called with each record, in order
+     * @return the number of records popped
+     * @throws InterruptedException if interrupted; nothing was popped
+     * @throws org.mmapqueue.errors.CorruptException if the first record is damaged
      */
     public int popBatch(int maxRecords, long maxBytes, Duration timeout, MessageHandler handler)
             throws InterruptedException {
@@ -178,167 +177,133 @@ public final class Consumer implements AutoCloseable {
     }
 
     /**
-     * Looks at the next record and leaves it there.
+     * Reads the next record without popping it.
      *
-     * @return the record, or null when there is none now
-     * @throws org.mmapqueue.errors.CorruptException when what is stored is damaged
+     * @return the record, or null if there is none now
+     * @throws org.mmapqueue.errors.CorruptException if the record is damaged
      */
     public Message peek() {
         return core().peek();
     }
 
     /**
-     * Says that everything up to and including a record has been dealt with. What was acked before is acked still; to
-     * ack it again does nothing.
+     * Acknowledges every record up to and including one. Does nothing if the record is acked.
      *
-     * @param offset the last record that has been dealt with
-     * @throws org.mmapqueue.errors.OutOfRangeException when this consumer has not popped it since it was opened or
-     *     moved by {@link #seek}; nothing is acked
+     * @param offset the last record that is done
      */
     public void ack(long offset) {
         queue.ack(core(), offset);
     }
 
     /**
-     * Says that one record has been dealt with, whatever becomes of those before it. Committed is what is acked without
-     * a gap. To ack a record again does nothing.
+     * Acknowledges one record. The committed position moves up to the first record that is not acked. Does nothing if
+     * the record is acked.
      *
      * @param offset the record
-     * @throws org.mmapqueue.errors.OutOfRangeException when this consumer has not popped it since it was opened or
-     *     moved by {@link #seek}
      */
     public void ackSingle(long offset) {
         queue.ackSingle(core(), new long[] {offset});
     }
 
     /**
-     * Says that some records have been dealt with, whatever becomes of those between them; see
-     * {@link #ackSingle(long)}.
+     * Acknowledges some records, each alone; see {@link #ackSingle(long)}.
      *
      * @param offsets the records, in any order
-     * @throws org.mmapqueue.errors.OutOfRangeException when this consumer has not popped one of them; none is acked
      */
     public void ackSingle(long[] offsets) {
         queue.ackSingle(core(), offsets);
     }
 
     /**
-     * Gives a record back: it is popped again, before records that are new. With max_attempts set, one that has been
-     * handed out so often goes to the dead-letter queue instead, and is acked.
+     * Negative acknowledgement: requeues a record for redelivery, before newer records. A record that was delivered
+     * max_attempts times goes to the dead-letter queue instead, and is acked. Does nothing if the record is requeued.
      *
      * @param offset the record
-     * @throws org.mmapqueue.errors.OutOfRangeException when this consumer has not popped it since it was opened or
-     *     moved by {@link #seek}, or has acked it; to give back what has been given back does nothing
+     * @throws org.mmapqueue.errors.OutOfRangeException if the record is not in flight, or is acked
      */
     public void nack(long offset) {
         nack(offset, Duration.ZERO);
     }
 
     /**
-     * Gives a record back, to be popped again after some time; see {@link #nack(long)}.
+     * Negative acknowledgement with a delay; see {@link #nack(long)}.
      *
      * @param offset the record
-     * @param delay how long it is not popped
-     * @throws org.mmapqueue.errors.OutOfRangeException as {@link #nack(long)} does
+     * @param delay how long the record is not redelivered
+     * @throws org.mmapqueue.errors.OutOfRangeException if the record is not in flight, or is acked
      */
     public void nack(long offset, Duration delay) {
         queue.nack(core(), offset, MmapQueue.nanos(delay));
     }
 
     /**
-     * Gives records back that nobody has looked at, as if they had not been popped: their attempts do not count. For
-     * callers that pop ahead of their users. What is not in flight any more is left as it is.
+     * Releases in-flight records that were not handled: they are redelivered, and this delivery does not count as an
+     * attempt. For callers that pop in advance. Records that are not in flight are left as they are.
      *
      * @param offsets the records, in any order
-     * @throws org.mmapqueue.errors.OutOfRangeException when this consumer has not popped one of them; none is given
-     *     back
      */
-    public void unpop(long[] offsets) {
-        queue.unpop(core(), offsets);
+    public void release(long[] offsets) {
+        queue.release(core(), offsets);
     }
 
     /**
-     * Goes to another place: reading and committed position both, so that what lies before it counts as acked and what
-     * lies behind it as not. What was popped before can be acked no more. Attempts are forgotten, but for
-     * {@link StartAt#COMMITTED}, which gives back what was popped and not acked.
+     * Moves the reading and the committed position: records before the target count as acked, records from it on as not
+     * popped. Offsets popped before cannot be acked any more, and their attempts are reset. {@link StartAt#COMMITTED}
+     * requeues all in-flight records instead, with their attempts.
      *
-     * @param place where to go
-     * @throws org.mmapqueue.errors.OutOfRangeException when the record is not retained any more, or not there yet
+     * @param target the new position
+     * @throws org.mmapqueue.errors.OutOfRangeException if the record is not retained or does not exist yet
      * @throws org.mmapqueue.errors.ConfigException for a time in a queue that stores no timestamps
      */
-    public void seek(StartAt place) {
-        queue.seek(core(), place);
+    public void seek(StartAt target) {
+        queue.seek(core(), target);
     }
 
-    /**
-     * What the consumer is for.
-     *
-     * @return as {@link #label(String)} was told, by whichever process; empty when it was told nothing
-     */
+    /** {@return the label that some process has set with {@link #label(String)}; empty if none has} */
     public String label() {
         return core().label();
     }
 
     /**
-     * Says what the consumer is for, to people who find it later and to their tools: kept with the consumer, durably, and
-     * shown by {@link MmapQueue#consumerStats}. Spark's queries say where their checkpoint is.
+     * Describes the consumer for {@link MmapQueue#consumerStats}, durably. Spark's queries store their checkpoint's
+     * location.
      *
-     * @param text up to 3000 bytes of UTF-8, without control characters; empty for nothing
+     * @param text up to 3000 bytes of UTF-8, without control characters; empty to remove the label
      * @throws org.mmapqueue.errors.ConfigException for another text, and for the consumer default
      */
     public void label(String text) {
         queue.label(core(), text);
     }
 
-    /**
-     * The reading position.
-     *
-     * @return the offset of the record that is popped next
-     */
+    /** {@return the offset of the next record that is popped for the first time} */
     public long readOffset() {
         return core().readOffset();
     }
 
-    /**
-     * The committed position.
-     *
-     * @return the offset of the first record that is not acked
-     */
+    /** {@return the offset of the first record that is not acked} */
     public long committedOffset() {
         return core().committedOffset();
     }
 
-    /**
-     * How far the consumer is behind.
-     *
-     * @return records from the first one that is not acked to the end; some of them may be acked, out of order
-     */
+    /** {@return the number of records from the committed offset to the log end; some may be acked out of order} */
     public long lag() {
         return Math.max(0, queue.endOffset() - core().committedOffset());
     }
 
-    /**
-     * What is under way.
-     *
-     * @return records that it has popped and not acked
-     */
+    /** {@return the number of records in flight} */
     public long unacked() {
         return core().unacked();
     }
 
-    /**
-     * What there is to pop.
-     *
-     * @return records that it has not popped, or that were given back
-     */
+    /** {@return the number of records to pop, requeued ones included} */
     public long size() {
         return core().size(queue.endOffset());
     }
 
     /**
-     * Gives the consumer up, so that another process can own it; it stays where its committed position is. Any later
-     * call, through any handle of this process, raises ClosedException; {@link MmapQueue#consumer(String, StartAt)}
-     * takes it up again.
+     * Gives up ownership, so that another process can own the consumer. The consumer keeps its committed position.
+     * Every later call throws ClosedException, through any handle of this process. {@link MmapQueue#consumer(String,
+     * StartAt)} opens the consumer again. A second close does nothing.
      */
     @Override
     public void close() {

@@ -4,9 +4,9 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Objects;
 
-/** Payloads in memory: appending them runs no code of the caller's. */
+/** Payloads in the heap. Appending them runs no code of the caller. */
 final class HeapRecords implements Records {
-    /** Payloads that are fetched lie in blocks of this size, or in one of their own when they are larger. */
+    /** Bytes of the blocks that hold fetched payloads; a larger payload has a block of its own. */
     private static final int BLOCK = 1 << 20;
 
     private final byte[][] arrays;
@@ -31,7 +31,7 @@ final class HeapRecords implements Records {
         return new HeapRecords(arrays, new int[lengths.length], lengths, lengths.length);
     }
 
-    /** Payloads back to back in one array; raises IllegalArgumentException when it does not hold them. */
+    /** Payloads back to back in one array; throws IllegalArgumentException if the array does not hold them. */
     static HeapRecords packed(byte[] array, int from, int[] lengths, int count) {
         byte[][] arrays = new byte[count][];
         Arrays.fill(arrays, array);
@@ -49,10 +49,10 @@ final class HeapRecords implements Records {
     }
 
     /**
-     * What can be appended without calling anybody: the batch itself when it is one of this package's, else a copy.
+     * Returns what can be appended without calling code of the caller: this package's batches themselves, others copied.
      *
-     * @throws IllegalArgumentException when the batch has a count or length below 0
-     * @throws IndexOutOfBoundsException when an array does not hold its payload
+     * @throws IllegalArgumentException if the batch has a count or length below 0
+     * @throws IndexOutOfBoundsException if an array does not hold its payload
      */
     static Records fetch(Records batch) {
         if (batch instanceof HeapRecords || batch instanceof BufferRecords) {

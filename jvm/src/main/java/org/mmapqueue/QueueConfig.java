@@ -17,7 +17,7 @@ import org.mmapqueue.errors.ConfigException;
  * ranges.
  */
 public final class QueueConfig {
-    /** Where a queue lies whose queue_dir is not set: Satellite's default, relative to the working directory. */
+    /** The default of queue_dir: Satellite's default, relative to the working directory. */
     public static final String DEFAULT_QUEUE_DIR = "satellite-mmap-queue";
 
     private final ConfigValues values;
@@ -27,9 +27,9 @@ public final class QueueConfig {
     }
 
     /**
-     * Begins a configuration.
+     * Starts a configuration.
      *
-     * @param queueDir the directory of the queue; made at open when it is not there
+     * @param queueDir the directory of the queue; created at open if it does not exist
      * @return a builder with nothing else set
      */
     public static Builder builder(Path queueDir) {
@@ -37,7 +37,7 @@ public final class QueueConfig {
     }
 
     /**
-     * Begins a configuration of the queue in {@link #DEFAULT_QUEUE_DIR}.
+     * Starts a configuration of the queue in {@link #DEFAULT_QUEUE_DIR}.
      *
      * @return a builder with nothing set
      */
@@ -57,9 +57,9 @@ public final class QueueConfig {
     }
 
     /**
-     * The keys that there are besides queue_dir.
+     * Returns the defaults.
      *
-     * @return what each counts as when it is not set, by key
+     * @return the default of each key except queue_dir
      */
     public static Map<String, String> defaults() {
         Map<String, String> defaults = new LinkedHashMap<>();
@@ -70,7 +70,7 @@ public final class QueueConfig {
     }
 
     /**
-     * Where the queue lies.
+     * Returns queue_dir.
      *
      * @return the directory
      */
@@ -96,7 +96,7 @@ public final class QueueConfig {
         return asMap().toString();
     }
 
-    /** Sets keys one by one; a value out of range raises {@link ConfigException} at once. Not thread-safe. */
+    /** Sets keys one by one; a value out of range throws {@link ConfigException} at once. Not thread-safe. */
     public static final class Builder {
         private ConfigValues values;
 
@@ -130,7 +130,7 @@ public final class QueueConfig {
         }
 
         /**
-         * The most segments that are mapped at once.
+         * The most segments mapped at once.
          *
          * @param segments at least 4; less is raised to 4
          * @return this
@@ -150,7 +150,7 @@ public final class QueueConfig {
         }
 
         /**
-         * The longest that a record waits to be fsynced to the disk.
+         * The longest time until a record is fsynced.
          *
          * @param millis milliseconds, at least 1
          * @return this
@@ -160,7 +160,7 @@ public final class QueueConfig {
         }
 
         /**
-         * The most records that wait to be fsynced to the disk before a flush is begun.
+         * The number of unsynced records that starts a flush.
          *
          * @param records at least 1
          * @return this
@@ -210,9 +210,9 @@ public final class QueueConfig {
         }
 
         /**
-         * Up to where a version 1 directory is taken for whole after its writer was killed.
+         * Up to which position recovery keeps the records of a version 1 directory after its writer was killed.
          *
-         * @param position "watermark" as Satellite does, or "writing" when the machine itself stayed up
+         * @param position "watermark" as in Satellite, or "writing" if the machine did not lose power
          * @return this
          */
         public Builder v1Recover(String position) {
@@ -220,9 +220,9 @@ public final class QueueConfig {
         }
 
         /**
-         * Whether the directory is opened to be read beside the process that writes it.
+         * Whether the queue is opened without the right to push, beside the process that writes it.
          *
-         * @param only true to pop and ack, as the owner of a consumer, and push nothing
+         * @param only true to only pop, ack and read
          * @return this
          */
         public Builder readOnly(boolean only) {
@@ -230,7 +230,7 @@ public final class QueueConfig {
         }
 
         /**
-         * How far a consumer may pop ahead of its first record that is not acked.
+         * The most records that a consumer may pop beyond its first unacked one.
          *
          * @param records 1 to 1073741824
          * @return this
@@ -240,7 +240,7 @@ public final class QueueConfig {
         }
 
         /**
-         * When a record that was popped, and neither acked nor nacked, is popped again.
+         * The lease of a popped record. Without an ack or a nack the record is redelivered when the lease ends.
          *
          * @param millis milliseconds after it was popped; 0 for never
          * @return this
@@ -250,9 +250,9 @@ public final class QueueConfig {
         }
 
         /**
-         * How often a record is handed out before it goes to the dead-letter queue.
+         * How often a record is delivered before it goes to the dead-letter queue.
          *
-         * @param attempts times, with deadLetterDir set; 0 for without end
+         * @param attempts deliveries, with deadLetterDir set; 0 for no limit
          * @return this
          */
         public Builder maxAttempts(int attempts) {
@@ -260,9 +260,9 @@ public final class QueueConfig {
         }
 
         /**
-         * The queue that takes records which were handed out max_attempts times and never acked.
+         * The dead-letter queue: it gets records that were delivered max_attempts times and never acked.
          *
-         * @param directory another queue's directory; made when it is needed first
+         * @param directory another queue's directory; created when a record needs it
          * @return this
          */
         public Builder deadLetterDir(Path directory) {
@@ -270,9 +270,9 @@ public final class QueueConfig {
         }
 
         /**
-         * How far a consumer may be behind before records are dropped for it.
+         * The lag above which records are dropped for a consumer.
          *
-         * @param bytes of the log, between its first record that is not acked and the end; 0 for without end
+         * @param bytes from its committed position to the log end; 0 for no limit
          * @return this
          */
         public Builder maxConsumerLag(long bytes) {
@@ -280,9 +280,9 @@ public final class QueueConfig {
         }
 
         /**
-         * For how long acked records stay to be read again, while the ring has room.
+         * How long acked records are retained while the ring has space.
          *
-         * @param millis milliseconds since they were pushed; 0 when time is no reason to keep or drop them
+         * @param millis milliseconds since the push; 0 for no rule by age
          * @return this
          */
         public Builder retainMillis(long millis) {
@@ -290,9 +290,9 @@ public final class QueueConfig {
         }
 
         /**
-         * How much of the log stays to be read again though it is acked, while the ring has room.
+         * How many acked bytes are retained while the ring has space.
          *
-         * @param bytes of the log, up to its end; 0 when size is no reason to keep or drop it
+         * @param bytes of the log, up to its end; 0 for no rule by size
          * @return this
          */
         public Builder retainBytes(long bytes) {
@@ -300,7 +300,7 @@ public final class QueueConfig {
         }
 
         /**
-         * When ring files that hold nothing are given back to the disk without being asked for.
+         * When ring files without retained records are deleted.
          *
          * @param millis milliseconds without a push; 0 for never
          * @return this
@@ -310,7 +310,7 @@ public final class QueueConfig {
         }
 
         /**
-         * How a thread waits for a record or for room.
+         * How a thread waits for a record or for space.
          *
          * @param strategy "spin" (a whole core), "backoff" (spins for a moment, then sleeps) or "park" (sleeps)
          * @return this
@@ -320,10 +320,10 @@ public final class QueueConfig {
         }
 
         /**
-         * Who may read and write the files that are made, whatever the umask is.
+         * The permissions of new files, independent of the umask.
          *
-         * @param octal "600" (the owner alone), "640", "644", "660", "664" or "666"; directories get the right to
-         *     enter with the right to read
+         * @param octal "600" (the owner alone), "640", "644", "660", "664" or "666"; directories also get
+         *     execute for each read
          * @return this
          */
         public Builder fileMode(String octal) {

@@ -11,17 +11,17 @@ import java.util.Optional;
  */
 public interface QueueListener {
 
-    /** What may be asked of a queue as long as it is open. Any number of threads. */
+    /** The figures of an open queue. Any number of threads. */
     interface Figures {
         /**
-         * The queue's state.
+         * Returns the queue's state.
          *
          * @return empty once it is closed
          */
         Optional<QueueStats> stats();
 
         /**
-         * How far its consumers are.
+         * Returns how far the queue's consumers are.
          *
          * @return empty once it is closed
          */
@@ -31,15 +31,15 @@ public interface QueueListener {
     /**
      * A queue is open now, or was when this listener was added.
      *
-     * @param directory where it lies
-     * @param figures its state, whenever it is asked for
+     * @param directory the queue's directory
+     * @param figures the queue's figures, at each call as of now
      */
     void opened(Path directory, Figures figures);
 
     /**
      * A queue was closed.
      *
-     * @param directory where it lies
+     * @param directory the queue's directory
      */
     void closed(Path directory);
 }

@@ -212,7 +212,7 @@ abstract class QueueProducer {
     public long pushOnce(String producer, long sequence, Records batch, Duration timeout, boolean sync)
             throws InterruptedException {
         return writer().pushOnce(
-                        producer, sequence, HeapRecords.fetch(batch), MmapQueue.nanos(timeout), sync, isClosed);
+                        producer, sequence, null, HeapRecords.fetch(batch), MmapQueue.nanos(timeout), sync, isClosed);
     }
 
     /**

@@ -6,16 +6,15 @@ package org.mmapqueue;
  * @param firstOffset the offset of the oldest record that is retained
  * @param endOffset the offset that the next record gets
  * @param writingPosition the end of the last record
- * @param watermarkPosition everything before it has been fsynced to the disk
+ * @param watermarkPosition the recovery point: everything before it is durable
  * @param lowWatermark everything before it is acked by every consumer; without a consumer, everything from
- *     it on is kept
- * @param slowestConsumer the name of the consumer that stands there and so holds the ring; empty when there is no
- *     consumer
- * @param segmentsInUse ring segments that hold something that is not acked by every consumer
+ *     it on is retained
+ * @param slowestConsumer the consumer whose committed position is the low watermark; empty without a consumer
+ * @param segmentsInUse ring segments with records that some consumer has not acked
  * @param capacitySegments segments in the ring
  * @param segmentSize bytes of a segment
- * @param mappedSegments segments mapped now that hold, or have held, records
- * @param mappedBytes bytes of all mappings, those ahead of the writer and the meta page included
+ * @param mappedSegments mapped segments that hold or have held records
+ * @param mappedBytes bytes of all mappings, preallocated segments and the meta page included
  * @param peakMappedSegments the most segments that were mapped at once since the queue was opened
  * @param epoch 1, and one more for each recovery after an unclean end
  */
@@ -34,25 +33,21 @@ public record QueueStats(
         int peakMappedSegments,
         long epoch) {
 
-    /**
-     * What holds the ring, as the message of Full says it.
-     *
-     * @return the slowest consumer and how many bytes it is behind, or that there is none
-     */
+    /** {@return what holds the ring: the slowest consumer and its lag in bytes, or that there is no consumer} */
     public String heldBy() {
         return heldBy(slowestConsumer, writingPosition - lowWatermark);
     }
 
     /**
-     * The same for a consumer and its distance.
+     * Returns what holds the ring, for messages.
      *
-     * @param consumer its name; empty when there is none
-     * @param bytesBehind bytes from its committed position to the log end
+     * @param consumer the slowest consumer; empty without a consumer
+     * @param lagBytes bytes from its committed position to the log end
      * @return a phrase for a message
      */
-    public static String heldBy(String consumer, long bytesBehind) {
+    public static String heldBy(String consumer, long lagBytes) {
         return consumer.isEmpty()
                 ? "it has no consumer, so nobody has read them"
-                : "the slowest consumer is " + consumer + ", " + Math.max(0, bytesBehind) + " bytes behind";
+                : "the slowest consumer is " + consumer + ", " + Math.max(0, lagBytes) + " bytes behind";
     }
 }

@@ -20,20 +20,12 @@ public final class RecordReader implements AutoCloseable {
         this.reader = reader;
     }
 
-    /**
-     * The next record.
-     *
-     * @return the offset of the record that is read next; the range's end when all have been read
-     */
+    /** {@return the offset of the next record to read; the range's end after the last one} */
     public long offset() {
         return reader.offset();
     }
 
-    /**
-     * How much of the ring it has gone through.
-     *
-     * @return in how many segments it has read so far
-     */
+    /** {@return the number of segments read so far} */
     public long segments() {
         return reader.segments();
     }
@@ -42,12 +34,12 @@ public final class RecordReader implements AutoCloseable {
      * Reads records, each into an array of its own.
      *
      * @param maxRecords the most records, at least 1
-     * @param maxBytes the most bytes of payload, at least 1; a first record that is larger is read all the same
-     * @param sink gets them, in order
-     * @return how many there were; 0 at the end of the range, or when the next one has not been pushed yet
-     * @throws OutOfRangeException when the next one is not retained any more
-     * @throws CorruptException when the next one is damaged
-     * @throws ClosedException when it, or the queue's handle, is closed
+     * @param maxBytes the most payload bytes, at least 1; a larger first record is read nevertheless
+     * @param sink called with each record, in order
+     * @return the number of records; 0 at the end of the range, or if the next one has not been pushed yet
+     * @throws OutOfRangeException if the next record is not retained any more
+     * @throws CorruptException if the next record is damaged
+     * @throws ClosedException if this reader or the queue's handle is closed
      */
     public int read(int maxRecords, long maxBytes, RecordSink sink) {
         return reader.read(
@@ -61,15 +53,15 @@ public final class RecordReader implements AutoCloseable {
      * Reads records without an allocation for each; see {@link #read(int, long, RecordSink)}.
      *
      * @param maxRecords the most records, at least 1
-     * @param maxBytes the most bytes of payload, at least 1; a first record that is larger is read all the same
-     * @param handler gets them, in order, with 0 attempts
-     * @return how many there were; 0 at the end of the range, or when the next one has not been pushed yet
+     * @param maxBytes the most payload bytes, at least 1; a larger first record is read nevertheless
+     * @param handler called with each record, in order, with 0 attempts
+     * @return the number of records; 0 at the end of the range, or if the next one has not been pushed yet
      */
     public int read(int maxRecords, long maxBytes, MessageHandler handler) {
         return reader.read(maxRecords, maxBytes, false, handler);
     }
 
-    /** Waits for the call that is under way; every later one raises ClosedException. A second close does nothing. */
+    /** Waits for the running call; every later one throws ClosedException. A second close does nothing. */
     @Override
     public void close() {
         reader.close();

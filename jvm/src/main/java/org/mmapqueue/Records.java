@@ -4,42 +4,38 @@ import java.nio.ByteBuffer;
 import java.util.List;
 
 /**
- * Payloads that are pushed together: all of them become visible, or none.
+ * An atomic batch of payloads.
  *
- * <p>They are fetched before the push takes a lock: first all lengths, then the arrays in ascending order. Each is copied
- * before the next one is asked for, so an array may be used again. The methods may call anything, the queue included,
- * and what they raise is raised to the caller of the push: nothing is stored then. The copy takes as much of the heap as
- * the payloads; {@link #of}, {@link #packed(byte[], int, int[], int)} and {@link #packed(List, int[])} need none.
+ * <p>The push calls these methods before it takes a lock: first all lengths, then the arrays in ascending order. It
+ * copies each payload before it asks for the next, so an array may be reused. The methods may call anything, the queue
+ * included. If one throws, the push throws the same and stores nothing. The copy needs as much heap as the payloads;
+ * {@link #of}, {@link #packed(byte[], int, int[], int)} and {@link #packed(List, int[])} need none.
  */
 public interface Records {
 
-    /**
-     * How many payloads there are.
-     *
-     * @return 0 or more; the same at each call
-     */
+    /** {@return the number of payloads, 0 or more; the same at each call} */
     int count();
 
     /**
-     * What holds a payload.
+     * Returns the array that holds a payload.
      *
-     * @param i which payload, from 0
-     * @return the array; the payload's bytes stay as they are until another one is asked for
+     * @param i the index of the payload, from 0
+     * @return the array; the payload's bytes must not change until the next payload is asked for
      */
     byte[] array(int i);
 
     /**
-     * Where a payload begins in its array.
+     * Returns where a payload begins in its array.
      *
-     * @param i which payload, from 0
+     * @param i the index of the payload, from 0
      * @return the index of its first byte
      */
     int from(int i);
 
     /**
-     * How long a payload is.
+     * Returns the length of a payload.
      *
-     * @param i which payload, from 0
+     * @param i the index of the payload, from 0
      * @return its length in bytes; the same at each call
      */
     int length(int i);
@@ -51,7 +47,7 @@ public interface Records {
      * @param from index of its first byte
      * @param length number of bytes
      * @return a batch of one
-     * @throws IllegalArgumentException when the array does not hold it
+     * @throws IllegalArgumentException if the array does not hold it
      */
     static Records single(byte[] array, int from, int length) {
         return HeapRecords.packed(array, from, new int[] {length}, 1);
@@ -73,22 +69,22 @@ public interface Records {
      * @param array holds them
      * @param from index of the first one's first byte
      * @param lengths their lengths in bytes
-     * @param count how many of the lengths count
+     * @param count the number of payloads
      * @return a batch of them, in the same order
-     * @throws IllegalArgumentException when the array does not hold them
+     * @throws IllegalArgumentException if the array does not hold them
      */
     static Records packed(byte[] array, int from, int[] lengths, int count) {
         return HeapRecords.packed(array, from, lengths, count);
     }
 
     /**
-     * Payloads back to back in buffers, none of them in two; for batches that the heap has no room for, by mapped files.
-     * The buffers must stay as they are until the push returns.
+     * Payloads back to back in buffers, each within one buffer; for batches in mapped files that the heap cannot hold.
+     * The buffers must not change until the push returns.
      *
      * @param buffers hold them, from position to limit
      * @param lengths their lengths in bytes
      * @return a batch of them, in the same order; for one push at a time
-     * @throws IllegalArgumentException when the lengths do not add up to the buffers, one after the other
+     * @throws IllegalArgumentException if the lengths do not add up to each buffer in turn
      */
     static Records packed(List<ByteBuffer> buffers, int[] lengths) {
         return new BufferRecords(buffers, lengths);

@@ -1,28 +1,28 @@
 package org.mmapqueue;
 
 /**
- * A place in a queue: where a new consumer begins, or where one goes that is there. Immutable.
+ * A position in a queue, at which a new consumer starts or to which a consumer seeks. Immutable.
  *
- * @param kind what says the place
+ * @param kind how the position is given
  * @param value the offset, or the time in µs since 1970; 0 for the others
  */
 public record StartAt(Kind kind, long value) {
 
-    /** What says a place. */
+    /** How a position is given. */
     public enum Kind {
-        /** The oldest record that is retained. */
+        /** The log start. */
         EARLIEST,
-        /** Behind the last record. */
+        /** The log end. */
         LATEST,
         /** The consumer's first record that is not acked; not for a new consumer. */
         COMMITTED,
-        /** A record, by its number. */
+        /** A record, by its offset. */
         OFFSET,
         /** A record, by the time at which it was pushed. */
         TIMESTAMP
     }
 
-    /** The oldest record that is retained: without retention, the oldest that some consumer has not acked. */
+    /** The log start: without retention, the oldest record that some consumer has not acked. */
     public static final StartAt EARLIEST = new StartAt(Kind.EARLIEST, 0);
     /** The next record that is pushed. */
     public static final StartAt LATEST = new StartAt(Kind.LATEST, 0);
@@ -30,20 +30,20 @@ public record StartAt(Kind kind, long value) {
     public static final StartAt COMMITTED = new StartAt(Kind.COMMITTED, 0);
 
     /**
-     * A record by its number.
+     * A record by its offset.
      *
-     * @param offset the offset; the end offset stands for the next record that is pushed
-     * @return the place
+     * @param offset the offset; the end offset means the next record that is pushed
+     * @return the position
      */
     public static StartAt offset(long offset) {
         return new StartAt(Kind.OFFSET, offset);
     }
 
     /**
-     * The first record that was pushed at a time or later; the end of the queue when there is none.
+     * The first record that was pushed at a time or later; the log end if there is none.
      *
      * @param micros the time, µs since 1970
-     * @return the place
+     * @return the position
      */
     public static StartAt timestamp(long micros) {
         return new StartAt(Kind.TIMESTAMP, micros);

@@ -200,10 +200,10 @@ public final class QueueHandle {
      *
      * @param consumer the consumer's number
      * @param packed the offsets, as for {@link #ackMany}
-     * @throws MmapQueueException as {@link Consumer#unpop} does; none is released
+     * @throws MmapQueueException as {@link Consumer#release} does; none is released
      */
     public void release(int consumer, byte[] packed) {
-        consumer(consumer).unpop(unpacked(packed));
+        consumer(consumer).release(unpacked(packed));
     }
 
     private static long[] unpacked(byte[] packed) {

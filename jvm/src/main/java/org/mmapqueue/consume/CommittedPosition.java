@@ -26,12 +26,12 @@ final class CommittedPosition {
     private final Redelivery redelivery;
     private final AtomicLong committedOffset = new AtomicLong();
     private long committed;
-    /** Records were dropped before the consumer was opened: the offset of what it had committed is not known. */
-    private boolean placeIsLost;
-    /** How often the consumer was placed: records popped before the last placement are not in flight any more. */
+    /** Records were dropped before the consumer was opened, so its committed offset is not known. */
+    private boolean committedIsUnknown;
+    /** Incremented when the consumer moves: records popped before are not in flight any more. */
     private int placements;
 
-    /** The position that the cursors have; {@link #standWhereNeeded} goes there. */
+    /** Starts at the position of the cursors; {@link #moveToNeeded} moves the reader there. */
     CommittedPosition(
             String name,
             ConsumerCursors cursors,
@@ -50,7 +50,7 @@ final class CommittedPosition {
         this.fetcher = fetcher;
         this.redelivery = redelivery;
         committed = cursors.committed();
-        placeIsLost = cursors.dropped() > committed;
+        committedIsUnknown = cursors.dropped() > committed;
     }
 
     /** The offset of the first record that is not acked. Any thread. */
@@ -63,23 +63,23 @@ final class CommittedPosition {
         return committed;
     }
 
-    /** How often the consumer was placed. */
+    /** How often the consumer has moved. */
     int placements() {
         return placements;
     }
 
-    /** The cursors were moved to a record: reading begins there. Looks nothing up, so that it cannot fail. */
+    /** Follows the cursors to a record. Looks nothing up, so that it cannot fail. */
     void movedTo(long position, long offset) {
         committed = position;
-        standAt(position, offset);
+        moveTo(position, offset);
     }
 
-    /** Reads on from the oldest record that the consumer needs; its position. The writer may drop it meanwhile. */
-    long standWhereNeeded() {
+    /** Moves to the oldest record that the consumer needs, though the writer may drop records; returns its position. */
+    long moveToNeeded() {
         while (true) {
             long position = cursors.needed();
             try {
-                standAt(position, log.offsetAt(position));
+                moveTo(position, log.offsetAt(position));
                 return position;
             } catch (MmapQueueException e) {
                 if (cursors.needed() == position) {
@@ -89,14 +89,14 @@ final class CommittedPosition {
         }
     }
 
-    private void standAt(long position, long offset) {
+    private void moveTo(long position, long offset) {
         placements++;
-        fetcher.standAt(position, offset);
+        fetcher.moveTo(position, offset);
         committedOffset.set(offset);
     }
 
     /**
-     * Commits everything before an offset. The last ack may have failed after the window's step: this one stores it then.
+     * Commits every record before an offset, also those of an earlier ack that failed before it was stored.
      *
      * @return whether a segment has become free, or room in the window
      */
@@ -124,20 +124,20 @@ final class CommittedPosition {
         return cursors.dropped() > committed;
     }
 
-    /** The error to throw for damage: segments of dropped records may hold later records by now. */
+    /** The exception to throw for damage: segments of dropped records may hold later records by now. */
     MmapQueueException orDropped(CorruptException e, boolean closed) {
         return !closed && isDropped() ? dropped() : e;
     }
 
-    /** Goes to the oldest record that is left, and commits that; the error that tells the caller. */
+    /** Moves to the oldest record that is left, and commits it; returns the exception to throw. */
     DroppedException dropped() {
-        // Before committed is stored: after that the writer takes the next drop for a new one.
-        long first = placeIsLost ? cursors.droppedFirst() : window.first();
+        // Before committed is stored: from then on the writer counts a drop as a new one.
+        long first = committedIsUnknown ? cursors.droppedFirst() : window.first();
         do {
-            committed = standWhereNeeded();
+            committed = moveToNeeded();
             cursors.committed(committed);
         } while (!cursors.noteDrop(committed));
-        placeIsLost = false;
+        committedIsUnknown = false;
         return new DroppedException(name, first, window.first() - 1);
     }
 
@@ -148,12 +148,12 @@ final class CommittedPosition {
         }
     }
 
-    /** The error for a record that is not in flight. */
+    /** The exception for a record that is not in flight. */
     OutOfRangeException outOfRange(String what, long offset) {
         return new OutOfRangeException(what, offset, window.first(), window.next() - 1);
     }
 
-    /** The error for a pop beyond max_unacked. Any thread. */
+    /** The exception for a pop beyond max_unacked. Any thread. */
     UnackedLimitException limit() {
         return new UnackedLimitException("consumer " + name + " has popped " + (fetcher.readOffset() - offset())
                 + " records beyond the first one that it has not acked, offset " + offset()

@@ -22,8 +22,8 @@ import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.registry.Registry;
 
 /**
- * One consumer in the process that owns it. Any number of threads; the claim lets one at a time move the reading
- * position, and each record goes to one of them. Records that were given back come before new ones.
+ * One consumer in the process that owns it. Any number of threads: they move the reading position one at a time, under
+ * the lock, and each record goes to one of them. Requeued records come before new ones.
  */
 public final class ConsumerCore extends BatchSource implements Closeable {
     private static final long NEVER = Long.MAX_VALUE;
@@ -42,11 +42,10 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     private volatile boolean closed;
 
     /**
-     * A consumer that stands at its committed position, with what a clean close has left of its records in flight.
+     * A consumer at its committed position, with the in-flight records that its last clean close has saved.
      *
-     * @param log where it reads
      * @param delivery what it does with records that are not acked
-     * @param inFlightFile where a clean close writes that down, or null
+     * @param inFlightFile where a clean close saves in-flight records, or null
      * @param ownership closed with the consumer
      */
     public ConsumerCore(
@@ -69,9 +68,9 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         this.fetcher = new Fetcher(reader, cursors, window, sparseIndex, saved, redelivery);
         this.committed =
                 new CommittedPosition(name, cursors, log, reader.geometry(), window, sparseIndex, fetcher, redelivery);
-        long stands = committed.standWhereNeeded();
+        long position = committed.moveToNeeded();
         if (inFlightFile != null) {
-            inFlightFile.take(stands, window.first(), saved);
+            inFlightFile.take(position, window.first(), saved);
         }
     }
 
@@ -79,12 +78,11 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return name;
     }
 
-    /** What it is for. */
     public String label() {
         return cursors.label();
     }
 
-    /** Says what it is for, durably. */
+    /** Stores the label, durably. */
     public void label(String text) throws IOException {
         if (!text.equals(cursors.label())) {
             cursors.label(text);
@@ -108,9 +106,9 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return claimed(window::unacked);
     }
 
-    /** Records that are not popped, or given back, in a queue that ends with record {@code end} - 1. */
+    /** Records to pop, requeued ones included, in a queue whose log end is {@code end}. */
     public long size(long end) {
-        return claimed(() -> Math.max(0, end - window.next() - saved.acked(window.next())) + window.returned());
+        return claimed(() -> Math.max(0, end - window.next() - saved.acked(window.next())) + window.requeued());
     }
 
     private <T> T claimed(Callable<T> work) {
@@ -128,7 +126,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         }
     }
 
-    /** Pops one record; null when there is none. */
+    /** Pops one record; null if there is none. */
     public Message poll() {
         Message[] one = {null};
         int count = poll(
@@ -151,17 +149,18 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     }
 
     /**
-     * Pops what there is, at most {@code maxRecords} and {@code maxBytes}, at least one record when there is one. The
-     * handler is called without the lock; records that it does not get, because it throws, are released.
+     * Pops at most {@code maxRecords} and {@code maxBytes}, but at least one record if there is one. The handler is
+     * called without the lock. If it throws, the records that it did not get are released.
      *
-     * @param own whether the handler may keep the arrays that it gets, each of them the record and nothing else
-     * @return how many, or {@link Fetcher#LIMIT}
+     * @param own whether each record is in an array of its own, which the handler may keep
+     * @return the number of records, or {@link Fetcher#LIMIT}
      */
     public int poll(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
         return deliver(0, maxRecords, maxBytes, own, handler);
     }
 
-    // Null where max_unacked allows no more. Once the caller has records, nothing is raised: the next call meets it.
+    // Null if max_unacked allows no more. Only the first batch of a call throws; a later error is left to the next
+    // call.
     @Override
     protected RecordBatch fetch(long offset, int maxRecords, long maxBytes, boolean own, boolean first) {
         lock.lock();
@@ -191,7 +190,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         }
     }
 
-    // Such records have not been popped, unless the consumer was moved or closed since.
+    // Such records are released, unless the consumer was moved or closed since.
     @Override
     protected void undelivered(RecordBatch batch) {
         claimed(() -> {
@@ -204,19 +203,19 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         });
     }
 
-    /** Whether a pop would find something; any thread, no effect. */
+    /** Whether a pop would find a record. */
     public boolean hasNext() {
         lock.lock();
         try {
             return !isUsable() || fetcher.hasNext();
         } catch (IOException | RuntimeException | InternalError e) {
-            return true; // the pop that follows raises it
+            return true; // the following pop throws it
         } finally {
             lock.unlock();
         }
     }
 
-    /** Until when nothing that was popped comes back, by System.nanoTime. */
+    /** The System.nanoTime at which the next redelivery is due, at the earliest. */
     public long quietUntil() {
         long millis = claimed(redelivery::quietMillis);
         return System.nanoTime() + (millis == NEVER ? NEVER / 2 : TimeUnit.MILLISECONDS.toNanos(millis));
@@ -226,12 +225,12 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return committed.limit();
     }
 
-    /** Everything up to {@code offset} has been dealt with. True when somebody may wait for that. */
+    /** Acks every record up to {@code offset}; returns whether space or room in the window became free. */
     public boolean ack(long offset) {
         return ack(offset, null);
     }
 
-    /** These have been dealt with, whatever becomes of the others. True when somebody may wait for that. */
+    /** Acks these records alone; returns whether space or room in the window became free. */
     public boolean ackSingle(long... offsets) {
         return ack(-1, offsets);
     }
@@ -267,7 +266,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return window.first();
     }
 
-    /** Gives a record back; true when it goes to the dead-letter queue, which is the caller's to do. */
+    /** Requeues a record; returns whether the caller must move it to the dead-letter queue instead. */
     public boolean nack(long offset, long delayNanos) {
         return claimed(() -> {
             checkUsable();
@@ -275,55 +274,55 @@ public final class ConsumerCore extends BatchSource implements Closeable {
             if (window.state(offset) == Window.ACKED) {
                 throw committed.outOfRange("nack by consumer " + name + " of a record that it has acked", offset);
             }
-            return redelivery.giveBack(offset, -Math.floorDiv(-delayNanos, TimeUnit.MILLISECONDS.toNanos(1)));
+            return redelivery.requeue(offset, -Math.floorDiv(-delayNanos, TimeUnit.MILLISECONDS.toNanos(1)));
         });
     }
 
-    /** Takes records back as if they had not been popped; those that are not out any more are left as they are. */
-    public void unpop(long[] offsets) {
+    /** Requeues in-flight records without counting the attempt; leaves other records as they are. */
+    public void release(long[] offsets) {
         claimed(() -> {
             checkUsable();
             for (long offset : offsets) {
-                committed.checkPopped(offset, "unpop");
+                committed.checkPopped(offset, "release");
             }
             for (long offset : offsets) {
-                redelivery.unpop(offset);
+                redelivery.release(offset);
             }
             return offsets.length;
         });
     }
 
-    /** Whether a record has to go to the dead-letter queue; any thread. */
-    public boolean anyDying() {
-        return redelivery.anyDying();
+    /** Whether a record waits to be moved to the dead-letter queue. */
+    public boolean hasDeadLetters() {
+        return redelivery.hasDeadLetters();
     }
 
-    /** The next record that has to, or null. */
-    Message nextDying() {
-        return claimed(() -> closed ? null : redelivery.nextDying());
+    /** The next record for the dead-letter queue, or null. */
+    Message nextDeadLetter() {
+        return claimed(() -> closed ? null : redelivery.nextDeadLetter());
     }
 
-    /** A record could not be taken by the dead-letter queue: it is popped again after a while. */
-    void survives(long offset) {
-        claimed(() -> redelivery.survives(offset));
+    /** The dead-letter queue did not take a record: it is redelivered after a delay. */
+    void retryDeadLetter(long offset) {
+        claimed(() -> redelivery.retryDeadLetter(offset));
     }
 
-    /** Gives back all that is under way. */
+    /** Requeues all in-flight records. */
     void seekCommitted() {
         claimed(() -> {
             checkUsable();
-            return redelivery.giveBackAll();
+            return redelivery.requeueAll();
         });
     }
 
-    /** Goes to a place; false when it has been reclaimed meanwhile. */
-    boolean seek(RandomAccessReader.Place place, Registry registry) {
+    /** Moves to a record; returns false if the writer has reclaimed its segment since. */
+    boolean seek(RandomAccessReader.OffsetPosition place, Registry registry) {
         return claimed(() -> {
             checkUsable();
             if (!registry.move(cursors, place.position())) {
                 return false;
             }
-            // Nothing is looked up from here on: what failed now would leave the cursors ahead of what is in memory.
+            // From here on nothing may fail: the cursors are ahead of the state in memory.
             committed.movedTo(place.position(), place.offset());
             return true;
         });
@@ -342,7 +341,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return !closed && !committed.isDropped();
     }
 
-    // What a failed read means to the caller; a fault in a mapping that nothing explains is thrown as it is.
+    // The exception to throw for a failed read. An unexplained fault in a mapping is thrown as it is.
     private MmapQueueException explained(Throwable e) {
         if (e instanceof CorruptException damage) {
             return committed.orDropped(damage, closed);
@@ -353,7 +352,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         return new MmapQueueException("consumer " + name + " could not read on: " + e, e);
     }
 
-    /** Waits for the call that is under way and lets no other one begin. */
+    /** Waits for the running call; later calls throw ClosedException. */
     @Override
     public void close() throws IOException {
         lock.lock();

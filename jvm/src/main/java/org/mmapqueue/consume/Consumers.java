@@ -2,6 +2,7 @@ package org.mmapqueue.consume;
 
 import java.io.Closeable;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -22,6 +23,7 @@ import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.lookup.Log;
 import org.mmapqueue.meta.ConsumerCursors;
+import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Format;
@@ -29,8 +31,8 @@ import org.mmapqueue.segment.Format;
 /**
  * The consumers that this process owns. Any number of threads.
  *
- * <p>Any process makes and deletes consumers; each one, the default one too, is owned by whoever asks first, here or in
- * another process. The OS lock consumers/&lt;name&gt;.lock says who.
+ * <p>Any process creates and deletes consumers. The first process that opens a consumer owns it: it holds the OS lock
+ * consumers/&lt;name&gt;.lock.
  */
 public final class Consumers implements Closeable {
     private static final String LOCK_SUFFIX = ".lock";
@@ -39,8 +41,8 @@ public final class Consumers implements Closeable {
 
     private static final int DELETE_TRIES = 500;
     private static final long DELETE_WAIT_NANOS = 10_000_000;
-    /** Places in memory that the writer may need at once, and one for a reader that follows a record. */
-    private static final int PLACES_KEPT = 3;
+    /** Mapped segments for others: two for the writer, one for a reader that follows a record. */
+    private static final int SEGMENTS_RESERVED = 3;
 
     private final Storage storage;
     private final Settings settings;
@@ -49,8 +51,8 @@ public final class Consumers implements Closeable {
     private final Registry registry;
     private final Map<String, ConsumerCore> open = new HashMap<>();
     private boolean stopped;
-    /** Takes the number of segments that are to be mapped at most, if it is more than now. */
-    private IntConsumer places = segments -> {};
+    /** Raises the limit of mapped segments. */
+    private IntConsumer mappedLimit = segments -> {};
 
     public Consumers(Storage storage, Settings settings, MetaPage meta, Registry registry) {
         this.storage = storage;
@@ -60,14 +62,14 @@ public final class Consumers implements Closeable {
         this.registry = registry;
     }
 
-    /** Says who has more segments mapped when more consumers are opened than the limit was made for. */
+    /** Sets the call that raises the limit of mapped segments when more consumers are opened. */
     public void growBy(IntConsumer limit) {
-        places = limit;
+        mappedLimit = limit;
     }
 
-    /** The segments in which consumers read. */
+    /** The segments of the reading positions. */
     public long[] readingSegments() {
-        // Those of other processes, too: leaving a few segments mapped for nothing costs little.
+        // Including consumers of other processes: a few segments mapped without use cost little.
         List<Registry.Named> all = registry.all();
         long[] ids = new long[all.size()];
         for (int i = 0; i < ids.length; i++) {
@@ -76,7 +78,7 @@ public final class Consumers implements Closeable {
         return ids;
     }
 
-    /** The consumer of this name, owned by this process from now on; made when it is not there. */
+    /** Opens a consumer, which this process owns from now on; creates it if it does not exist. */
     public synchronized ConsumerCore get(String name, StartAt start, Log log) throws IOException {
         checkOpen();
         ConsumerCore core = open.get(name);
@@ -84,7 +86,7 @@ public final class Consumers implements Closeable {
             return core;
         }
         check(name);
-        places.accept(open.size() + 1 + PLACES_KEPT);
+        mappedLimit.accept(open.size() + 1 + SEGMENTS_RESERVED);
         Closeable ownership = own(name);
         boolean done = false;
         try {
@@ -146,7 +148,7 @@ public final class Consumers implements Closeable {
         return registry.create(name, () -> log.find(start));
     }
 
-    /** Makes a consumer and leaves it to others to own it; does nothing when it is there. */
+    /** Creates a consumer without owning it; does nothing if it exists. */
     public synchronized void create(String name, StartAt start, Log log) throws IOException {
         checkOpen();
         check(name);
@@ -155,7 +157,7 @@ public final class Consumers implements Closeable {
             try {
                 whileHolding(own(name), () -> page(name, start, log));
             } catch (LockedException e) {
-                // Another process is making it, or has made it and owns it.
+                // Another process creates it, or has created it and owns it.
                 registry.refresh();
                 if (registry.find(name) == null) {
                     throw e;
@@ -164,7 +166,7 @@ public final class Consumers implements Closeable {
         }
     }
 
-    /** Deletes a consumer that nobody else owns. */
+    /** Deletes a consumer that no other process owns. */
     public synchronized void delete(String name) throws IOException {
         checkOpen();
         check(name);
@@ -188,7 +190,8 @@ public final class Consumers implements Closeable {
                 }));
     }
 
-    // One at a time, of all processes: who deletes the last one says from where on the log is kept.
+    // One deletion at a time, of all processes: that of the last consumer sets the position from which the log is
+    // retained.
     private void whileDeleting(Work work) throws IOException {
         for (int tries = 1; ; tries++) {
             try {
@@ -215,29 +218,45 @@ public final class Consumers implements Closeable {
         }
     }
 
-    /** Gives a consumer up. */
+    /** Closes a consumer and gives up its ownership. */
     public synchronized void release(ConsumerCore core) throws IOException {
         if (open.remove(core.name(), core)) {
             core.close();
         }
     }
 
-    /** Moves a consumer to a place. */
-    public void seek(ConsumerCore core, StartAt place, Log log) throws IOException {
-        if (place.kind() == StartAt.Kind.COMMITTED) {
+    /** Sets the label of a consumer that has a page of its own. */
+    public static void label(ConsumerCore core, String text) throws IOException {
+        if (core.name().equals(Registry.DEFAULT)) {
+            throw new ConfigException("label", text, "none for consumer " + Registry.DEFAULT + ", which has no page");
+        }
+        int bytes = text.getBytes(StandardCharsets.UTF_8).length;
+        if (bytes > ConsumerPage.MOST_LABEL_BYTES || text.chars().anyMatch(Character::isISOControl)) {
+            throw new ConfigException(
+                    "label",
+                    text,
+                    "up to " + ConsumerPage.MOST_LABEL_BYTES + " bytes of UTF-8, no control characters; this one has "
+                            + bytes);
+        }
+        core.label(text);
+    }
+
+    /** Moves a consumer. */
+    public void seek(ConsumerCore core, StartAt target, Log log) throws IOException {
+        if (target.kind() == StartAt.Kind.COMMITTED) {
             core.seekCommitted();
             return;
         }
         if (!format.hasSegmentHeaders()) {
             throw new ConfigException(
                     "seek",
-                    place.kind().toString().toLowerCase(Locale.ROOT),
+                    target.kind().toString().toLowerCase(Locale.ROOT),
                     "committed alone, in a directory of format version 1");
         }
         boolean moved = false;
         while (!moved) {
-            // When the writer has reclaimed it meanwhile: once more, which finds another place, or says what is left.
-            moved = core.seek(log.locate(place), registry);
+            // If the writer has reclaimed the position since, the next round finds another one, or throws.
+            moved = core.seek(log.locate(target), registry);
         }
     }
 
@@ -251,7 +270,7 @@ public final class Consumers implements Closeable {
         return new ArrayList<>(open.values());
     }
 
-    /** Closes the consumers that are open, once the calls under way have ended; none can be opened any more. */
+    /** Closes all consumers once their running calls have ended; none can be opened any more. */
     public synchronized void stop() throws IOException {
         stopped = true;
         try {

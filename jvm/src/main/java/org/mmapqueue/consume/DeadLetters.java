@@ -15,13 +15,13 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The queue that takes what was handed out max_attempts times in vain. It is opened when it is needed first, and then
+ * Moves records whose attempts are used up to the dead-letter queue, which is opened when it is first needed and then
  * stays open. Any number of threads.
  */
 public final class DeadLetters implements Closeable {
     private static final Logger LOG = LoggerFactory.getLogger(DeadLetters.class);
 
-    /** An open queue that takes dead letters. */
+    /** An open dead-letter queue. */
     public interface Target {
         /** Appends a record; returns when it is durable. */
         void push(byte[] data) throws InterruptedException;
@@ -41,13 +41,13 @@ public final class DeadLetters implements Closeable {
     }
 
     /**
-     * Takes what a consumer has popped for the last time, and acks it there. In this order, and each on the disk before
-     * the other begins: a crash in between leaves a record in both queues, never in none.
+     * Moves a consumer's dead letters: pushes each record durably, then acks it. A crash in between leaves a record in
+     * both queues, never in none.
      *
-     * @throws MmapQueueException when the dead-letter queue refuses one: the consumer pops it again after a second
+     * @throws MmapQueueException if the dead-letter queue does not take a record; it is redelivered after a second
      */
-    public void bury(ConsumerCore consumer) {
-        for (Message dead = consumer.nextDying(); dead != null; dead = consumer.nextDying()) {
+    public void moveDeadLetters(ConsumerCore consumer) {
+        for (Message dead = consumer.nextDeadLetter(); dead != null; dead = consumer.nextDeadLetter()) {
             boolean taken = false;
             try {
                 take(dead.data());
@@ -61,7 +61,7 @@ public final class DeadLetters implements Closeable {
                         e);
             } finally {
                 if (!taken) {
-                    consumer.survives(dead.offset());
+                    consumer.retryDeadLetter(dead.offset());
                 }
             }
             consumer.ackSingle(dead.offset());
@@ -78,7 +78,7 @@ public final class DeadLetters implements Closeable {
         try {
             open().push(data);
         } catch (InterruptedException e) {
-            // Nothing was stored; whoever interrupts is to see it.
+            // Nothing was stored. The caller must see the interrupt.
             Thread.currentThread().interrupt();
             throw new ClosedException("interrupted while a record was moved to "
                     + settings.delivery().deadLetterDir());
@@ -99,7 +99,7 @@ public final class DeadLetters implements Closeable {
                     .with(ConfigKey.QUEUE_CAPACITY_SEGMENTS, settings.geometry().capacity())
                     .with(ConfigKey.FILE_MODE, settings.fileMode());
         }
-        // Without the monitor: whoever closes the queue that this one belongs to holds up every opening meanwhile.
+        // Without the monitor: a close of this queue, which takes it, must not wait for the opening.
         Target opened = opener.apply(config);
         Target known;
         synchronized (this) {

@@ -3,8 +3,8 @@ package org.mmapqueue.consume;
 import java.util.Arrays;
 
 /**
- * Records with the times at which they are due, the earliest first, then the lowest offset: a binary heap without
- * objects. Not thread-safe: the consumer's claim guards it.
+ * Records ordered by the time at which they are due, then by offset: a binary heap of primitives. Not thread-safe: the
+ * consumer's lock guards it.
  */
 final class DelayQueue {
     private static final int FIRST_LENGTH = 16;
@@ -21,12 +21,12 @@ final class DelayQueue {
         size = 0;
     }
 
-    /** When the first one is due. */
+    /** The time at which the first record is due. */
     long time() {
         return times[0];
     }
 
-    /** Which record is due first. */
+    /** The first record. */
     long offset() {
         return offsets[0];
     }
@@ -49,7 +49,7 @@ final class DelayQueue {
         offsets[at] = offset;
     }
 
-    /** Takes the first one away. */
+    /** Removes the first record. */
     void remove() {
         long time = times[--size];
         long offset = offsets[size];

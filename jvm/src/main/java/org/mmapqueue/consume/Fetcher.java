@@ -11,11 +11,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What a consumer pops: records that were given back and are due, then new ones. Not thread-safe, but for
- * {@link #readOffset}: the consumer's claim guards it.
+ * Fetches records for a consumer: requeued records that are due, then new ones. Not thread-safe, except {@link
+ * #readOffset}: the consumer's lock guards it.
  */
 public final class Fetcher {
-    /** What a poll returns when there is a record, but max_unacked allows no more. */
+    /** Returned by a poll if there is a record, but max_unacked allows no more. */
     public static final int LIMIT = BatchSource.NOT_ALLOWED;
 
     private static final Logger LOG = LoggerFactory.getLogger(Fetcher.class);
@@ -27,11 +27,11 @@ public final class Fetcher {
     private final SavedInFlight saved;
     private final Redelivery redelivery;
     private final AtomicLong readOffset = new AtomicLong();
-    /** How often the record that {@link #next} has found was popped before the queue was closed. */
+    /** The attempts of the record that {@link #next} has found, from before the queue was closed. */
     private int timesBefore;
 
     /**
-     * Stands nowhere yet.
+     * A fetcher without a position.
      *
      * @param reader its own, for new records
      */
@@ -50,8 +50,8 @@ public final class Fetcher {
         this.redelivery = redelivery;
     }
 
-    /** Goes to a position, past which the record with this offset begins; nothing is in flight then. */
-    void standAt(long position, long offset) {
+    /** Moves to the position after which this record begins. Nothing is in flight then. */
+    void moveTo(long position, long offset) {
         redelivery.reset();
         saved.clear();
         window.reset(offset);
@@ -61,17 +61,17 @@ public final class Fetcher {
         cursors.reading(position);
     }
 
-    /** The record that is popped next for the first time. Any thread. */
+    /** The offset of the next record that is popped for the first time. Any thread. */
     long readOffset() {
         return readOffset.get();
     }
 
-    /** The place behind which it begins. */
+    /** The position after which that record begins. */
     long position() {
         return reader.position();
     }
 
-    /** What would be popped next; null when there is nothing. */
+    /** The record that would be popped next; null if there is none. */
     Message peek() throws IOException {
         redelivery.expire();
         long again = redelivery.due();
@@ -88,20 +88,20 @@ public final class Fetcher {
     }
 
     /**
-     * Copies the next records into a batch, and pops them. An error after the first record ends the batch: the next
-     * call meets it again.
+     * Copies the next records into a batch, and pops them. An error after the first record ends the batch; the next call
+     * throws it.
      *
-     * @param batch begun, and empty
+     * @param batch an empty batch
      * @param maxRecords the most records, at least 1
-     * @param maxBytes the most bytes of payload
-     * @param first whether the caller has no record yet: then a record larger than {@code maxBytes} is popped all the
-     *     same, and errors are raised
-     * @return false when max_unacked allows no record, though there may be one
+     * @param maxBytes the most payload bytes
+     * @param first whether the caller has no record yet: then a record larger than {@code maxBytes} is popped, and an
+     *     error is thrown
+     * @return false if max_unacked allows no record, though there may be one
      */
     boolean fill(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
         try {
             redelivery.expire();
-            return redelivery.hasReturned() && !fillReturned(batch, maxRecords, maxBytes, first)
+            return redelivery.hasRequeued() && !fillRequeued(batch, maxRecords, maxBytes, first)
                     || fillNew(batch, maxRecords, maxBytes, first);
         } catch (IOException | RuntimeException | Error e) {
             if (first && batch.count() == 0) {
@@ -111,8 +111,8 @@ public final class Fetcher {
         }
     }
 
-    // False when there is no room for one that is due.
-    private boolean fillReturned(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
+    // False if the batch has no room for a record that is due.
+    private boolean fillRequeued(RecordBatch batch, int maxRecords, long maxBytes, boolean first) throws IOException {
         while (batch.count() < maxRecords) {
             long again = redelivery.due();
             if (again < 0) {
@@ -142,19 +142,19 @@ public final class Fetcher {
             reader.read(batch.room(length), batch.start());
             long offset = window.next();
             int attempts = 1 + timesBefore;
-            step(Window.OUT, attempts);
+            step(Window.IN_FLIGHT, attempts);
             batch.add(offset, reader.timestamp(), length, attempts);
             redelivery.lease(offset);
         }
         return true;
     }
 
-    /** Whether a poll would find something. */
+    /** Whether a poll would find a record. */
     boolean hasNext() throws IOException {
         return redelivery.due() >= 0 || redelivery.hasExpired() || !window.isFull() && next();
     }
 
-    // Goes to the next record that is to be popped, past those that were dealt with before the queue was closed.
+    // Moves to the next record to pop, past those that were acked or spent before the queue was closed.
     private boolean next() throws IOException {
         while (reader.next()) {
             if (reader.isLost()) {
@@ -169,8 +169,8 @@ public final class Fetcher {
             if (timesBefore == SavedInFlight.ACKED) {
                 step(Window.ACKED, 0);
             } else {
-                step(Window.DYING, timesBefore);
-                redelivery.dies(window.next() - 1);
+                step(Window.DEAD, timesBefore);
+                redelivery.deadLetter(window.next() - 1);
             }
         }
         return false;
@@ -187,7 +187,7 @@ public final class Fetcher {
     }
 
     private void step(int state, int attempts) {
-        window.add(state, attempts); // first: where memory runs out, nothing has moved
+        window.add(state, attempts); // first: if it runs out of memory, nothing has moved
         reader.advance();
         long position = reader.position();
         readOffset.lazySet(window.next());
@@ -195,7 +195,7 @@ public final class Fetcher {
         sparseIndex.popped(window.next(), position);
     }
 
-    /** Passes what was acked before the queue was closed and comes next; the first record that is not acked then. */
+    /** Passes the next records if they were acked before the queue was closed; returns the first unacked record. */
     long passAcked() throws IOException {
         while (saved.times(window.next()) == SavedInFlight.ACKED && reader.next()) {
             reader.skipChecked(0);
@@ -204,13 +204,13 @@ public final class Fetcher {
         return window.advance(window.first());
     }
 
-    /** Holds no segment but the one that it stands in. */
+    /** Unpins every segment but the one of the reading position. */
     void rest() {
-        reader.forgetEnd(); // of a record that was read and not popped
+        reader.forgetEnd(); // of a record that was read but not popped
         redelivery.rest();
     }
 
-    /** Lets go of everything. */
+    /** Unpins every segment. */
     void leave() {
         reader.leave();
     }

@@ -16,16 +16,15 @@ import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaFields;
 
 /**
- * What a clean close writes down of a consumer's records in flight, consumers/&lt;name&gt;.inflight: how often each was
- * popped, and which are acked out of order. Opening the consumer takes the file away, so that what a crash leaves is
- * never taken for the state of now. Recovery takes away what tells of records that a loss of power has taken, since
- * their numbers are given to others.
+ * The file consumers/&lt;name&gt;.inflight, in which a clean close saves the attempts of a consumer's in-flight records,
+ * and which records are acked out of order. Opening the consumer deletes the file: after a crash a stale one must not be
+ * read. Recovery deletes files with records beyond the log end, because their offsets are given to new records.
  *
  * <pre>
  *  0  magic (8)
  *  8  queue UUID, least significant 8 bytes (8)
  * 16  committed position (8)
- * 24  position behind the last of these records (8)
+ * 24  position after the last of these records (8)
  * 32  number of runs (4)
  * 36  CRC32C of bytes 0..35 and 40.. (4)
  * 40  runs, 8 bytes each: number of records (4), times popped (4), or -1 for acked; the first begins at committed
@@ -55,11 +54,10 @@ public final class InFlightFile {
     }
 
     /**
-     * Writes down what is in the window, and what is still remembered of the records behind it; does nothing when that
-     * is nothing.
+     * Writes the window, and what is saved of the records after it; does nothing if there are none.
      *
      * @param committed the position at which the window begins
-     * @param reading the position at which it ends
+     * @param reading the position at which the window ends
      */
     void write(Window window, SavedInFlight saved, long committed, long reading) throws IOException {
         long end = Math.max(window.next(), saved.end(window.next()));
@@ -98,10 +96,10 @@ public final class InFlightFile {
     }
 
     /**
-     * Takes the file away and remembers what it holds.
+     * Reads and deletes the file.
      *
-     * @param committed where the consumer stands: a file that says something else is of no use
-     * @param first the number of the record there
+     * @param committed the consumer's committed position; a file with another one is ignored
+     * @param first the offset of the record there
      */
     void take(long committed, long first, SavedInFlight saved) throws IOException {
         ByteBuffer image = read();
@@ -119,8 +117,8 @@ public final class InFlightFile {
     }
 
     /**
-     * Deletes the files that tell of records behind the end of the log, all consumers', and fsyncs that. To be done
-     * before these records' numbers can be given to others.
+     * Deletes the files of all consumers with records beyond the log end, durably: before new records get these
+     * offsets.
      */
     public static void deleteBeyond(long end, Storage storage, Path consumersDirectory, MetaFields queue)
             throws IOException {
@@ -133,7 +131,7 @@ public final class InFlightFile {
                 InFlightFile file = new InFlightFile(
                         storage, consumersDirectory, name.substring(0, name.length() - SUFFIX.length()), queue);
                 ByteBuffer image = file.read();
-                // What is not whole counts for nothing anyway; another process may be writing it.
+                // A file that is not whole is ignored anyway; another process may be writing it.
                 if (image != null && file.isWhole(image) && image.getLong(READING) > end) {
                     file.delete();
                 }
@@ -160,7 +158,7 @@ public final class InFlightFile {
         }
     }
 
-    /** Deletes the file, if there is one, and fsyncs that. */
+    /** Deletes the file if it exists, durably. */
     void delete() throws IOException {
         if (storage.delete(path)) {
             storage.syncDirectory(path.getParent());

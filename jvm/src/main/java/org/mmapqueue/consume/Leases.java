@@ -1,8 +1,8 @@
 package org.mmapqueue.consume;
 
 /**
- * Until when popped records belong to those who popped them, in the order of popping: runs of records that were popped
- * at about the same time, for the same number of times. Not thread-safe: the consumer's claim guards it.
+ * Visibility deadlines of in-flight records, in pop order: runs of records that were popped at about the same time, with
+ * the same number of attempts. Not thread-safe: the consumer's lock guards it.
  */
 final class Leases {
     /** Records popped within this part of the timeout are one run. */
@@ -19,9 +19,9 @@ final class Leases {
     private int size;
 
     /**
-     * None.
+     * No leases.
      *
-     * @param timeout how long each one lasts; 0 when none ever ends, and none is kept
+     * @param timeout the length of a lease; 0 for no leases
      */
     Leases(long timeout) {
         this.timeout = timeout;
@@ -40,14 +40,14 @@ final class Leases {
         size = 0;
     }
 
-    /** A record has been popped for the given time. */
+    /** Starts the lease of a record that was popped for the {@code times}th time. */
     void add(long now, long offset, int times) {
         if (timeout == 0) {
             return;
         }
         long slack = timeout / PARTS;
         int last = at(size - 1);
-        // A run ends a little later than its first record would on its own, and no earlier than its last one.
+        // A run ends slightly after the deadline of its first record, and not before that of its last one.
         if (size > 0
                 && offset == to[last] + 1
                 && times == attempts[last]
@@ -66,8 +66,8 @@ final class Leases {
     }
 
     /**
-     * Ends the lease of a record that was popped for the given time, if there is one. It is looked for from the newest
-     * run on. An empty run may stay: one whose {@link #from} is above its {@link #to}.
+     * Ends the lease of a record that was popped for the {@code times}th time, if there is one. The search begins with
+     * the newest run. An empty run may stay: its {@link #from} is above its {@link #to}.
      */
     void cancel(long offset, int times) {
         for (int index = size - 1; index >= 0; index--) {
@@ -104,7 +104,7 @@ final class Leases {
         attempts[target] = attempts[source];
     }
 
-    /** When the first run's time is over. */
+    /** The deadline of the first run. */
     long end() {
         return ends[head];
     }
@@ -121,7 +121,7 @@ final class Leases {
         return attempts[head];
     }
 
-    /** Takes the first run away. */
+    /** Removes the first run. */
     void remove() {
         head = at(1);
         size--;

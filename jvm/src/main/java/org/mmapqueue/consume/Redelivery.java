@@ -8,11 +8,11 @@ import org.mmapqueue.config.Settings;
 import org.mmapqueue.log.LogReader;
 
 /**
- * What a consumer pops again: records that were given back, and those whose time is over. Not thread-safe: the
- * consumer's claim guards it.
+ * Redelivery: requeued records, expired leases, and records for the dead-letter queue. Not thread-safe: the consumer's
+ * lock guards it.
  */
 final class Redelivery {
-    /** When the dead-letter queue does not take a record, it is tried again after so long. */
+    /** The delay before a record is offered to the dead-letter queue again. */
     private static final long RETRY_MILLIS = 1000;
 
     private static final long NEVER = Long.MAX_VALUE;
@@ -22,16 +22,16 @@ final class Redelivery {
     private final LogReader reader;
     private final int maxAttempts;
     private final Leases leases;
-    private final DelayQueue returned = new DelayQueue();
-    private final DelayQueue dying = new DelayQueue();
+    private final DelayQueue requeued = new DelayQueue();
+    private final DelayQueue deadLetters = new DelayQueue();
     private final LongSupplier clock;
-    private volatile boolean anyDying;
+    private volatile boolean hasDeadLetters;
 
     /**
-     * Nothing to pop again.
+     * Nothing to redeliver.
      *
-     * @param reader a second one: it goes to and fro
-     * @param clock ms since any moment; never goes back
+     * @param reader a second reader, which moves in both directions
+     * @param clock monotonic, in ms
      */
     Redelivery(
             Window window, SparseIndex sparseIndex, LogReader reader, Settings.Delivery delivery, LongSupplier clock) {
@@ -45,12 +45,12 @@ final class Redelivery {
 
     void reset() {
         leases.clear();
-        returned.clear();
-        dying.clear();
-        anyDying = false;
+        requeued.clear();
+        deadLetters.clear();
+        hasDeadLetters = false;
     }
 
-    /** A clock that begins at 0 and that nobody can set. */
+    /** A monotonic clock in ms, from 0. */
     static LongSupplier clock() {
         long origin = System.nanoTime();
         return () -> TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - origin);
@@ -60,31 +60,31 @@ final class Redelivery {
         return clock.getAsLong();
     }
 
-    /** Whether there may be records to pop again, now or later. */
-    boolean hasReturned() {
-        return !returned.isEmpty();
+    /** Whether records may be requeued, due or delayed. */
+    boolean hasRequeued() {
+        return !requeued.isEmpty();
     }
 
-    /** The record that is to be popped again now, or -1. */
+    /** The offset of the requeued record that is due, or -1. */
     long due() {
-        while (!returned.isEmpty()) {
-            long offset = returned.offset();
-            if (window.state(offset) == Window.RETURNED && offset < window.next()) {
-                return returned.time() == 0 || returned.time() <= now() ? offset : -1;
+        while (!requeued.isEmpty()) {
+            long offset = requeued.offset();
+            if (window.state(offset) == Window.REQUEUED && offset < window.next()) {
+                return requeued.time() == 0 || requeued.time() <= now() ? offset : -1;
             }
-            returned.remove(); // acked meanwhile
+            requeued.remove(); // acked since
         }
         return -1;
     }
 
-    /** In how many ms at the earliest there will be something to pop again; Long.MAX_VALUE when nothing is expected. */
+    /** The ms until the next redelivery, at the earliest; Long.MAX_VALUE if none is expected. */
     long quietMillis() {
         long next = NEVER;
         if (due() >= 0 || hasExpired()) {
             return 0;
         }
-        if (!returned.isEmpty()) {
-            next = returned.time();
+        if (!requeued.isEmpty()) {
+            next = requeued.time();
         }
         if (!leases.isEmpty()) {
             next = Math.min(next, leases.end());
@@ -92,7 +92,7 @@ final class Redelivery {
         return next == NEVER ? NEVER : Math.max(0, next - now());
     }
 
-    /** Goes to a record in the window: its length and timestamp are set, it can be read. */
+    /** Moves the reader to a record in the window, which can be read then. */
     LogReader find(long offset) throws IOException {
         walkTo(offset);
         if (!reader.next()) {
@@ -102,7 +102,7 @@ final class Redelivery {
         return reader;
     }
 
-    /** The position behind which a record in the window begins. */
+    /** The position after which a record in the window begins. */
     long positionOf(long offset) throws IOException {
         try {
             walkTo(offset);
@@ -121,7 +121,7 @@ final class Redelivery {
         }
     }
 
-    /** A record that was given back, as a pop would find it. */
+    /** A requeued record, as a pop would deliver it. */
     Message read(long offset) throws IOException {
         try {
             find(offset);
@@ -136,22 +136,22 @@ final class Redelivery {
     /** The record that was due has been popped. */
     void popped(long offset) {
         int before = window.attempts(offset);
-        returned.remove();
-        window.poppedAgain(offset);
+        requeued.remove();
+        window.redelivered(offset);
         if (window.attempts(offset) == before) {
-            leases.cancel(offset, before); // attempts are not counted any further, and tell no deliveries apart
+            leases.cancel(offset, before); // at the highest count attempts no longer distinguish deliveries
         }
         lease(offset);
     }
 
-    /** A record has been popped, and is somebody's for a while. */
+    /** Starts the lease of a popped record. */
     void lease(long offset) {
         if (!leases.isOff()) {
             leases.add(now(), offset, window.attempts(offset));
         }
     }
 
-    /** Whether a record that has been popped so often is not to be popped again. */
+    /** Whether these attempts are all that max_attempts allows. */
     boolean isSpent(int attempts) {
         return attempts >= maxAttempts;
     }
@@ -161,96 +161,96 @@ final class Redelivery {
         reader.leave();
     }
 
-    /** Whether somebody's time with a record is over. */
+    /** Whether a lease has ended. */
     boolean hasExpired() {
         return !leases.isEmpty() && leases.end() <= now();
     }
 
-    /** Takes back what somebody has had for too long. */
+    /** Requeues the records whose lease has ended. */
     void expire() {
         while (hasExpired()) {
             for (long offset = Math.max(leases.from(), window.first()); offset <= leases.to(); offset++) {
-                // Otherwise it has been dealt with, or popped again since.
-                if (window.state(offset) == Window.OUT && window.attempts(offset) == leases.attempts()) {
-                    giveBack(offset, 0);
+                // Otherwise it was acked or redelivered since.
+                if (window.state(offset) == Window.IN_FLIGHT && window.attempts(offset) == leases.attempts()) {
+                    requeue(offset, 0);
                 }
             }
             leases.remove();
         }
     }
 
-    /** Takes a record back; true when it has been popped for the last time and goes to the dead-letter queue. */
-    boolean giveBack(long offset, long delayMillis) {
-        if (window.state(offset) != Window.OUT) {
-            return false; // that has been done
+    /** Requeues a record; returns whether its attempts are used up and it goes to the dead-letter queue. */
+    boolean requeue(long offset, long delayMillis) {
+        if (window.state(offset) != Window.IN_FLIGHT) {
+            return false; // requeued or acked already
         }
         if (isSpent(window.attempts(offset))) {
-            window.mark(offset, Window.DYING);
-            dies(offset);
+            window.mark(offset, Window.DEAD);
+            deadLetter(offset);
             return true;
         }
-        window.mark(offset, Window.RETURNED);
-        returned.add(delayMillis == 0 ? 0 : now() + delayMillis, offset);
+        window.mark(offset, Window.REQUEUED);
+        requeued.add(delayMillis == 0 ? 0 : now() + delayMillis, offset);
         return false;
     }
 
-    /** Takes a record back that nobody has got, though it was popped. */
-    void unpop(long offset) {
-        if (window.state(offset) == Window.OUT) {
-            leases.cancel(offset, window.attempts(offset)); // the next delivery will be of as many attempts
-            window.unpopped(offset);
-            returned.add(0, offset);
+    /** Requeues an in-flight record without counting the attempt. */
+    void release(long offset) {
+        if (window.state(offset) == Window.IN_FLIGHT) {
+            leases.cancel(offset, window.attempts(offset)); // the next delivery has the same number of attempts
+            window.released(offset);
+            requeued.add(0, offset);
         }
     }
 
-    /** As {@link #unpop}, of one delivery: nothing when the record was acked or delivered again since. */
+    /** As {@link #release(long)}, unless the record was acked or redelivered since this delivery. */
     void release(long offset, int attempts) {
         if (window.contains(offset) && window.attempts(offset) == attempts) {
-            unpop(offset);
+            release(offset);
         }
     }
 
-    /** A record in the window, marked so, goes to the dead-letter queue. */
-    void dies(long offset) {
-        dying.add(0, offset);
-        anyDying = true;
+    /** A record marked {@link Window#DEAD} goes to the dead-letter queue. */
+    void deadLetter(long offset) {
+        deadLetters.add(0, offset);
+        hasDeadLetters = true;
     }
 
-    /** Takes everything back that is out; true when some of that goes to the dead-letter queue. */
-    boolean giveBackAll() {
-        boolean dies = false;
+    /** Requeues all in-flight records; returns whether some go to the dead-letter queue. */
+    boolean requeueAll() {
+        boolean deadLetter = false;
         for (long offset = window.first(); offset < window.next(); offset++) {
-            dies |= giveBack(offset, 0);
+            deadLetter |= requeue(offset, 0);
         }
-        return dies;
+        return deadLetter;
     }
 
-    /** Whether some record goes to the dead-letter queue; any thread. */
-    boolean anyDying() {
-        return anyDying;
+    /** Whether a record waits for the dead-letter queue. Any thread. */
+    boolean hasDeadLetters() {
+        return hasDeadLetters;
     }
 
-    /** The next record that goes to the dead-letter queue, or null. */
-    Message nextDying() throws IOException {
-        while (!dying.isEmpty()) {
-            long offset = dying.offset();
-            dying.remove();
-            if (window.contains(offset) && window.state(offset) == Window.DYING) {
+    /** The next record for the dead-letter queue, or null. */
+    Message nextDeadLetter() throws IOException {
+        while (!deadLetters.isEmpty()) {
+            long offset = deadLetters.offset();
+            deadLetters.remove();
+            if (window.contains(offset) && window.state(offset) == Window.DEAD) {
                 return read(offset);
             }
         }
-        anyDying = false;
+        hasDeadLetters = false;
         return null;
     }
 
-    /** The dead-letter queue did not take it; false when it has been acked meanwhile. */
-    boolean survives(long offset) {
-        boolean isDying = window.contains(offset) && window.state(offset) == Window.DYING;
-        if (isDying) {
-            window.mark(offset, Window.RETURNED);
-            returned.add(now() + RETRY_MILLIS, offset);
+    /** Requeues a record that the dead-letter queue did not take; returns false if it was acked since. */
+    boolean retryDeadLetter(long offset) {
+        boolean isDead = window.contains(offset) && window.state(offset) == Window.DEAD;
+        if (isDead) {
+            window.mark(offset, Window.REQUEUED);
+            requeued.add(now() + RETRY_MILLIS, offset);
         }
-        return isDying;
+        return isDead;
     }
 
     void leave() {

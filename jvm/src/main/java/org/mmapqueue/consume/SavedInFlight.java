@@ -3,11 +3,11 @@ package org.mmapqueue.consume;
 import java.util.Arrays;
 
 /**
- * What is known of records that are still to be popped: how often they were popped before the queue was closed, and
- * which are acked. Asked in the order of the records. Not thread-safe: the consumer's claim guards it.
+ * Attempts and acks from before the queue was closed, of records that are still to be popped. Asked in ascending order
+ * of offsets. Not thread-safe: the consumer's lock guards it.
  */
 final class SavedInFlight {
-    /** What {@link #times} says of a record that is acked. */
+    /** What {@link #times} returns for an acked record. */
     static final int ACKED = -1;
 
     private long[] ends = new long[4];
@@ -16,13 +16,13 @@ final class SavedInFlight {
     private int at;
     private long position;
 
-    /** Nothing is known. */
+    /** Removes all runs. */
     void clear() {
         size = 0;
         at = 0;
     }
 
-    /** The next {@code records} records after those that were added before, or from {@code first} on. */
+    /** Adds a run after the last one; the first run begins with record {@code first}. */
     void add(long first, int records, int popped) {
         if (size == ends.length) {
             ends = Arrays.copyOf(ends, 2 * size);
@@ -32,22 +32,22 @@ final class SavedInFlight {
         times[size++] = popped;
     }
 
-    /** The place behind the last record that was added. */
-    void endAt(long place) {
-        position = place;
+    /** Sets the position after the last record. */
+    void endAt(long end) {
+        position = end;
     }
 
-    /** As {@link #endAt} has said it. */
+    /** The position after the last record. */
     long position() {
         return position;
     }
 
-    /** Where knowledge ends; {@code first} when there is none. */
+    /** The offset after the last run; {@code first} if there is none. */
     long end(long first) {
         return size == 0 ? first : ends[size - 1];
     }
 
-    /** How many records from {@code offset} on are acked: the one that is asked for next, or one before it. */
+    /** The number of acked records from {@code offset} on, which is at most the next one asked for. */
     long acked(long offset) {
         long acked = 0;
         long from = offset;
@@ -60,12 +60,12 @@ final class SavedInFlight {
         return acked;
     }
 
-    /** Whether nothing is known of the record that would be asked for next, nor of any behind it. */
+    /** Whether the last run was passed. */
     boolean isOver() {
         return at == size;
     }
 
-    /** How often a record was popped, or {@link #ACKED}; never of one before the one that was asked for last. */
+    /** The attempts of a record, or {@link #ACKED}; offsets must not decrease. */
     int times(long offset) {
         while (at < size && ends[at] <= offset) {
             at++;

@@ -1,9 +1,9 @@
 package org.mmapqueue.consume;
 
 /**
- * Remembers where popped records that are not acked yet begin, sparsely: one place for every {@code spacing} records.
- * When there are too many places every other one is dropped and the spacing doubles, so the memory stays below 1 MiB
- * however much is in flight. Not thread-safe: the consumer's claim guards it.
+ * A sparse index of in-flight records, offset → position: one entry for every {@code spacing} records. When it is full,
+ * every other entry is dropped and the spacing doubles, so it takes less than 1 MiB. Not thread-safe: the consumer's
+ * lock guards it.
  */
 final class SparseIndex {
     private static final int MOST = 1 << 15;
@@ -14,10 +14,10 @@ final class SparseIndex {
     private int head;
     private int size;
     private long spacing = FIRST_SPACING;
-    /** No record before this one is remembered. */
+    /** The next entry is for this record, or a later one. */
     private long due;
 
-    /** Forgets all; record {@code offset} begins behind {@code position}. */
+    /** Empties the index; record {@code offset} begins after {@code position}. */
     void reset(long offset, long position) {
         head = 0;
         size = 1;
@@ -27,14 +27,14 @@ final class SparseIndex {
         due = offset + spacing;
     }
 
-    /** Record {@code offset}, the next one to pop, begins behind {@code position}. */
+    /** Record {@code offset}, the next one to pop, begins after {@code position}. */
     void popped(long offset, long position) {
         if (offset >= due) {
-            remember(offset, position);
+            add(offset, position);
         }
     }
 
-    private void remember(long offset, long position) {
+    private void add(long offset, long position) {
         if (size == offsets.length) {
             if (size == MOST) {
                 thinOut();
@@ -43,7 +43,7 @@ final class SparseIndex {
             try {
                 grow();
             } catch (OutOfMemoryError e) {
-                return; // one bookmark less, and a longer walk
+                return; // an entry less, and a longer walk
             }
         }
         offsets[at(size)] = offset;
@@ -52,17 +52,17 @@ final class SparseIndex {
         due = offset + spacing;
     }
 
-    /** The last remembered record at or before {@code offset}: its own offset. */
+    /** The offset of the last entry at or before {@code offset}. */
     long floorOffset(long offset) {
         return offsets[at(floor(offset))];
     }
 
-    /** The last remembered record at or before {@code offset}: behind which position it begins. */
+    /** The position of the last entry at or before {@code offset}. */
     long floorPosition(long offset) {
         return positions[at(floor(offset))];
     }
 
-    /** Everything before {@code offset}, which begins behind {@code position}, is acked. */
+    /** All records before {@code offset}, which begins after {@code position}, are acked. */
     void acked(long offset, long position) {
         int floor = floor(offset);
         head = at(floor);

@@ -1,18 +1,18 @@
 package org.mmapqueue.consume;
 
 /**
- * What has become of the records between a consumer's committed and its reading position: two bytes for each. Not
- * thread-safe: the consumer's claim guards it.
+ * State and attempts of the records between a consumer's committed and reading position, two bytes for each. Not
+ * thread-safe: the consumer's lock guards it.
  */
 final class Window {
-    /** Popped, and neither acked nor given back. */
-    static final int OUT = 0;
-    /** Given back, to be popped again. */
-    static final int RETURNED = 1;
-    /** Dealt with, while one before it is not. */
+    /** Popped, and neither acked nor requeued. */
+    static final int IN_FLIGHT = 0;
+    /** To be redelivered. */
+    static final int REQUEUED = 1;
+    /** Acked, while a record before it is not. */
     static final int ACKED = 2;
-    /** On its way to the dead-letter queue. */
-    static final int DYING = 3;
+    /** Goes to the dead-letter queue. */
+    static final int DEAD = 3;
 
     private static final int STATE_SHIFT = 14;
     private static final int MOST_ATTEMPTS = (1 << STATE_SHIFT) - 1;
@@ -23,19 +23,19 @@ final class Window {
     private long first;
     private long next;
     private int acked;
-    private int returned;
+    private int requeued;
 
     /** A window of at most {@code most} records. */
     Window(int most) {
         this.most = most;
     }
 
-    /** Forgets all; {@code offset} is popped next. */
+    /** Empties the window; {@code offset} is popped next. */
     void reset(long offset) {
         first = offset;
         next = offset;
         acked = 0;
-        returned = 0;
+        requeued = 0;
     }
 
     /** The first record that is not acked. */
@@ -48,12 +48,12 @@ final class Window {
         return next;
     }
 
-    /** The most records that it takes. */
+    /** The capacity in records. */
     int most() {
         return most;
     }
 
-    /** Whether no record can be popped for the first time before the first one is acked. */
+    /** Whether no new record can be popped before the first one is acked. */
     boolean isFull() {
         return next - first >= most;
     }
@@ -63,16 +63,16 @@ final class Window {
         return (int) (next - first) - acked;
     }
 
-    /** Records that were given back and not popped again. */
-    int returned() {
-        return returned;
+    /** Requeued records. */
+    int requeued() {
+        return requeued;
     }
 
     boolean contains(long offset) {
         return offset >= first && offset < next;
     }
 
-    /** What has become of a record; {@link #ACKED} for those before the window. */
+    /** The state of a record; {@link #ACKED} before the window. */
     int state(long offset) {
         return offset < first ? ACKED : (records[at(offset)] & 0xFFFF) >>> STATE_SHIFT;
     }
@@ -82,32 +82,32 @@ final class Window {
         return records[at(offset)] & MOST_ATTEMPTS;
     }
 
-    /** Takes the next record in; more attempts than two bytes hold are counted as the most that they hold. */
+    /** Adds the next record. Attempts are capped at the most that its two bytes hold. */
     void add(int state, int attempts) {
         if (next - first == records.length) {
             grow();
         }
         records[at(next++)] = packed(state, Math.min(MOST_ATTEMPTS, attempts));
-        if (state != OUT) {
+        if (state != IN_FLIGHT) {
             count(state, 1);
         }
     }
 
-    /** A record that was given back has been popped again. */
-    void poppedAgain(long offset) {
+    /** A requeued record is in flight again. */
+    void redelivered(long offset) {
         int attempts = Math.min(MOST_ATTEMPTS, attempts(offset) + 1);
-        mark(offset, OUT);
-        records[at(offset)] = packed(OUT, attempts);
+        mark(offset, IN_FLIGHT);
+        records[at(offset)] = packed(IN_FLIGHT, attempts);
     }
 
-    /** A record is given back as if it had not been popped this time. */
-    void unpopped(long offset) {
+    /** Requeues a record without counting this attempt. */
+    void released(long offset) {
         int attempts = attempts(offset) - 1;
-        mark(offset, RETURNED);
-        records[at(offset)] = packed(RETURNED, attempts);
+        mark(offset, REQUEUED);
+        records[at(offset)] = packed(REQUEUED, attempts);
     }
 
-    /** Something has become of a record in the window. */
+    /** Sets the state of a record in the window. */
     void mark(long offset, int state) {
         count(state(offset), -1);
         records[at(offset)] = packed(state, attempts(offset));
@@ -117,14 +117,14 @@ final class Window {
     private void count(int state, int change) {
         if (state == ACKED) {
             acked += change;
-        } else if (state == RETURNED) {
-            returned += change;
+        } else if (state == REQUEUED) {
+            requeued += change;
         }
     }
 
-    /** Lets everything before {@code offset} go, and what is acked without a gap from there; the new first record. */
+    /** Removes all records before {@code offset}, and the acked ones from there; returns the new first record. */
     long advance(long offset) {
-        if (acked == 0 && returned == 0) {
+        if (acked == 0 && requeued == 0) {
             first = Math.max(first, offset);
             return first;
         }

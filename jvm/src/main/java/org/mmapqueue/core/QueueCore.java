@@ -1,7 +1,6 @@
 package org.mmapqueue.core;
 
 import java.io.IOException;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.UUID;
@@ -18,7 +17,6 @@ import org.mmapqueue.config.Settings;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.consume.Consumers;
 import org.mmapqueue.consume.DeadLetters;
-import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.io.Closing;
 import org.mmapqueue.io.DiskStorage;
@@ -27,7 +25,6 @@ import org.mmapqueue.io.ProcessLock;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.log.LogEnd;
 import org.mmapqueue.lookup.Log;
-import org.mmapqueue.meta.ConsumerPage;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.registry.Producers;
 import org.mmapqueue.registry.Registry;
@@ -38,9 +35,7 @@ import org.mmapqueue.write.Writer;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/**
- * One open queue of this process, shared by all its handles: the parts, put together. Any number of threads.
- */
+/** One open queue of this process, shared by its handles. Any number of threads. */
 public final class QueueCore {
     private static final Logger LOG = LoggerFactory.getLogger(QueueCore.class);
 
@@ -61,10 +56,10 @@ public final class QueueCore {
     private boolean closed;
 
     /**
-     * Puts an opened queue to work.
+     * A queue whose parts are open.
      *
-     * @param producers what has been pushed once; null in version 1, and when another process writes
-     * @param tail the end of the log, or null when another process writes
+     * @param producers the idempotent producers; null in version 1, and if another process writes
+     * @param tail the log end, or null if another process writes
      */
     QueueCore(
             Path directory,
@@ -108,7 +103,7 @@ public final class QueueCore {
         return new QueueOpener(config, storage).open();
     }
 
-    /** Starts the threads. When one can not be started, the queue is closed again. */
+    /** Starts the threads. If one cannot be started, the queue is closed again. */
     QueueCore started() {
         boolean done = false;
         try {
@@ -133,9 +128,9 @@ public final class QueueCore {
     }
 
     /**
-     * What pushes.
+     * The writing side.
      *
-     * @throws MmapQueueException when another process does
+     * @throws MmapQueueException if another process writes
      */
     public Writer writer() {
         if (writer == null) {
@@ -150,7 +145,7 @@ public final class QueueCore {
         boolean isKnown = consumers.owns(name);
         ConsumerCore consumer = onConsumer(name, () -> consumers.get(name, start, log));
         if (!isKnown) {
-            signalRoom(); // the first one of all may begin with a late record
+            signalRoom(); // the first consumer of all may start at a late record
         }
         return consumer;
     }
@@ -179,29 +174,18 @@ public final class QueueCore {
     }
 
     public void label(ConsumerCore consumer, String text) {
-        if (consumer.name().equals(Registry.DEFAULT)) {
-            throw new ConfigException("label", text, "none for consumer " + Registry.DEFAULT + ", which has no page");
-        }
-        int bytes = text.getBytes(StandardCharsets.UTF_8).length;
-        if (bytes > ConsumerPage.MOST_LABEL_BYTES || text.chars().anyMatch(Character::isISOControl)) {
-            throw new ConfigException(
-                    "label",
-                    text,
-                    "up to " + ConsumerPage.MOST_LABEL_BYTES + " bytes of UTF-8, no"
-                            + " control characters; this one has " + bytes);
-        }
         onConsumer(consumer.name(), () -> {
-            consumer.label(text);
+            Consumers.label(consumer, text);
             return null;
         });
     }
 
-    public void seek(ConsumerCore consumer, StartAt place) {
+    public void seek(ConsumerCore consumer, StartAt target) {
         onConsumer(consumer.name(), () -> {
-            consumers.seek(consumer, place, log);
+            consumers.seek(consumer, target, log);
             return null;
         });
-        buryDying(consumer);
+        moveAnyDeadLetters(consumer);
         notEmpty.signalAll();
         signalRoom();
     }
@@ -232,22 +216,22 @@ public final class QueueCore {
 
     public void nack(ConsumerCore consumer, long offset, long delayNanos) {
         if (consumer.nack(offset, delayNanos)) {
-            bury(consumer);
+            moveDeadLetters(consumer);
         }
         notEmpty.signalAll();
     }
 
-    public void unpop(ConsumerCore consumer, long[] offsets) {
-        consumer.unpop(offsets);
+    public void release(ConsumerCore consumer, long[] offsets) {
+        consumer.release(offsets);
         notEmpty.signalAll();
     }
 
-    private void bury(ConsumerCore consumer) {
-        deadLetters.bury(consumer);
+    private void moveDeadLetters(ConsumerCore consumer) {
+        deadLetters.moveDeadLetters(consumer);
         signalRoom();
     }
 
-    // Whoever waits for room in the ring or among the unacked may have it now.
+    // Producers may find space in the ring now, and consumers room in the window.
     private void signalRoom() {
         notFull.signalAll();
         notEmpty.signalAll();
@@ -260,7 +244,7 @@ public final class QueueCore {
         try {
             return consumer.poll();
         } finally {
-            buryDying(consumer); // max_unacked may stand before the next record because of them
+            moveAnyDeadLetters(consumer); // they may hold max_unacked
         }
     }
 
@@ -271,25 +255,25 @@ public final class QueueCore {
             delivered = true;
             return count;
         } finally {
-            buryDying(consumer);
+            moveAnyDeadLetters(consumer);
             if (!delivered) {
-                notEmpty.signalAll(); // what the handler did not get was released
+                notEmpty.signalAll(); // records that the handler did not get were released
             }
         }
     }
 
-    // Those whose time was over for the last time. That the dead-letter queue refuses one is no fault of this pop.
-    private void buryDying(ConsumerCore consumer) {
-        if (consumer.anyDying()) {
+    // Records whose last lease has ended. A failure of the dead-letter queue is not a failure of this pop.
+    private void moveAnyDeadLetters(ConsumerCore consumer) {
+        if (consumer.hasDeadLetters()) {
             try {
-                bury(consumer);
+                moveDeadLetters(consumer);
             } catch (MmapQueueException e) {
                 LOG.warn("{}", e.getMessage());
             }
         }
     }
 
-    /** Returns when the consumer may find something, or at the deadline, or before. */
+    /** Returns when the consumer may find a record, or at the deadline, or earlier. */
     public void awaitRecord(ConsumerCore consumer, long deadline) throws InterruptedException {
         long until = consumer.quietUntil();
         notEmpty.await(until - deadline < 0 ? until : deadline, consumer::hasNext);
@@ -315,12 +299,12 @@ public final class QueueCore {
 
     // ---- reading
 
-    /** The records, for whoever reads them. */
+    /** The records, for readers. */
     public Log log() {
         return log;
     }
 
-    /** The queue's identity. */
+    /** The identity. */
     public UUID id() {
         log.randomAccess(); // version 1 has none
         return new UUID(meta.fields().uuidHigh(), meta.fields().uuidLow());
@@ -336,7 +320,7 @@ public final class QueueCore {
 
     // ---- the end
 
-    /** Flushes and closes; calls under way end first, calls that wait raise ClosedException. */
+    /** Flushes and closes. Running calls end first; waiting calls throw ClosedException. */
     public synchronized void close() {
         if (closed) {
             return;
@@ -344,7 +328,7 @@ public final class QueueCore {
         closed = true;
         boolean stopped = false;
         try {
-            // Each stops the calls into one part of the queue; none is left out because another one fails.
+            // Each stops the calls into one part of the queue, also if another one fails.
             Closing.all(this::stopAppending, consumers::stop, log);
             stopped = true;
         } catch (IOException e) {
@@ -364,13 +348,13 @@ public final class QueueCore {
         }
     }
 
-    // What failed may have been something else than the stopping: a consumer's last file, for instance.
+    // The failure may have come after the stop: when a consumer's last file was written, for instance.
     private boolean isStopped() {
         return (writer == null || writer.isStopped()) && consumers.isStopped() && log.isStopped();
     }
 
-    // A thread that still reads or writes a segment must not lose the mapping: that would end the JVM. Nor may another
-    // process write the queue then.
+    // While a thread may read or write a segment, it must stay mapped: access after unmap crashes the JVM. Nor may
+    // another process write the queue.
     private void release(boolean stopped) {
         try {
             if (stopped) {

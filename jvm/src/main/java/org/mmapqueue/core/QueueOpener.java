@@ -26,8 +26,8 @@ import org.mmapqueue.swap.Scopes;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * Opens a queue: looks, checks, locks, recovers. No file changes before every check has passed;
- * when a step fails, what was opened before it is closed again. Used once.
+ * Opens a queue: finds, checks, locks, recovers. No file changes before every check has passed. If a step fails, the
+ * parts opened before it are closed again. Used once.
  */
 final class QueueOpener {
     private final ConfigValues config;
@@ -79,7 +79,7 @@ final class QueueOpener {
             directory.createDirectory();
             lock = ProcessLock.acquire(
                     path.resolve(QueueDirectory.LOCK_FILE), "the queue in " + path, FileMode.of(settings.fileMode()));
-            found = directory.find(); // another process may have made it before this one had the lock
+            found = directory.find(); // another process may have created it before this one had the lock
             if (found == null) {
                 directory.createQueue(settings);
                 found = directory.find();
@@ -89,7 +89,7 @@ final class QueueOpener {
         }
         meta = directory.openMeta(found);
         if (!settings.readOnly() && settings.geometry().format().hasRetention()) {
-            // Not set: as the directory has it, as with all that is kept there. Without timestamps nothing has an age.
+            // Keys that are not set keep the directory's values. Without timestamps records have no age.
             long millis = settings.timestamps() ? Math.max(0, meta.retainMillis()) : 0;
             settings = Settings.forExisting(
                     config.orElse(ConfigKey.RETAIN_MS, millis)
@@ -101,7 +101,7 @@ final class QueueOpener {
         registry = new Registry(storage, path, meta);
         Consumers consumers = new Consumers(storage, settings, meta, registry);
         swapper = new Swapper(
-                ring, settings.maxInMemSegments(), !settings.readOnly(), new Places(geometry, meta, consumers));
+                ring, settings.maxInMemSegments(), !settings.readOnly(), new QueueScopes(geometry, meta, consumers));
         consumers.growBy(swapper::atLeast);
         if (!settings.readOnly() && geometry.format().hasProducers()) {
             producers = new Producers(storage, path, found);
@@ -120,7 +120,7 @@ final class QueueOpener {
         }
     }
 
-    private record Places(Geometry geometry, MetaPage meta, Consumers consumers) implements Scopes {
+    private record QueueScopes(Geometry geometry, MetaPage meta, Consumers consumers) implements Scopes {
         @Override
         public long writing() {
             return Math.max(0, geometry.segmentOfEnd(meta.writing()));

@@ -7,7 +7,7 @@ public final class ClosedException extends MmapQueueException {
     /**
      * Makes the exception.
      *
-     * @param message what was refused, and why
+     * @param message what is closed
      */
     public ClosedException(String message) {
         super(message);

@@ -1,6 +1,6 @@
 package org.mmapqueue.errors;
 
-/** What is stored is not what was written. No byte was changed, and nothing wrong was returned. */
+/** The stored bytes are not what was written. No byte was changed, and no wrong record was returned. */
 public final class CorruptException extends MmapQueueException {
     private static final long serialVersionUID = 1L;
 
@@ -11,7 +11,7 @@ public final class CorruptException extends MmapQueueException {
      * Makes the exception.
      *
      * @param file the damaged file
-     * @param position the place in that file, in bytes from its beginning
+     * @param position the byte in that file
      * @param detail what was found there, and what was expected
      */
     public CorruptException(String file, long position, String detail) {
@@ -30,9 +30,9 @@ public final class CorruptException extends MmapQueueException {
     }
 
     /**
-     * The place of the damage.
+     * The position of the damage.
      *
-     * @return bytes from the beginning of {@link #file()}
+     * @return the byte in {@link #file()}
      */
     public long position() {
         return position;

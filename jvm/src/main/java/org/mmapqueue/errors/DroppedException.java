@@ -1,6 +1,6 @@
 package org.mmapqueue.errors;
 
-/** Records were dropped for a consumer that had fallen behind further than max_consumer_lag. Its next call goes on. */
+/** Records were dropped for a consumer that lagged more than max_consumer_lag. Its next call continues after them. */
 public final class DroppedException extends MmapQueueException {
     private static final long serialVersionUID = 1L;
 
@@ -11,8 +11,8 @@ public final class DroppedException extends MmapQueueException {
      * Makes the exception.
      *
      * @param consumer the consumer's name
-     * @param first the offset of the first record that it has lost
-     * @param last the offset of the last record that it has lost
+     * @param first the offset of the first record that was dropped
+     * @param last the offset of the last record that was dropped
      */
     public DroppedException(String consumer, long first, long last) {
         super("consumer " + consumer + " was further behind than max_consumer_lag allows: records " + first + ".."

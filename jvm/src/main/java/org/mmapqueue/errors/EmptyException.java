@@ -7,7 +7,7 @@ public final class EmptyException extends MmapQueueException {
     /**
      * Makes the exception.
      *
-     * @param message what was refused, and why
+     * @param message which consumer has nothing to pop
      */
     public EmptyException(String message) {
         super(message);

@@ -1,8 +1,8 @@
 package org.mmapqueue.errors;
 
 /**
- * There is no room for the record: the slowest consumer, which the message names, has not acked enough, or there is no
- * consumer. Nothing was stored.
+ * The ring has no space for the record: the slowest consumer, which the message names, has not acked enough, or there
+ * is no consumer. Nothing was stored.
  */
 public final class FullException extends MmapQueueException {
     private static final long serialVersionUID = 1L;
@@ -10,7 +10,7 @@ public final class FullException extends MmapQueueException {
     /**
      * Makes the exception.
      *
-     * @param message what was refused, and why
+     * @param message what holds the ring
      */
     public FullException(String message) {
         super(message);

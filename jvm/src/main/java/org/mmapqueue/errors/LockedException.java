@@ -1,6 +1,6 @@
 package org.mmapqueue.errors;
 
-/** Another process, or another copy of these classes in this process, holds what only one may hold. */
+/** Another process, or another class loader in this process, holds a lock. */
 public final class LockedException extends MmapQueueException {
     private static final long serialVersionUID = 1L;
 
@@ -9,7 +9,7 @@ public final class LockedException extends MmapQueueException {
     /**
      * Makes the exception.
      *
-     * @param message what is held, and by whom
+     * @param message what is locked, and by which process
      * @param pid the holder's process id, or -1 where it is not known
      */
     public LockedException(String message, long pid) {

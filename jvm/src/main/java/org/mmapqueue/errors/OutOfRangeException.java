@@ -1,6 +1,6 @@
 package org.mmapqueue.errors;
 
-/** An offset outside of what the call can work on. Nothing was moved. */
+/** An offset that the call cannot work on. The call had no effect. */
 public final class OutOfRangeException extends MmapQueueException {
     private static final long serialVersionUID = 1L;
 
@@ -12,7 +12,7 @@ public final class OutOfRangeException extends MmapQueueException {
      * Makes the exception.
      *
      * @param what what the offset was for
-     * @param requested the offset that was asked for
+     * @param requested the requested offset
      * @param first the first offset that is possible
      * @param last the last offset that is possible; below {@code first} when none is
      */
@@ -25,16 +25,16 @@ public final class OutOfRangeException extends MmapQueueException {
     }
 
     /**
-     * What was asked for.
+     * The requested offset.
      *
-     * @return the offset that was asked for
+     * @return the requested offset
      */
     public long requested() {
         return requested;
     }
 
     /**
-     * Where the range begins.
+     * The first offset of the range.
      *
      * @return the first possible offset
      */
@@ -43,7 +43,7 @@ public final class OutOfRangeException extends MmapQueueException {
     }
 
     /**
-     * Where the range ends.
+     * The last offset of the range.
      *
      * @return the last possible offset
      */

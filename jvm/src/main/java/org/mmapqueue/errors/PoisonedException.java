@@ -1,8 +1,8 @@
 package org.mmapqueue.errors;
 
 /**
- * An earlier failure (an fsync that failed, a store that failed half way) means that the writer can not be trusted any
- * more: every later push and flush raises this. Close the queue and open it again; it recovers.
+ * An fsync or an append failed earlier, and the writer cannot be trusted any more. Every push and every flush throws
+ * this. Close the queue and open it again: the open recovers.
  */
 public final class PoisonedException extends MmapQueueException {
     private static final long serialVersionUID = 1L;

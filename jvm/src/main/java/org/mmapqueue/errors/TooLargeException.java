@@ -7,7 +7,7 @@ public final class TooLargeException extends MmapQueueException {
     /**
      * Makes the exception.
      *
-     * @param message what was refused, and why
+     * @param message the size, and the limit
      */
     public TooLargeException(String message) {
         super(message);

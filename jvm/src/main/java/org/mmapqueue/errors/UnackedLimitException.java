@@ -1,13 +1,13 @@
 package org.mmapqueue.errors;
 
-/** A consumer has popped max_unacked records beyond its first one that is not acked. It goes on once that is acked. */
+/** A consumer has popped max_unacked records beyond its first unacked one. An ack of that record ends the limit. */
 public final class UnackedLimitException extends MmapQueueException {
     private static final long serialVersionUID = 1L;
 
     /**
      * Makes the exception.
      *
-     * @param message what was refused, and why
+     * @param message which consumer has reached the limit, and where
      */
     public UnackedLimitException(String message) {
         super(message);

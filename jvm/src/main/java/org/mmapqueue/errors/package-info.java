@@ -1,5 +1,5 @@
 /**
  * The exceptions of mmapqueue: one small tree of unchecked exceptions under
- * {@link org.mmapqueue.errors.MmapQueueException}. Every message names what was wrong, where, and what would be right.
+ * {@link org.mmapqueue.errors.MmapQueueException}. Every message names what was wrong, where, and the allowed range.
  */
 package org.mmapqueue.errors;

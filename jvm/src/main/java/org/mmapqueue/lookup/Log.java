@@ -35,7 +35,7 @@ public final class Log implements RandomAccessReader.Source, Closeable {
     private final LogStart retained;
     private final RandomAccessReader randomAccess;
     private final Set<RangeReader> readers = ConcurrentHashMap.newKeySet();
-    /** In version 1, the number of the record at which the consumer stood when it was closed. */
+    /** In version 1, the offset at which the consumer was closed last. */
     private volatile long version1Offset;
 
     public Log(Settings settings, MetaPage meta, Swapper swapper, Registry registry) {
@@ -55,7 +55,7 @@ public final class Log implements RandomAccessReader.Source, Closeable {
                 : new LogReaderV2(swapper, geometry, readableFields(), meta::writing);
     }
 
-    /** A new reader of a range, until {@code gone} says that the handle which gives it has been closed. */
+    /** A new reader of a range; {@code gone} is true once the handle that returned it is closed. */
     public RangeReader reader(long from, long to, BooleanSupplier gone) {
         RandomAccessReader numbers = randomAccess(); // version 1 has none
         RangeReader reader = new RangeReader((LogReaderV2) reader(), numbers, gone, readers::remove, from, to);
@@ -63,7 +63,7 @@ public final class Log implements RandomAccessReader.Source, Closeable {
         return reader;
     }
 
-    // The process that writes may have been started anew with a larger max_event_size: only the ring is a bound then.
+    // A later writer may have a larger max_event_size, so for other processes only the ring is a bound.
     private MetaFields readableFields() {
         MetaFields fields = meta.fields();
         long ring = (long) geometry.capacity() * geometry.dataBytes();
@@ -72,7 +72,7 @@ public final class Log implements RandomAccessReader.Source, Closeable {
                 : fields;
     }
 
-    /** What a fault in a mapping means; throws the fault itself when that is not known. */
+    /** Explains a fault in a mapping; throws the fault itself if its cause is not known. */
     public CorruptException explain(InternalError fault) {
         return TruncatedFiles.explain(fault, swapper.ring());
     }
@@ -112,44 +112,44 @@ public final class Log implements RandomAccessReader.Source, Closeable {
         return meta.fields().timestamps();
     }
 
-    /** The position of a place; of one that is said by a number or a time, when there is such a record. */
-    public long find(StartAt place) {
-        return place.kind() == StartAt.Kind.LATEST ? end() : locate(place).position();
+    /** The position of a start. */
+    public long find(StartAt start) {
+        return start.kind() == StartAt.Kind.LATEST ? end() : locate(start).position();
     }
 
     /** As {@link #find}, with the offset of the record that begins there. */
-    public RandomAccessReader.Place locate(StartAt place) {
-        return switch (place.kind()) {
+    public RandomAccessReader.OffsetPosition locate(StartAt start) {
+        return switch (start.kind()) {
             case EARLIEST -> randomAccess().locateFirst();
             case LATEST -> randomAccess().locateEnd();
-            case OFFSET -> randomAccess().locate(place.value());
-            case TIMESTAMP -> randomAccess().locateTime(place.value());
+            case OFFSET -> randomAccess().locate(start.value());
+            case TIMESTAMP -> randomAccess().locateTime(start.value());
             case COMMITTED -> throw new IllegalArgumentException("committed is a place of a consumer, not of the log");
         };
     }
 
-    /** The number of the record that begins behind a position. */
+    /** The offset of the record that begins after a position. */
     public long offsetAt(long position) {
-        // Version 1 stores no numbers: counting begins where the consumer stands.
+        // Version 1 stores no offsets: counting begins at the committed position.
         return randomAccess == null ? version1Offset : randomAccess.offsetAt(position);
     }
 
-    /** A consumer is closed, at a record with this number. */
+    /** A consumer was closed at this offset. */
     public void leftAt(long offset) {
         version1Offset = offset;
     }
 
-    /** The number of the oldest record that is retained. */
+    /** The offset of the oldest retained record. */
     public long firstOffset() {
         return randomAccess == null ? 0 : randomAccess.firstOffset();
     }
 
-    /** The number behind the last record, found in the log itself. */
+    /** The offset after the last record, found in the log itself. */
     public long endOffset() {
         return randomAccess().endOffset();
     }
 
-    /** Waits for the calls under way and lets no other one begin. */
+    /** Waits for running calls; later calls throw ClosedException. */
     @Override
     public void close() throws IOException {
         List<Closeable> all = new ArrayList<>();
@@ -158,7 +158,7 @@ public final class Log implements RandomAccessReader.Source, Closeable {
         Closing.all(all.toArray(new Closeable[0]));
     }
 
-    /** Whether no call can begin any more. */
+    /** Whether all calls are stopped. */
     public boolean isStopped() {
         return readers.isEmpty() && (randomAccess == null || randomAccess.isClosed());
     }

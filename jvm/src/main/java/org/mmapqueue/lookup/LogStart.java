@@ -9,9 +9,9 @@ import org.mmapqueue.segment.Segment;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * From where on records are retained, by what meta.dat says: any process finds the same. Without retention it is the
- * slowest consumer's committed position. With it, acked segments stay until they are too old, or the log from there on
- * too large, or the writer needs their place; what was never fsynced is not retained once it may be lost.
+ * Computes the log start from meta.dat; every process gets the same. Without retention it is the low watermark. With
+ * retention, acked segments stay until they are too old, or the log from them on is too large, or the writer needs their
+ * slot. Records that were never fsynced are not retained once they may be lost.
  */
 final class LogStart {
     private final Geometry geometry;
@@ -28,7 +28,7 @@ final class LogStart {
         this.clock = clock;
     }
 
-    /** The end of a record, or the beginning of a segment, behind which all records are retained. */
+    /** The log start: the end of a record, or the beginning of a segment. */
     long head() throws IOException {
         registry.refresh();
         long lowWatermark = registry.lowWatermark();
@@ -68,7 +68,7 @@ final class LogStart {
     private long baseTimestamp(long id) throws IOException {
         Segment segment = swapper.pinIfThere(id, meta.fields().uuidLow());
         if (segment == null) {
-            return 0; // its place has been taken since: older than all that is left
+            return 0; // overwritten since, so older than all that is left
         }
         long timestamp = segment.baseTimestamp();
         swapper.unpin(segment);

@@ -6,17 +6,16 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 
 /**
- * Finds records by number, time or place in version 2: a binary search over the segments' headers, then a walk over the
- * records of one segment, from the nearest place of its index on. Moves the reader that it is given, and leaves it
- * before the record that was found.
+ * Finds records by offset, timestamp or position in version 2: a binary search over the segments' headers, then a walk
+ * over the records of one segment from the nearest entry of its sparse index. Leaves the reader before the record found.
  *
- * <p>A record is checked when it is walked over for the first time, and where the walk leaves the segment the next one
- * must begin with the number that it has come to: one damaged length, and all behind it would be found under the
- * numbers of others. From then on the index vouches for what was checked, and headers do.
+ * <p>The first walk over a record checks it. Where the walk leaves the segment, the next one must begin with the offset
+ * that was reached: otherwise one damaged length would shift the offsets of all records after it. Later walks rely on
+ * the index and on headers.
  *
- * <p>Nothing holds a segment that is looked at: its slot may be filled for a later one at any time. So what a call has
- * found counts only when the segment is still retained behind it; if not, or if the segment is damaged, it raises
- * {@link org.mmapqueue.errors.CorruptException}, and {@link #segment} says which one it was. Not thread-safe.
+ * <p>Segments are not pinned, and may be overwritten at any time. So a result counts only if the segment is still
+ * retained after the search. If it is not, or if it is damaged, the call throws {@link
+ * org.mmapqueue.errors.CorruptException}, and {@link #segment} returns its id. Not thread-safe.
  */
 final class OffsetSearch {
     private final LogReaderV2 reader;
@@ -27,17 +26,17 @@ final class OffsetSearch {
 
     private long segment;
     private SegmentIndex index;
-    /** Where the log ends, in this segment or behind it; or the place that is looked for. */
+    /** The log end, in this segment or after it; or the position that is searched for. */
     private long end;
 
     private int limit;
     private int lastOffset;
     private long number;
     private long timestamp;
-    /** The newest timestamp behind the record that {@link #look} has found. */
-    private long timestampBehind;
+    /** The newest timestamp up to and including the record that {@link #look} has found. */
+    private long timestampAfter;
 
-    /** A search with nothing in its memory. */
+    /** A search with empty indexes. */
     OffsetSearch(LogReaderV2 reader, SegmentBases.Retained retained) {
         this.reader = reader;
         this.geometry = reader.geometry();
@@ -45,47 +44,47 @@ final class OffsetSearch {
         this.bases = new SegmentBases(reader, retained);
     }
 
-    /** The segment that was looked at last. */
+    /** The last segment that was read. */
     long segment() {
         return segment;
     }
 
-    /** The number of the record that the reader stands before. */
+    /** The offset of the record before which the reader is. */
     long number() {
         return number;
     }
 
-    /** Forgets what it knows of a segment that is lost: what it saw there last may be of a later one. */
+    /** Removes the index of a lost segment: its last entries may be of the segment that has overwritten it. */
     void forget(long id) {
         indexes.remove(id);
     }
 
-    /** Forgets what it knows of the log. */
+    /** Removes all indexes. */
     void forgetAll() {
         indexes.clear();
         bases.clear();
     }
 
-    /** The number of the first record that starts in this segment or behind it. */
+    /** The offset of the first record that starts in this segment or after it. */
     long baseIndex(long id) throws IOException {
         segment = id;
         return bases.index(id);
     }
 
     /**
-     * The one segment of {@code low}..{@code high} in which record {@code wanted} starts if it starts in any.
+     * Returns the one segment of {@code low}..{@code high} in which record {@code wanted} can start.
      *
-     * @return low - 1 when it starts before low
+     * @return low - 1 if the record starts before low
      */
     long segmentOfNumber(long wanted, long low, long high) throws IOException {
         return last(bases::index, wanted, low, high);
     }
 
     /**
-     * The one segment of {@code low}..{@code high} in which the first record of this time, or of a later one, starts if
-     * it starts in any.
+     * Returns the one segment of {@code low}..{@code high} in which the first record of this time, or of a later one,
+     * can start.
      *
-     * @return low - 1 when it starts before low
+     * @return low - 1 if the record starts before low
      */
     long segmentOfTime(long micros, long low, long high) throws IOException {
         return last(bases::timestamp, micros - 1, low, high);
@@ -95,8 +94,9 @@ final class OffsetSearch {
         long of(long id) throws IOException;
     }
 
-    // The last segment whose key is at most this; the keys do not decrease. Looks at the same ids from call to call,
-    // whatever the bounds are: at those with the most zero bits, whose keys are kept therefore.
+    // The last segment with a key of at most this; keys do not decrease. Probes the ids with the most trailing zero
+    // bits,
+    // which are the same for most bounds, so that their keys are cached.
     private long last(Key key, long most, long low, long high) throws IOException {
         segment = low;
         if (key.of(low) > most) {
@@ -117,11 +117,11 @@ final class OffsetSearch {
     }
 
     /**
-     * Goes to a record of this segment.
+     * Moves to a record of this segment.
      *
-     * @param wanted its number, not below the segment's base index
-     * @param logEnd the position at which the log ends, in this segment or behind it
-     * @return false when no such record starts here before the end
+     * @param wanted its offset, not below the segment's base index
+     * @param logEnd the log end, in this segment or after it
+     * @return false if no such record starts here before the log end
      */
     boolean toNumber(long id, long wanted, long logEnd) throws IOException {
         enter(id, logEnd);
@@ -138,11 +138,11 @@ final class OffsetSearch {
     }
 
     /**
-     * Goes to the first record of this segment that was pushed at this time or later. One without a timestamp counts as
-     * pushed at the time of the last one before it that has one: it was not pushed before that.
+     * Moves to the first record of this segment that was pushed at this time or later. A record without a timestamp
+     * counts with the last timestamp before it.
      *
-     * @param logEnd the position at which the log ends, in this segment or behind it
-     * @return false when there is none before the end
+     * @param logEnd the log end, in this segment or after it
+     * @return false if there is none before the log end
      */
     boolean toTime(long id, long micros, long logEnd) throws IOException {
         enter(id, logEnd);
@@ -150,8 +150,8 @@ final class OffsetSearch {
         boolean found = false;
         int before = 0;
         while (!found && look()) {
-            timestampBehind = Math.max(timestamp, reader.timestampOfFound());
-            found = timestampBehind >= micros;
+            timestampAfter = Math.max(timestamp, reader.timestampOfFound());
+            found = timestampAfter >= micros;
             if (!found) {
                 pass();
                 before = lastOffset;
@@ -166,7 +166,7 @@ final class OffsetSearch {
         return found;
     }
 
-    // What was found, and what comes before it, decide together: the time of a damaged one may be any.
+    // The result depends on the record found and on the one before it; a damaged one may have any timestamp.
     private void checkTimes(int before) throws IOException {
         int found = reader.segmentOffset();
         if (before > 0) {
@@ -181,10 +181,10 @@ final class OffsetSearch {
     }
 
     /**
-     * Goes to a place in this segment.
+     * Moves to a byte of this segment at which a record ends.
      *
-     * @param offset where a record of this segment ends
-     * @throws org.mmapqueue.errors.CorruptException also when none ends there
+     * @param offset the byte in the segment
+     * @throws org.mmapqueue.errors.CorruptException also if no record ends there
      */
     void toOffset(long id, int offset) throws IOException {
         enter(id, geometry.position(id, offset));
@@ -193,11 +193,11 @@ final class OffsetSearch {
             pass();
         }
         boolean found = reader.segmentId() == id && reader.segmentOffset() == offset;
-        long arrived = reader.position();
+        long reached = reader.position();
         retained.check(id);
         if (!found) {
             reader.moveTo(geometry.position(id, offset));
-            throw reader.corrupt(offset, "no record ends here: the records of the segment lead to position " + arrived);
+            throw reader.corrupt(offset, "no record ends here: the records of the segment lead to position " + reached);
         }
     }
 
@@ -217,11 +217,11 @@ final class OffsetSearch {
         }
     }
 
-    private void start(int place) {
-        reader.moveTo(geometry.position(index.id, index.offset(place)));
-        lastOffset = index.offset(place);
-        number = index.number(place);
-        timestamp = index.timestamp(place);
+    private void start(int entry) {
+        reader.moveTo(geometry.position(index.id, index.offset(entry)));
+        lastOffset = index.offset(entry);
+        number = index.number(entry);
+        timestamp = index.timestamp(entry);
     }
 
     // Whether a record starts here, in this segment and before the limit.
@@ -230,11 +230,11 @@ final class OffsetSearch {
             return false;
         }
         if (reader.nextHere()) {
-            timestampBehind = Math.max(timestamp, reader.timestamp());
+            timestampAfter = Math.max(timestamp, reader.timestamp());
             return true;
         }
         if (reader.segmentOffset() == reader.segmentSize()) {
-            return false; // behind a pad
+            return false; // after a pad
         }
         throw reader.corrupt(reader.segmentOffset(), "there is no record, but the log goes on up to byte " + limit);
     }
@@ -243,26 +243,26 @@ final class OffsetSearch {
         lastOffset = reader.segmentOffset();
         boolean isNew = number >= index.number(index.last());
         reader.skip();
-        // Of one that goes on in the next segment the length is checked by the number there.
-        if (isNew && (reader.endSegmentId() == index.id || !goesOnBehind()) && !reader.skipChecked(end)) {
-            timestampBehind = timestamp;
+        // The length of a record that spans is checked by the base index of the next segment.
+        if (isNew && (reader.endSegmentId() == index.id || !hasNextSegment()) && !reader.skipChecked(end)) {
+            timestampAfter = timestamp;
         }
         reader.advance();
         number++;
-        timestamp = timestampBehind;
+        timestamp = timestampAfter;
         if (number > index.number(index.last()) && reader.segmentId() == index.id) {
             index.add(number, reader.segmentOffset(), timestamp);
         }
     }
 
-    private boolean goesOnBehind() {
+    private boolean hasNextSegment() {
         return geometry.segmentOfEnd(end) > index.id;
     }
 
-    // To be called at the end of a walk; may move the reader.
+    // At the end of a walk. May move the reader.
     private void checkCount() throws IOException {
         boolean isThrough = reader.segmentId() != index.id || reader.segmentOffset() == reader.segmentSize();
-        if (!isThrough || !goesOnBehind()) {
+        if (!isThrough || !hasNextSegment()) {
             return;
         }
         long next = bases.index(index.id + 1);

@@ -20,26 +20,26 @@ import org.mmapqueue.log.RecordBatch;
 import org.mmapqueue.log.TruncatedFiles;
 
 /**
- * Reads records by number or time in format version 2, and moves no consumer. Any number of threads, one at a time
- * inside. A call pins at most two segments, and none is pinned between calls, so the writer always gets its places.
+ * Reads records by offset or timestamp in format version 2, and moves no consumer. Any number of threads; a lock lets
+ * one read at a time. A call pins at most two segments. Between calls none is pinned, so the writer can always map its
+ * own.
  *
- * <p>What is read is not held: the writer may give its slot to a later segment meanwhile, in another process too.
- * Nothing wrong comes out of that. Each record is checked against its place, generation and epoch; a number or a time that was
- * found counts only if its segment was still retained afterwards; and a call that has lost a segment looks at the range
- * anew.
+ * <p>A segment that is read may be overwritten by a writer, also of another process. No wrong record is returned: each
+ * record is checked against its position, generation and epoch; an offset or a timestamp counts only if its segment is
+ * still retained after the search; a call that has lost its segment starts again with new bounds.
  */
 public final class RandomAccessReader extends BatchSource implements Closeable {
     private static final int TRIES = 4;
 
-    /** What there is to read; everything is asked for at each call. */
+    /** The bounds of the log, read at each call. */
     interface Source {
-        /** The oldest record that is retained begins behind this position: a record's end, or that of a segment. */
+        /** The log start: the end of a record or of a segment, after which the oldest retained record begins. */
         long head();
 
-        /** What lies before this position may be overwritten at any time. */
+        /** Segments before this position may be overwritten at any time. */
         long reclaimed();
 
-        /** What lies before this position is published. */
+        /** Records before this position are published. */
         long end();
 
         /** Whether records get timestamps. */
@@ -47,12 +47,12 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     }
 
     /**
-     * A place in the log.
+     * A record's offset and position.
      *
-     * @param offset the number of a record
-     * @param position the record begins behind it
+     * @param offset the offset
+     * @param position the position after which the record begins
      */
-    public record Place(long offset, long position) {}
+    public record OffsetPosition(long offset, long position) {}
 
     private final LogReaderV2 reader;
     private final Source source;
@@ -61,7 +61,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     private volatile boolean closed;
 
     /**
-     * A browser with nothing in its memory.
+     * A reader with empty indexes.
      *
      * @param reader its own
      */
@@ -74,12 +74,12 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     /**
      * Reads records.
      *
-     * @param offset the first one's number
+     * @param offset the first record's offset
      * @param count the most records
-     * @param maxBytes the most bytes of payload; a first record that is larger is read all the same
-     * @return those that there are, in order, at least one; their attempts are 0
-     * @throws OutOfRangeException when the first one is not retained any more, or not there yet
-     * @throws CorruptException when the first one is damaged
+     * @param maxBytes the most payload bytes; a larger first record is read nevertheless
+     * @return the records, in order, at least one; with 0 attempts
+     * @throws OutOfRangeException if the first record is not retained or does not exist yet
+     * @throws CorruptException if the first record is damaged
      */
     public List<Message> get(long offset, int count, long maxBytes) {
         List<Message> messages = new ArrayList<>(Math.min(count < 1 ? 0 : count, 16));
@@ -102,13 +102,13 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     /**
      * Reads records without an allocation for each.
      *
-     * @param offset the first one's number
+     * @param offset the first record's offset
      * @param count the most records
-     * @param maxBytes the most bytes of payload; a first record that is larger is read all the same
-     * @param handler is called with each record, in order, without the lock
-     * @return how many there were, at least one
-     * @throws OutOfRangeException when the first one is not retained any more, or not there yet
-     * @throws CorruptException when the first one is damaged
+     * @param maxBytes the most payload bytes; a larger first record is read nevertheless
+     * @param handler called with each record, in order, without the lock
+     * @return the number of records, at least 1
+     * @throws OutOfRangeException if the first record is not retained or does not exist yet
+     * @throws CorruptException if the first record is damaged
      */
     public int get(long offset, int count, long maxBytes, MessageHandler handler) {
         return get(offset, count, maxBytes, false, handler);
@@ -127,7 +127,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         // No position moves with a random read.
     }
 
-    // What stops it after the first batch is left to the next call.
+    // An error after the first batch is left to the next call.
     @Override
     protected RecordBatch fetch(long offset, int count, long maxBytes, boolean own, boolean first) {
         try {
@@ -166,81 +166,81 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     }
 
     /**
-     * The first record that was pushed at a time or later.
+     * Finds the first record that was pushed at a time or later.
      *
      * @param micros µs since 1970
-     * @return its number; empty when there is none
-     * @throws ConfigException when the queue stores no timestamps
+     * @return its offset; empty if there is none
+     * @throws ConfigException if the queue stores no timestamps
      */
     public OptionalLong find(long micros) {
-        Place place = placeOfTime(micros);
-        return place == null ? OptionalLong.empty() : OptionalLong.of(place.offset());
+        OffsetPosition found = positionOfTime(micros);
+        return found == null ? OptionalLong.empty() : OptionalLong.of(found.offset());
     }
 
-    /** The number of the oldest record that is retained; {@link #endOffset} when none is. */
+    /** The offset of the oldest retained record; {@link #endOffset} if there is none. */
     public long firstOffset() {
         return call(log::first);
     }
 
-    /** The log's end. */
-    Place locateEnd() {
-        return call(() -> new Place(log.next(), log.end()));
+    /** The log end. */
+    OffsetPosition locateEnd() {
+        return call(() -> new OffsetPosition(log.next(), log.end()));
     }
 
-    /** Where the oldest record that is retained begins; the log's end when none is. */
-    Place locateFirst() {
-        return call(() -> log.goTo(log.first()) ? log.place() : new Place(log.next(), log.end()));
+    /** The oldest retained record; the log end if there is none. */
+    OffsetPosition locateFirst() {
+        return call(() -> log.goTo(log.first()) ? log.found() : new OffsetPosition(log.next(), log.end()));
     }
 
-    /** The number that the next record gets, found in the log: another process may be the one that writes. */
+    /** The offset of the next record, found in the log: another process may be the writer. */
     long endOffset() {
         return call(log::next);
     }
 
     /**
-     * Where a record begins.
+     * Finds a record.
      *
-     * @param offset its number; the one of the record to come is the log's end
-     * @throws OutOfRangeException when it is not retained any more, or not there yet
+     * @param offset its offset; that of the next record is the log end
+     * @throws OutOfRangeException if the record is not retained or does not exist yet
      */
-    public Place locate(long offset) {
+    public OffsetPosition locate(long offset) {
         return call(() -> {
             if (log.goTo(offset)) {
-                return log.place();
+                return log.found();
             }
             if (offset == log.next()) {
-                return new Place(offset, log.end());
+                return new OffsetPosition(offset, log.end());
             }
             throw log.outOfRange(offset);
         });
     }
 
     /**
-     * Where the first record begins that was pushed at a time or later; the log's end when there is none.
+     * Finds the first record that was pushed at a time or later; the log end if there is none.
      *
      * @param micros µs since 1970
-     * @throws ConfigException when the queue stores no timestamps
+     * @throws ConfigException if the queue stores no timestamps
      */
-    Place locateTime(long micros) {
-        Place place = placeOfTime(micros);
-        return place != null ? place : locateEnd();
+    OffsetPosition locateTime(long micros) {
+        OffsetPosition found = positionOfTime(micros);
+        return found != null ? found : locateEnd();
     }
 
     /**
-     * The number of the record that begins behind a position. That may lie behind {@link Source#end}: a record can be
-     * popped and acked before its writer has said where it ends.
+     * Returns the offset of the record that begins after a position. The position may be beyond {@link Source#end}: a
+     * record can be popped and acked before the writer has moved that.
      *
-     * @throws CorruptException when no record ends there
-     * @throws MmapQueueException when it is not retained any more
+     * @throws CorruptException if no record ends there
+     * @throws MmapQueueException if the position is not retained any more
      */
     long offsetAt(long position) {
         return call(() -> log.retainedNumberAt(position));
     }
 
     /**
-     * Returns when a record is retained, or is the one to come.
+     * Returns if a record is retained, or is the next one.
      *
-     * @throws OutOfRangeException when it is not
+     * @throws OutOfRangeException if it is neither
      */
     public void checkRetained(long offset) {
         call(() -> {
@@ -252,31 +252,31 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     }
 
     /**
-     * How much of the log records take, framing included. Exact for records that begin a segment, and by their share of
-     * the segment's records for others.
+     * Estimates the size of a range in the log, headers included. Exact for records that begin a segment; within a
+     * segment all records count alike.
      *
-     * @param from the first one's number
-     * @param to the number behind the last one
-     * @throws OutOfRangeException when one of them is not retained any more, or not there yet
+     * @param from the first record's offset
+     * @param to the offset after the last record
+     * @throws OutOfRangeException if a record is not retained or does not exist yet
      */
     public long bytes(long from, long to) {
         return call(() -> log.estimate(to) - log.estimate(from));
     }
 
     /**
-     * Cuts a range into parts of about the same size, at segments' beginnings where parts are larger than segments.
+     * Splits a range into parts of about the same size. Parts that are larger than a segment begin with one.
      *
-     * @param from the first record's number
-     * @param to the number behind the last one
-     * @param bytes the size of a part, framing included, at least 1
-     * @return the numbers of the parts' first records, and at last {@code to}
-     * @throws OutOfRangeException when one of them is not retained any more, or not there yet
+     * @param from the first record's offset
+     * @param to the offset after the last record
+     * @param bytes the size of a part, headers included, at least 1
+     * @return the offsets of the parts' first records, and at last {@code to}
+     * @throws OutOfRangeException if a record is not retained or does not exist yet
      */
     public long[] split(long from, long to, long bytes) {
         return call(() -> log.split(from, to, bytes));
     }
 
-    /** Waits for the call that is under way and lets no other one begin. */
+    /** Waits for the running call; later calls throw ClosedException. */
     @Override
     public void close() {
         StackRoom.lock(lock);
@@ -291,9 +291,9 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         return closed;
     }
 
-    // ---- one attempt, between the bounds that it has begun with
+    // ---- one attempt, with the bounds of its start
 
-    // The next record, if there is one and it is not too large. What comes after a fault is left to the next call.
+    // Adds the next record if there is one and it fits. A fault after the first record is left to the next call.
     private boolean read(long offset, RecordBatch batch, long maxBytes, boolean first) throws IOException {
         boolean any = batch.count() > 0;
         try {
@@ -321,11 +321,11 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         }
     }
 
-    private Place placeOfTime(long micros) {
+    private OffsetPosition positionOfTime(long micros) {
         if (!source.timestamps()) {
             throw new ConfigException("timestamps", "false", "true, where records are to be found by their time");
         }
-        return call(() -> log.goToTime(Math.max(0, micros)) ? log.place() : null);
+        return call(() -> log.goToTime(Math.max(0, micros)) ? log.found() : null);
     }
 
     private interface Attempt<T> {
@@ -356,9 +356,8 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         }
     }
 
-    // A segment that was lost while it was read is no damage, and lies before the bounds of the next attempt. Each
-    // retry
-    // fails only if the writer advanced by another segment.
+    // A segment that was lost while it was read is not damaged, and is before the bounds of the next attempt. Each
+    // retry fails only if the writer advanced by another segment.
     private int triesAfter(CorruptException e, int tries) {
         if (log.isLost()) {
             log.forgetLast();

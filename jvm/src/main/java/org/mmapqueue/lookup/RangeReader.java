@@ -27,18 +27,18 @@ public final class RangeReader extends BatchSource implements AutoCloseable {
     private final long to;
     private long offset;
     private long segments;
-    /** The last segment that is among those. */
+    /** The last segment that was counted. */
     private long lastSegment = -1;
-    /** Whether the log reader stands before the next record. */
+    /** Whether the log reader is before the next record. */
     private boolean placed;
 
     private boolean closed;
 
     /**
-     * A reader that stands before the first record of its range.
+     * A reader before the first record of its range.
      *
-     * @param gone whether the handle is closed that gives it
-     * @param forget is told when it is closed
+     * @param gone whether the handle that returned it is closed
+     * @param forget called when it is closed
      */
     RangeReader(
             LogReaderV2 reader,
@@ -60,20 +60,12 @@ public final class RangeReader extends BatchSource implements AutoCloseable {
         placed = true;
     }
 
-    /**
-     * The next record.
-     *
-     * @return the offset of the record that is read next; the range's end when all have been read
-     */
+    /** The offset of the next record; the range's end after the last one. */
     public synchronized long offset() {
         return offset;
     }
 
-    /**
-     * How much of the ring it has gone through.
-     *
-     * @return in how many segments it has read so far
-     */
+    /** The number of segments read so far. */
     public synchronized long segments() {
         return segments;
     }
@@ -82,10 +74,10 @@ public final class RangeReader extends BatchSource implements AutoCloseable {
      * Reads records.
      *
      * @param maxRecords the most records, at least 1
-     * @param maxBytes the most bytes of payload, at least 1; a first record that is larger is read all the same
-     * @param own whether each record gets an array of its own
-     * @param handler gets them, in order, with 0 attempts
-     * @return how many there were; 0 at the end of the range, or when the next one has not been pushed yet
+     * @param maxBytes the most payload bytes, at least 1; a larger first record is read nevertheless
+     * @param own whether each record is in an array of its own
+     * @param handler called with each record, in order, with 0 attempts
+     * @return the number of records; 0 at the end of the range, or if the next one has not been pushed yet
      */
     public int read(int maxRecords, long maxBytes, boolean own, MessageHandler handler) {
         if (maxRecords < 1 || maxBytes < 1) {
@@ -101,7 +93,7 @@ public final class RangeReader extends BatchSource implements AutoCloseable {
         placed = false;
     }
 
-    // Once the caller has records, nothing is raised: the next call meets it.
+    // Only the first batch of a call throws; a later error is left to the next call.
     @Override
     protected synchronized RecordBatch fetch(long next, int maxRecords, long maxBytes, boolean own, boolean first) {
         boolean usable = !closed && !gone.getAsBoolean();
@@ -169,13 +161,13 @@ public final class RangeReader extends BatchSource implements AutoCloseable {
         return true;
     }
 
-    // They come one after the other, and the one where a call ends is mostly that where the next one begins.
+    // Calls read ascending segments; a call mostly begins in the segment in which the last one ended.
     private void countSegments(long first, long last) {
         segments += last - Math.max(first, lastSegment + 1) + 1;
         lastSegment = last;
     }
 
-    // What was overwritten while it was read looks like damage.
+    // A record that is overwritten while it is read looks damaged.
     private RuntimeException lostOr(CorruptException damage) {
         try {
             randomAccess.checkRetained(offset);
@@ -185,7 +177,7 @@ public final class RangeReader extends BatchSource implements AutoCloseable {
         return damage;
     }
 
-    /** Waits for the call that is under way; every later one raises ClosedException. A second close does nothing. */
+    /** Waits for the running call; every later one throws ClosedException. A second close does nothing. */
     @Override
     public synchronized void close() {
         closed = true;

@@ -10,9 +10,9 @@ import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.segment.Geometry;
 
 /**
- * The part of the log that is retained, as it is at one moment, and the ways to a record in it. Moves the reader that
- * it is given. Raises {@link CorruptException} for damage, and also when a segment is lost to the writer meanwhile;
- * then {@link #isLost} says so, and the next look finds bounds that lie behind it. Not thread-safe.
+ * The retained log at one moment, and searches in it. Throws {@link CorruptException} for damage, and also if the writer
+ * has overwritten a segment since; then {@link #isLost} is true, and the next {@link #look} finds bounds after it. Not
+ * thread-safe.
  */
 final class RetainedLog {
     private static final String NOT_THERE = "a record that is not retained any more, or not there yet";
@@ -28,7 +28,7 @@ final class RetainedLog {
     private long end;
     private long lowest;
 
-    /** A log that has not been looked at. */
+    /** A log without bounds. */
     RetainedLog(LogReaderV2 reader, RandomAccessReader.Source source) {
         this.reader = reader;
         this.source = source;
@@ -36,7 +36,7 @@ final class RetainedLog {
         this.search = new OffsetSearch(reader, this::checkRetained);
     }
 
-    /** Takes the bounds as they are now. */
+    /** Reads the bounds. */
     void look() {
         long reclaimed = source.reclaimed();
         long oldest = source.head();
@@ -45,17 +45,17 @@ final class RetainedLog {
         lowest = startSegment(reclaimed, end);
     }
 
-    /** The number of the record that the last of these calls has gone to. */
+    /** The offset of the record found last. */
     long number() {
         return search.number();
     }
 
-    /** Where it ends: the position behind the last record that was published. */
+    /** The log end: the position after the last published record. */
     long end() {
         return end;
     }
 
-    /** Goes to a record. False when it is not retained, or not there. */
+    /** Moves to a record; returns false if it is not retained or does not exist. */
     boolean goTo(long offset) throws IOException {
         if (offset < 0 || end <= head) {
             return false;
@@ -65,7 +65,7 @@ final class RetainedLog {
         return id >= low && search.toNumber(id, offset, end) && reader.position() >= head;
     }
 
-    /** Goes to the first record that was pushed at this time or later, not below 0. False when there is none. */
+    /** Moves to the first record that was pushed at this time (at least 0) or later; returns false if there is none. */
     boolean goToTime(long micros) throws IOException {
         if (end <= head) {
             return false;
@@ -85,23 +85,23 @@ final class RetainedLog {
         return goTo(numberAt(head));
     }
 
-    /** The place that the last of these calls has gone to. */
-    RandomAccessReader.Place place() {
+    /** The record found last. */
+    RandomAccessReader.OffsetPosition found() {
         int start = reader.segmentOffset() == geometry.dataStart() ? 0 : reader.segmentOffset();
-        return new RandomAccessReader.Place(search.number(), geometry.position(reader.segmentId(), start));
+        return new RandomAccessReader.OffsetPosition(search.number(), geometry.position(reader.segmentId(), start));
     }
 
-    /** The number of the oldest record; {@link #next} when there is none. */
+    /** The offset of the oldest record; {@link #next} if there is none. */
     long first() throws IOException {
         return end <= head ? next() : numberAt(head);
     }
 
-    /** The number behind the last record. */
+    /** The offset after the last record. */
     long next() throws IOException {
         return numberAt(end);
     }
 
-    /** The number of the record that begins behind a position; a record ends there, or the head is there. */
+    /** The offset of the record that begins after a position, which is the end of a record or the log start. */
     long numberAt(long position) throws IOException {
         if (position == 0) {
             return 0;
@@ -118,7 +118,7 @@ final class RetainedLog {
     /**
      * As {@link #numberAt}, for any position.
      *
-     * @throws MmapQueueException when the position is not retained any more
+     * @throws MmapQueueException if the position is not retained any more
      */
     long retainedNumberAt(long position) throws IOException {
         long oldest = geometry.position(Math.max(0, startSegment()), 0);
@@ -129,9 +129,9 @@ final class RetainedLog {
     }
 
     /**
-     * About where a record begins that is retained, or is the one to come: exact at the beginning of a segment.
+     * Estimates the position of a record that is retained, or is the next one. Exact for the first record of a segment.
      *
-     * @throws OutOfRangeException when it is neither
+     * @throws OutOfRangeException if it is neither
      */
     long estimate(long offset) throws IOException {
         long next = next();
@@ -149,9 +149,9 @@ final class RetainedLog {
     }
 
     /**
-     * About which record begins at a position between the bounds.
+     * Estimates the record at a position between the bounds.
      *
-     * @param inside whether it may be one inside of a segment; else it is the first one of the position's segment
+     * @param inside whether to estimate within the segment; else the first record of the position's segment
      */
     long numberNear(long position, boolean inside) throws IOException {
         long id = geometry.segmentOfEnd(position);
@@ -188,38 +188,38 @@ final class RetainedLog {
         return Math.min(end, geometry.position(id, geometry.segmentSize()));
     }
 
-    /** What to say of a record that is not there. */
+    /** The exception for a record that is not retained. */
     OutOfRangeException outOfRange(long offset) throws IOException {
         return new OutOfRangeException(NOT_THERE, offset, first(), next() - 1);
     }
 
-    /** Whether the segment that was looked at last has been lost since the bounds were looked at. */
+    /** Whether the segment read last was overwritten since {@link #look}. */
     boolean isLost() {
         return search.segment() >= lowest && search.segment() < startSegment();
     }
 
-    /** Forgets what it knows of the segment that was looked at last. */
+    /** Removes the index of the segment read last. */
     void forgetLast() {
         search.forget(search.segment());
     }
 
-    /** Forgets what it knows. */
+    /** Removes all indexes. */
     void forgetAll() {
         search.forgetAll();
     }
 
-    /** The first segment that holds what it held. */
+    /** The first segment that is not overwritten. */
     long startSegment() {
         return startSegment(source.reclaimed(), source.end());
     }
 
-    // The writer's own segment holds what it holds, though all of it may be acked.
+    // The writer's own segment is retained, though all of it may be acked.
     private long startSegment(long reclaimed, long written) {
         return Math.min(geometry.segmentOf(reclaimed), geometry.segmentOfEnd(written));
     }
 
     private void checkRetained(long id) {
-        VarHandle.acquireFence(); // what was read before this was read before the bounds are
+        VarHandle.acquireFence(); // loads before this fence precede the loads of the bounds
         if (id < startSegment()) {
             throw new CorruptException(geometry.fileName(id), 0, "segment " + id + " is not retained any more");
         }

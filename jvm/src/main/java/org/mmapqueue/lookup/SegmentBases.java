@@ -5,12 +5,12 @@ import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.segment.Segment;
 
 /**
- * The base index and the base timestamp of segments, as their headers have them. What was looked at is kept, in at most
- * 1.5 MiB: it holds for as long as the segment is not given to a later one. Not thread-safe.
+ * A cache of the base index and the base timestamp of segments, from their headers, in at most 1.5 MiB. An entry is valid
+ * until the segment is overwritten. Not thread-safe.
  */
 final class SegmentBases {
     private static final int FEWEST_BITS = 8;
-    /** 8 GiB in segments of 128 KiB. To look at one that is not mapped costs more than the rest of a search. */
+    /** 8 GiB in segments of 128 KiB. To read an unmapped segment costs more than the rest of a search. */
     private static final int MOST_BITS = 16;
     /** Spreads ids that are multiples of a power of two, as those of a search are: 2^64 by the golden ratio. */
     private static final long SPREAD = 0x9E37_79B9_7F4A_7C15L;
@@ -19,27 +19,27 @@ final class SegmentBases {
     private final Retained retained;
     private int bits;
     private int size;
-    /** One more than the id; 0 where there is none. An id has one place: of two with the same the later one stays. */
+    /** The id + 1; 0 for an empty slot. Each id has one slot, which the latest id takes. */
     private long[] keys;
 
     private long[] indexes;
     private long[] timestamps;
 
-    /** Says whether a segment still holds what it held. */
+    /** Checks that a segment is not overwritten. */
     @FunctionalInterface
     interface Retained {
         /**
-         * To be called behind the loads in question.
+         * To be called after the loads from the segment.
          *
-         * @throws org.mmapqueue.errors.CorruptException when the segment may have been given to a later one
+         * @throws org.mmapqueue.errors.CorruptException if the segment may be overwritten
          */
         void check(long id);
     }
 
     /**
-     * Nothing is kept yet.
+     * An empty cache.
      *
-     * @param reader looks at headers; is left at the segment, and lets go of it
+     * @param reader reads headers; left at the segment, which is unpinned
      */
     SegmentBases(LogReaderV2 reader, Retained retained) {
         this.reader = reader;
@@ -47,13 +47,13 @@ final class SegmentBases {
         clear();
     }
 
-    /** The number of the first record that starts in the segment or behind it. */
+    /** The offset of the first record that starts in the segment or after it. */
     long index(long id) throws IOException {
         int slot = slot(id); // first: the arrays may grow
         return indexes[slot];
     }
 
-    /** The newest timestamp of the records that start before the segment, µs; 0 when there was none. */
+    /** The newest timestamp of the records that start before the segment, µs; 0 if there is none. */
     long timestamp(long id) throws IOException {
         int slot = slot(id);
         return timestamps[slot];
@@ -109,7 +109,7 @@ final class SegmentBases {
         timestamps = new long[1 << bits];
     }
 
-    /** Forgets all. */
+    /** Empties the cache. */
     void clear() {
         allocate(FEWEST_BITS);
     }

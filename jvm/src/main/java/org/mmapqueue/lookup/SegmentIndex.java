@@ -3,12 +3,11 @@ package org.mmapqueue.lookup;
 import java.util.Arrays;
 
 /**
- * Where the records of one segment begin, sparsely: one place for every {@code spacing} records, as far as the segment
- * has been walked, and the place where the walk has ended. When there are too many places every other one is dropped
- * and the spacing doubles. What has been published in a segment does not change, so a place holds for as long as the
- * segment is not given to a later one. Not thread-safe.
+ * A sparse index of one segment: one entry for every {@code spacing} records, as far as the segment has been walked, and
+ * one for the end of the walk. When it is full, every other entry is dropped and the spacing doubles. Published records
+ * do not change, so an entry is valid until the segment is overwritten. Not thread-safe.
  *
- * <p>Places are numbered from 0; the last one, {@link #last}, is where the walk has ended.
+ * <p>Entries are numbered from 0; the last one, {@link #last}, is the end of the walk.
  */
 final class SegmentIndex {
     private static final int MOST = 1024;
@@ -27,11 +26,11 @@ final class SegmentIndex {
     private long lastTimestamp;
 
     /**
-     * An index that knows the first place alone.
+     * An index with the first entry alone.
      *
-     * @param base the number of the first record that starts here
-     * @param timestamp the newest one before it, µs
-     * @param offset where it starts in the segment; the segment's size when none does
+     * @param base the offset of the first record that starts here
+     * @param timestamp the newest timestamp before it, µs
+     * @param offset the byte at which it starts in the segment; the segment size if none does
      */
     SegmentIndex(long id, long base, long timestamp, int offset) {
         this.id = id;
@@ -40,12 +39,12 @@ final class SegmentIndex {
         end(base, offset, timestamp);
     }
 
-    /** The walk has come to record {@code number}, the one behind the last place's. */
+    /** The walk has reached record {@code number}, the one after the last entry's. */
     void add(long number, int offset, long timestamp) {
         end(number, offset, timestamp);
         if ((number - base) % spacing == 0) {
             if (size == MOST) {
-                thinOut(); // an even number of places, so the new one is the next multiple of the new spacing
+                thinOut(); // an even number of entries, so the new one is the next multiple of the new spacing
             }
             store(offset, timestamp);
         }
@@ -76,32 +75,32 @@ final class SegmentIndex {
         spacing *= 2;
     }
 
-    /** The place where the walk has ended. */
+    /** The entry of the end of the walk. */
     int last() {
         return size;
     }
 
-    /** The number of the record that begins at a place. */
-    long number(int place) {
-        return place == size ? lastNumber : base + place * spacing;
+    /** The offset of the record of an entry. */
+    long number(int entry) {
+        return entry == size ? lastNumber : base + entry * spacing;
     }
 
-    /** Where in the segment it begins. */
-    int offset(int place) {
-        return place == size ? lastOffset : offsets[place];
+    /** The byte at which it begins in the segment. */
+    int offset(int entry) {
+        return entry == size ? lastOffset : offsets[entry];
     }
 
     /** The newest timestamp before it, µs. */
-    long timestamp(int place) {
-        return place == size ? lastTimestamp : timestamps[place];
+    long timestamp(int entry) {
+        return entry == size ? lastTimestamp : timestamps[entry];
     }
 
-    /** The last place at or before record {@code number}, which is not below the first one's. */
+    /** The last entry at or before record {@code number}, which is not below the first one's. */
     int floorOfNumber(long number) {
         return number >= lastNumber ? size : (int) ((number - base) / spacing);
     }
 
-    /** The last place at or before an offset; the first one when there is none. */
+    /** The last entry at or before a byte of the segment; the first one if there is none. */
     int floorOfOffset(int offset) {
         if (offset >= lastOffset) {
             return size;
@@ -110,7 +109,7 @@ final class SegmentIndex {
         return found >= 0 ? found : Math.max(0, -found - 2);
     }
 
-    /** The last place before which everything is older than {@code micros}; the first one when there is none. */
+    /** The last entry before which all records are older than {@code micros}; the first one if there is none. */
     int floorOfTime(long micros) {
         if (lastTimestamp < micros) {
             return size;
@@ -128,7 +127,7 @@ final class SegmentIndex {
         return low;
     }
 
-    /** How many places there is memory for. */
+    /** The capacity in entries. */
     int room() {
         return offsets.length;
     }

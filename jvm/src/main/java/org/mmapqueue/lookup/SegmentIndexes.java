@@ -5,21 +5,21 @@ import java.util.LinkedHashMap;
 import java.util.Map;
 
 /**
- * The indexes of the segments that were read last, in at most about 8 MiB. Those of segments that have been given to a
- * later one are not asked for any more, and go with time. Not thread-safe.
+ * An LRU cache of segment indexes, in at most about 8 MiB. Indexes of overwritten segments are not used any more and
+ * are evicted in time. Not thread-safe.
  */
 final class SegmentIndexes {
-    /** Of 12 bytes each. As many as 512 full indexes have: they cover 32 GiB in segments of 64 MiB. */
-    private static final int MOST_PLACES = 1 << 19;
-    /** What an index takes beside its places, in places. */
+    /** The entries of 512 full indexes, 12 bytes each: they cover 32 GiB in segments of 64 MiB. */
+    private static final int MOST_ENTRIES = 1 << 19;
+    /** The memory of an index beside its entries, in entries. */
     private static final int OVERHEAD = 16;
 
     private final Map<Long, SegmentIndex> byId = new LinkedHashMap<>(16, 0.75f, true);
     private SegmentIndex latest;
-    private int latestPlaces;
-    private int places;
+    private int latestEntries;
+    private int entries;
 
-    /** The index of a segment, or null when there is none. */
+    /** The index of a segment, or null if there is none. */
     SegmentIndex get(long id) {
         if (latest != null && latest.id == id) {
             return latest;
@@ -31,44 +31,44 @@ final class SegmentIndexes {
         return found;
     }
 
-    /** Takes up an index of a segment that has none. */
+    /** Adds the index of a segment that has none. */
     void put(SegmentIndex index) {
         byId.put(index.id, index);
-        places += OVERHEAD + index.room();
+        entries += OVERHEAD + index.room();
         become(index);
     }
 
-    // Only the latest one grows: what it has grown by is seen when it is left, and places are found for it then.
+    // Only the latest index grows; its growth is counted when another one becomes the latest.
     private void become(SegmentIndex index) {
         if (latest != null) {
-            places += latest.room() - latestPlaces;
+            entries += latest.room() - latestEntries;
         }
         latest = index;
-        latestPlaces = index.room();
+        latestEntries = index.room();
         Iterator<SegmentIndex> eldest = byId.values().iterator();
-        while (places > MOST_PLACES) {
-            places -= OVERHEAD + eldest.next().room();
+        while (entries > MOST_ENTRIES) {
+            entries -= OVERHEAD + eldest.next().room();
             eldest.remove();
         }
     }
 
-    /** Forgets one, if there is one. */
+    /** Removes an index if it exists. */
     void remove(long id) {
         SegmentIndex index = byId.remove(id);
         if (index != null) {
-            places -= OVERHEAD + (index == latest ? latestPlaces : index.room());
+            entries -= OVERHEAD + (index == latest ? latestEntries : index.room());
             latest = index == latest ? null : latest;
         }
     }
 
-    /** Forgets all. */
+    /** Removes all. */
     void clear() {
         byId.clear();
         latest = null;
-        places = 0;
+        entries = 0;
     }
 
-    /** How many there are. */
+    /** The number of indexes. */
     int size() {
         return byId.size();
     }

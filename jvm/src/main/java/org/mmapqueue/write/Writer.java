@@ -59,10 +59,10 @@ public final class Writer implements Closeable {
     /**
      * Puts a writer to work; its threads are not running yet.
      *
-     * @param producers what has been pushed once; null in version 1, which has no place for it
-     * @param tail the end of the log
-     * @param notEmpty wakes who waits for records
-     * @param notFull wakes who waits for room
+     * @param producers the idempotent producers; null in version 1
+     * @param tail the log end
+     * @param notEmpty wakes waiting consumers
+     * @param notFull wakes waiting producers
      */
     public Writer(
             Path directory,
@@ -121,7 +121,7 @@ public final class Writer implements Closeable {
     private void retain(Settings.Retention retention) throws IOException {
         if (meta.retainMillis() != retention.millis() || meta.retainBytes() != retention.bytes()) {
             meta.retain(retention.millis(), retention.bytes());
-            meta.force(); // a recovery is to know how the writer before it has treated what was acked
+            meta.force(); // recovery must know how the writer has treated acked records
         }
     }
 
@@ -164,12 +164,11 @@ public final class Writer implements Closeable {
         housekeeper.start();
     }
 
-    /** For tests that take the steps themselves instead of starting the threads. */
+    /** For tests that take its steps themselves. */
     public Housekeeper housekeeper() {
         return housekeeper;
     }
 
-    /** Likewise. */
     public Flusher flusher() {
         return flusher;
     }
@@ -183,7 +182,7 @@ public final class Writer implements Closeable {
         return offset;
     }
 
-    /** Waits for room until {@code gone} says that the caller's handle has been closed meanwhile. */
+    /** Waits for space while {@code gone} is false: the caller's handle is open. */
     public long push(byte[] source, int from, int length, long timeoutNanos, BooleanSupplier gone)
             throws InterruptedException {
         return push(() -> appender.append(source, from, length), 1, timeoutNanos, gone);
@@ -202,13 +201,7 @@ public final class Writer implements Closeable {
         return offset;
     }
 
-    public long pushOnce(
-            String producer, long sequence, Records batch, long timeoutNanos, boolean sync, BooleanSupplier gone)
-            throws InterruptedException {
-        return pushOnce(producer, sequence, null, batch, timeoutNanos, sync, gone);
-    }
-
-    /** Returns -1 when the producer's batch of that sequence, or a later one, is in the queue already. */
+    /** Returns -1 if the producer's batch of that or a later sequence is stored; the digest may be null. */
     public long pushOnce(
             String producer,
             long sequence,
@@ -255,11 +248,11 @@ public final class Writer implements Closeable {
     private void checkProducers() {
         if (producers == null) {
             throw new ConfigException(
-                    "format_version", "1", "2 for producers: version 1 has no place for what they" + " have pushed");
+                    "format_version", "1", "2 for producers: version 1 has no place for what they have pushed");
         }
     }
 
-    /** The sequence that a producer has pushed last. */
+    /** The sequence of a producer's last batch. */
     public OptionalLong lastSequence(String producer) {
         checkProducers();
         try {
@@ -269,7 +262,7 @@ public final class Writer implements Closeable {
         }
     }
 
-    /** The digest that was pushed with a sequence, if it is still remembered. */
+    /** The digest of a batch, if it is retained. */
     public Optional<BatchDigest> digest(String producer, long sequence) {
         checkProducers();
         try {
@@ -332,7 +325,7 @@ public final class Writer implements Closeable {
         notEmpty.signalAll();
         if (lastOffset >= flushAt) {
             int ceiling = settings.flushCeilingNum();
-            // What a flush has left, and what is pushed until the next one, are no more than the ceiling together.
+            // Records that a flush has left count towards the next ceiling.
             flushAt = lastOffset + (flusher.hasLeft() ? ceiling - ceiling / 4 : ceiling);
             flusher.request();
         }
@@ -346,7 +339,7 @@ public final class Writer implements Closeable {
                         lowWatermark == null ? "" : lowWatermark.name(), meta.writing() - registry.lowWatermark()));
     }
 
-    /** The offset that the next record gets. */
+    /** The log end. */
     public long endOffset() {
         return appender.endOffset();
     }
@@ -367,12 +360,12 @@ public final class Writer implements Closeable {
         }
     }
 
-    /** Acks, or a consumer that is gone, may have given slots free. */
+    /** Acks, or the deletion of a consumer, may have freed slots. */
     public void spaceMayBeFree() {
         housekeeper.onSpace();
     }
 
-    /** Deletes the ring files that hold nothing which is retained; returns the bytes that the disk has got back. */
+    /** Deletes the ring files that hold no retained record; returns the bytes that were freed. */
     public long gc() {
         try {
             return new Gc(ring, meta, swapper, space, flusher).run(log.head());
@@ -383,17 +376,17 @@ public final class Writer implements Closeable {
         }
     }
 
-    /** Waits for the append that is under way and lets no other one begin. */
+    /** Waits for the running append; later ones throw ClosedException. */
     public void stopAppending() {
         appender.close();
     }
 
-    /** Whether no append can begin any more. */
+    /** Whether appending is stopped. */
     public boolean isStopped() {
         return appender.isClosed();
     }
 
-    /** Stops the threads; fsyncs everything for the last time, unless an fsync has failed before. */
+    /** Stops the threads; fsyncs everything, unless an fsync has failed before. */
     @Override
     public void close() throws IOException {
         housekeeper.close();

@@ -81,7 +81,7 @@ class FailedPushOnceTest {
     }
 
     private long pushOnce(long sequence, Records batch, boolean sync) throws InterruptedException {
-        return core.writer().pushOnce("p", sequence, batch, 0, sync, () -> false);
+        return core.writer().pushOnce("p", sequence, null, batch, 0, sync, () -> false);
     }
 
     private void pushes(int length, boolean sync) throws InterruptedException {

@@ -39,7 +39,7 @@ class InFlightFileTest {
         Window window = new Window(1_000_000);
         window.reset(first);
         for (int each : attempts) {
-            window.add(each < 0 ? Window.ACKED : Window.OUT, Math.max(0, each));
+            window.add(each < 0 ? Window.ACKED : Window.IN_FLIGHT, Math.max(0, each));
         }
         return window;
     }
@@ -54,8 +54,8 @@ class InFlightFileTest {
     @Test
     void whatWasWrittenIsTakenOnce() throws IOException {
         Window window = window(50, 1, 1, -1, 3);
-        window.mark(50, Window.RETURNED);
-        window.mark(53, Window.DYING);
+        window.mark(50, Window.REQUEUED);
+        window.mark(53, Window.DEAD);
         file.write(window, new SavedInFlight(), COMMITTED, READING);
         SavedInFlight found = new SavedInFlight();
         file.take(COMMITTED, 50, found);

@@ -27,43 +27,43 @@ class RedeliveryTest {
         pop(redelivery);
         pop(redelivery);
         now += 5000;
-        redelivery.unpop(1);
+        redelivery.release(1);
         assertEquals(1, redelivery.due());
         redelivery.popped(1);
         assertEquals(1, window.attempts(1));
         now += 1500; // the other two have expired
         redelivery.expire();
-        assertEquals(Window.RETURNED, window.state(0));
-        assertEquals(Window.OUT, window.state(1));
-        assertEquals(Window.RETURNED, window.state(2));
+        assertEquals(Window.REQUEUED, window.state(0));
+        assertEquals(Window.IN_FLIGHT, window.state(1));
+        assertEquals(Window.REQUEUED, window.state(2));
         now += 4899;
         redelivery.expire();
-        assertEquals(Window.OUT, window.state(1));
+        assertEquals(Window.IN_FLIGHT, window.state(1));
         now += 101;
         redelivery.expire();
-        assertEquals(Window.RETURNED, window.state(1));
+        assertEquals(Window.REQUEUED, window.state(1));
     }
 
     /** From the most that is counted on, every delivery of a record has the same number of attempts. */
     @Test
     void aTimeoutOfAnEarlierDeliveryDoesNotEndALaterOneOfAsManyAttempts() {
         Redelivery redelivery = redelivery(6400);
-        window.add(Window.OUT, 16_383);
+        window.add(Window.IN_FLIGHT, 16_383);
         redelivery.lease(0);
         now += 5000;
-        redelivery.giveBack(0, 0);
+        redelivery.requeue(0, 0);
         assertEquals(0, redelivery.due());
         redelivery.popped(0);
         now += 1500;
         redelivery.expire();
-        assertEquals(Window.OUT, window.state(0));
+        assertEquals(Window.IN_FLIGHT, window.state(0));
         now += 5000;
         redelivery.expire();
-        assertEquals(Window.RETURNED, window.state(0));
+        assertEquals(Window.REQUEUED, window.state(0));
     }
 
     private void pop(Redelivery redelivery) {
-        window.add(Window.OUT, 1);
+        window.add(Window.IN_FLIGHT, 1);
         redelivery.lease(window.next() - 1);
     }
 
@@ -73,8 +73,8 @@ class RedeliveryTest {
         pop(redelivery);
         pop(redelivery);
         assertEquals(NEVER, redelivery.quietMillis());
-        redelivery.giveBack(0, 100);
-        redelivery.giveBack(1, 30);
+        redelivery.requeue(0, 100);
+        redelivery.requeue(1, 30);
         assertEquals(30, redelivery.quietMillis());
         now += 29;
         assertEquals(-1, redelivery.due());
@@ -94,7 +94,7 @@ class RedeliveryTest {
     void withoutADelayItIsDueAtOnce() {
         Redelivery redelivery = redelivery(0);
         pop(redelivery);
-        redelivery.giveBack(0, 0);
+        redelivery.requeue(0, 0);
         assertEquals(0, redelivery.due());
         assertEquals(0, redelivery.quietMillis());
     }
@@ -105,16 +105,16 @@ class RedeliveryTest {
         Redelivery redelivery = redelivery(6400);
         pop(redelivery);
         now += 3000;
-        redelivery.giveBack(0, 0);
+        redelivery.requeue(0, 0);
         assertEquals(0, redelivery.due());
         redelivery.popped(0);
         assertEquals(2, window.attempts(0));
         now += 3500; // the first lease has ended
         redelivery.expire();
-        assertEquals(Window.OUT, window.state(0));
+        assertEquals(Window.IN_FLIGHT, window.state(0));
         now += 3000; // the second one has
         redelivery.expire();
-        assertEquals(Window.RETURNED, window.state(0));
+        assertEquals(Window.REQUEUED, window.state(0));
         assertEquals(2, window.attempts(0));
     }
 
@@ -123,17 +123,17 @@ class RedeliveryTest {
         Redelivery redelivery = redelivery(6400);
         pop(redelivery);
         pop(redelivery);
-        redelivery.giveBack(1, 100);
+        redelivery.requeue(1, 100);
         now += 3000;
         redelivery.reset();
         window.reset(0);
         assertEquals(NEVER, redelivery.quietMillis());
         pop(redelivery);
         pop(redelivery);
-        redelivery.giveBack(1, 5000);
+        redelivery.requeue(1, 5000);
         now += 3500; // the lease and the delay of before have ended
         redelivery.expire();
-        assertEquals(Window.OUT, window.state(0));
+        assertEquals(Window.IN_FLIGHT, window.state(0));
         assertEquals(-1, redelivery.due());
         now += 1500;
         assertEquals(1, redelivery.due());
@@ -152,18 +152,18 @@ class RedeliveryTest {
         now += 6398;
         redelivery.expire();
         assertFalse(redelivery.hasExpired());
-        assertEquals(Window.OUT, window.state(0));
+        assertEquals(Window.IN_FLIGHT, window.state(0));
         now += 1;
         assertTrue(redelivery.hasExpired());
         redelivery.expire();
-        assertEquals(Window.RETURNED, window.state(0));
-        assertEquals(Window.RETURNED, window.state(1));
-        assertEquals(Window.OUT, window.state(2));
+        assertEquals(Window.REQUEUED, window.state(0));
+        assertEquals(Window.REQUEUED, window.state(1));
+        assertEquals(Window.IN_FLIGHT, window.state(2));
         assertEquals(0, redelivery.due());
         now += 100;
         assertFalse(redelivery.hasExpired());
         now += 1;
         redelivery.expire();
-        assertEquals(Window.RETURNED, window.state(2));
+        assertEquals(Window.REQUEUED, window.state(2));
     }
 }

@@ -18,7 +18,7 @@ class WindowTest {
         Window window = new Window(10);
         window.reset(100);
         for (int i = 0; i < 4; i++) {
-            window.add(Window.OUT, 1);
+            window.add(Window.IN_FLIGHT, 1);
         }
         assertFalse(window.contains(99));
         assertTrue(window.contains(100));
@@ -41,13 +41,13 @@ class WindowTest {
     void anEarlierAckMovesNothingBack() {
         Window window = new Window(10);
         window.reset(0);
-        window.add(Window.OUT, 1);
-        window.add(Window.OUT, 1);
+        window.add(Window.IN_FLIGHT, 1);
+        window.add(Window.IN_FLIGHT, 1);
         assertEquals(2, window.advance(2));
         assertEquals(2, window.advance(1));
-        window.add(Window.RETURNED, 1);
+        window.add(Window.REQUEUED, 1);
         assertEquals(2, window.advance(1));
-        assertEquals(1, window.returned());
+        assertEquals(1, window.requeued());
     }
 
     @Test
@@ -56,7 +56,7 @@ class WindowTest {
         window.reset(7);
         for (int i = 0; i < 3; i++) {
             assertFalse(window.isFull());
-            window.add(Window.OUT, 1);
+            window.add(Window.IN_FLIGHT, 1);
         }
         assertTrue(window.isFull());
         window.mark(8, Window.ACKED);
@@ -72,7 +72,7 @@ class WindowTest {
     void attemptsAndStatesDoNotTouchEachOther(int attempts) {
         Window window = new Window(10);
         window.reset(0);
-        for (int state : new int[] {Window.OUT, Window.RETURNED, Window.ACKED, Window.DYING}) {
+        for (int state : new int[] {Window.IN_FLIGHT, Window.REQUEUED, Window.ACKED, Window.DEAD}) {
             window.add(state, attempts);
         }
         for (int state = 0; state < 4; state++) {
@@ -88,14 +88,14 @@ class WindowTest {
     void attemptsStayAtTheMostThatTwoBytesHold() {
         Window window = new Window(10);
         window.reset(0);
-        window.add(Window.RETURNED, 16_382);
-        window.poppedAgain(0);
+        window.add(Window.REQUEUED, 16_382);
+        window.redelivered(0);
         assertEquals(16_383, window.attempts(0));
-        window.mark(0, Window.RETURNED);
-        window.poppedAgain(0);
+        window.mark(0, Window.REQUEUED);
+        window.redelivered(0);
         assertEquals(16_383, window.attempts(0));
-        assertEquals(Window.OUT, window.state(0));
-        assertEquals(0, window.returned());
+        assertEquals(Window.IN_FLIGHT, window.state(0));
+        assertEquals(0, window.requeued());
     }
 
     @ParameterizedTest
@@ -103,10 +103,10 @@ class WindowTest {
     void moreAttemptsThanTwoBytesHoldDoNotChangeTheState(int attempts) {
         Window window = new Window(10);
         window.reset(0);
-        window.add(Window.OUT, attempts);
-        assertEquals(Window.OUT, window.state(0));
+        window.add(Window.IN_FLIGHT, attempts);
+        assertEquals(Window.IN_FLIGHT, window.state(0));
         assertEquals(16_383, window.attempts(0));
-        assertEquals(0, window.returned());
+        assertEquals(0, window.requeued());
     }
 
     @Test
@@ -114,14 +114,14 @@ class WindowTest {
         Window window = new Window(100);
         window.reset(0);
         window.add(Window.ACKED, 1);
-        window.add(Window.RETURNED, 1);
+        window.add(Window.REQUEUED, 1);
         window.reset(50);
         assertEquals(50, window.first());
         assertEquals(50, window.next());
         assertEquals(0, window.unacked());
-        assertEquals(0, window.returned());
-        window.add(Window.OUT, 3);
-        assertEquals(Window.OUT, window.state(50));
+        assertEquals(0, window.requeued());
+        window.add(Window.IN_FLIGHT, 3);
+        assertEquals(Window.IN_FLIGHT, window.state(50));
         assertEquals(1, window.unacked());
     }
 
@@ -149,9 +149,9 @@ class WindowTest {
                     map.put(any, new Popped(state, map.get(any).attempts));
                 }
                 case 4 -> {
-                    if (map.get(any).state == Window.RETURNED) {
-                        window.poppedAgain(any);
-                        map.put(any, new Popped(Window.OUT, map.get(any).attempts + 1));
+                    if (map.get(any).state == Window.REQUEUED) {
+                        window.redelivered(any);
+                        map.put(any, new Popped(Window.IN_FLIGHT, map.get(any).attempts + 1));
                     }
                 }
                 default -> {
@@ -176,9 +176,9 @@ class WindowTest {
                 map.values().stream().filter(each -> each.state != Window.ACKED).count(), window.unacked());
         assertEquals(
                 map.values().stream()
-                        .filter(each -> each.state == Window.RETURNED)
+                        .filter(each -> each.state == Window.REQUEUED)
                         .count(),
-                window.returned());
+                window.requeued());
         if (next % 16 == 0) {
             map.forEach((offset, popped) -> {
                 assertEquals(popped.state, window.state(offset));

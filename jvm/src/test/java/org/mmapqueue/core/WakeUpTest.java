@@ -159,7 +159,7 @@ class WakeUpTest {
         Waiting.Running<Message> pop = startPop();
         switch (way) {
             case "nack" -> queue.consumer().nack(0, Duration.ZERO);
-            case "unpop" -> queue.consumer().unpop(new long[] {0});
+            case "unpop" -> queue.consumer().release(new long[] {0});
             default -> queue.consumer().seek(StartAt.EARLIEST);
         }
         assertEquals(0, pop.result().offset());

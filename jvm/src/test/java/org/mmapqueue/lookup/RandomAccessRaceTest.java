@@ -371,7 +371,8 @@ class RandomAccessRaceTest {
             writer.ack(consumer, pushed - 1);
             assertEquals(pushed, randomAccess.endOffset());
             assertEquals(pushed, randomAccess.firstOffset());
-            assertEquals(new RandomAccessReader.Place(pushed, writer.log().end()), randomAccess.locate(pushed));
+            assertEquals(
+                    new RandomAccessReader.OffsetPosition(pushed, writer.log().end()), randomAccess.locate(pushed));
             assertEquals(OptionalLong.empty(), randomAccess.find(0));
             assertThrows(OutOfRangeException.class, () -> randomAccess.get(pushed - 1, 1, 1));
         }

@@ -398,8 +398,10 @@ class RandomAccessReaderTest {
                         number - 1L,
                         assertThrows(OutOfRangeException.class, () -> randomAccess.get(beyond, 1, Long.MAX_VALUE))
                                 .last());
-                assertEquals(new RandomAccessReader.Place(number, queue.end), randomAccess.locate(number));
-                assertEquals(new RandomAccessReader.Place(number, queue.end), randomAccess.locateTime(Long.MAX_VALUE));
+                assertEquals(new RandomAccessReader.OffsetPosition(number, queue.end), randomAccess.locate(number));
+                assertEquals(
+                        new RandomAccessReader.OffsetPosition(number, queue.end),
+                        randomAccess.locateTime(Long.MAX_VALUE));
                 assertEquals(
                         OptionalLong.empty(),
                         randomAccess.find(queue.log.get(number - 1).timestampMicros() + 1));

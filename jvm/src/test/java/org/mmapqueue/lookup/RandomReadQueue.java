@@ -247,7 +247,7 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
         assertPlace(number, randomAccess.locate(number));
     }
 
-    private void assertPlace(int number, RandomAccessReader.Place place) {
+    private void assertPlace(int number, RandomAccessReader.OffsetPosition place) {
         assertEquals(number, place.offset());
         assertEquals(number, randomAccess.offsetAt(place.position()));
         LogReader walker = core.log().reader();

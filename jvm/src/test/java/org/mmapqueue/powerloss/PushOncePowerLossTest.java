@@ -255,7 +255,8 @@ class PushOncePowerLossTest {
     }
 
     private void pushOne(long sequence) throws InterruptedException {
-        core.writer().pushOnce("p0", sequence, Records.of(List.of(record(0, sequence, 100))), 0, false, () -> false);
+        core.writer()
+                .pushOnce("p0", sequence, null, Records.of(List.of(record(0, sequence, 100))), 0, false, () -> false);
     }
 
     /** Newer slots have reached the disk, their batches have not: the last durable one must still be known. */

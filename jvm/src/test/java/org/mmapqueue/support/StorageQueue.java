@@ -71,7 +71,7 @@ public final class StorageQueue implements AutoCloseable {
     /** Pushes an idempotent batch; -1 if the queue has its sequence already. */
     public long pushOnce(String producer, long sequence, List<byte[]> records, boolean sync) {
         try {
-            return core.writer().pushOnce(producer, sequence, Records.of(records), 0, sync, () -> false);
+            return core.writer().pushOnce(producer, sequence, null, Records.of(records), 0, sync, () -> false);
         } catch (InterruptedException e) {
             throw new IllegalStateException(e);
         }
