@@ -6,7 +6,6 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,16 +88,23 @@ def test_locked_is_raised_at_once_for_a_holder_that_is_not_ending(script: Script
 
 
 FORKING = """
-    import os, sys, threading, time
+    import os, subprocess, threading, time, sys
     import mmapqueue
     from mmapqueue._jvm import standalone
-    sys.path.insert(0, sys.argv[2])
-    from conftest import children
+    module, name = (subprocess, "_fork_exec") if hasattr(subprocess, "_fork_exec") else (
+        subprocess._posixsubprocess, "fork_exec")
+    fork_exec, started = getattr(module, name), threading.Event()
+    def start(*arguments):
+        pid = fork_exec(*arguments)
+        started.set()
+        # Popen still has the pipe that a child must not inherit.
+        time.sleep(0.5)
+        return pid
+    setattr(module, name, start)
     opened = []
     thread = threading.Thread(target=lambda: opened.append(mmapqueue.Queue(None, sys.argv[1])))
     thread.start()
-    while not children(os.getpid()):
-        time.sleep(0.001)
+    started.wait()
     child = os.fork()
     if child == 0:
         time.sleep(600)
@@ -109,8 +115,8 @@ FORKING = """
 """
 
 
-def test_a_child_forked_while_the_jvm_starts_does_not_keep_it_alive(script: Script, open_queue: Open) -> None:
-    process = script.start(FORKING, script.directory / "queue", Path(__file__).parents[1], PYTHONWARNINGS="ignore")
+def test_a_fork_while_the_jvm_starts_neither_hangs_nor_keeps_it_alive(script: Script, open_queue: Open) -> None:
+    process = script.start(FORKING, script.directory / "queue", PYTHONWARNINGS="ignore")
     assert process.stdout is not None
     jvm, child = map(int, process.stdout.readline().split())
     process.kill()

@@ -192,8 +192,9 @@ def settings(directory: Path, port: int, syslog: int, url: str) -> dict[str, obj
                 "type": "http",
                 "name": "backend",
                 "url": url,
-                # A request for each record: a larger micro-batch would begin again at each kill, and never end.
-                "batch": {**batch, "max_records": 200},
+                "body": "cloudevents",
+                "request": {"max_records": 100},
+                "batch": batch,
                 "retry": {"backoff": backoff, "then": "block"},
             },
         ],

@@ -1,7 +1,9 @@
 """What the kill loop has around the pipeline: an HTTP server that records and fails, and a syslog client."""
 
+import base64
 import contextlib
 import hashlib
+import json
 import random
 import re
 import socket
@@ -27,6 +29,13 @@ def numbers(row: Row) -> tuple[str, list[int]]:
         assert found, row.data
         return "syslog", [int(found[1])]
     return numbers_of(row)
+
+
+def row_of(event: dict[str, str]) -> Row:
+    """The payload of a CloudEvent, as it came to the pipeline."""
+    binary = event.get("data_base64")
+    data = event["data"].encode() if binary is None else base64.b64decode(binary)
+    return Row(event["datacontenttype"], data, {})
 
 
 @dataclass
@@ -82,7 +91,7 @@ class Recorder:
             server.server_close()
 
     def take(self, key: str | None, content_type: str, body: bytes) -> int | None:
-        """Notes a request. Returns the status to answer with; None resets the connection."""
+        """Notes a request, a batch of CloudEvents. Returns the status to answer with; None resets the connection."""
         with self._lock:
             self.requests += 1
             if key is None:
@@ -97,8 +106,9 @@ class Recorder:
                 return None
             if key not in self._confirmed:
                 self._confirmed.add(key)
-                kind, found = numbers(Row(content_type, body, {}))
-                self.delivered[kind].update(found)
+                for event in json.loads(body):
+                    kind, found = numbers(row_of(event))
+                    self.delivered[kind].update(found)
             return 200
 
 

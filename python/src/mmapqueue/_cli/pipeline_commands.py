@@ -9,7 +9,7 @@ _USAGE = 2
 #: Modules of the extra `pipeline`; any of them may be missing.
 _EXTRA = frozenset(
     (
-        *("pydantic", "pydantic_core", "yaml", "grpc", "aiohttp", "google", "prometheus_client", "tenacity"),
+        *("pydantic", "pydantic_core", "yaml", "grpc", "aiohttp", "uvloop", "google", "prometheus_client", "tenacity"),
         *("watchfiles", "pyspark", "pyarrow", "opentelemetry"),
     )
 )

@@ -32,7 +32,8 @@ _EXIT_SECONDS = 10.0
 _LEVELS = {"SEVERE": logging.ERROR, "WARNING": logging.WARNING, "INFO": logging.INFO}
 
 _lock = threading.Lock()
-# Prevents forks by other threads between the creation of a pipe and its entry below. A signal handler may fork then.
+# Delays forks of other threads while the JVM's process is started: a child forked then would inherit the pipe on which
+# Popen waits for exec, and Popen would wait for that child's end. A signal handler may fork in between.
 _forking = threading.RLock()
 # The pipes that keep the JVMs of this process alive. A forked child closes its copies, also one that was forked while
 # a JVM started.
@@ -73,31 +74,31 @@ class _Jvm:
         with _forking:
             its_end, self.lifeline = os.pipe()
             _lifelines.add(self.lifeline)
-        try:
-            self.process = subprocess.Popen(
-                [
-                    java,
-                    *_OPTIONS,
-                    f"{lock_holders.OWNER}{os.getpid()}",
-                    "-cp",
-                    os.pathsep.join(map(str, class_path)),
-                    *gateway,
-                ],
-                stdin=its_end,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                encoding="utf-8",
-                errors="replace",
-                # Java takes paths in the locale's encoding: Python's own is UTF-8 whatever the locale is.
-                env={**os.environ, "LC_ALL": "C.UTF-8"},
-                # A Ctrl-C in the terminal is sent to every process of the session's foreground group.
-                start_new_session=True,
-            )
-        except OSError as error:
-            self._close_lifeline()
-            raise MmapQueueError(f"{java} does not start: {error}") from None
-        finally:
-            os.close(its_end)
+            try:
+                self.process = subprocess.Popen(
+                    [
+                        java,
+                        *_OPTIONS,
+                        f"{lock_holders.OWNER}{os.getpid()}",
+                        "-cp",
+                        os.pathsep.join(map(str, class_path)),
+                        *gateway,
+                    ],
+                    stdin=its_end,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.PIPE,
+                    encoding="utf-8",
+                    errors="replace",
+                    # Java takes paths in the locale's encoding: Python's own is UTF-8 whatever the locale is.
+                    env={**os.environ, "LC_ALL": "C.UTF-8"},
+                    # A Ctrl-C in the terminal is sent to every process of the session's foreground group.
+                    start_new_session=True,
+                )
+            except OSError as error:
+                self._close_lifeline()
+                raise MmapQueueError(f"{java} does not start: {error}") from None
+            finally:
+                os.close(its_end)
         assert self.process.stdout is not None
         assert self.process.stderr is not None
         port, token = self.process.stdout.readline().strip(), self.process.stdout.readline().strip()

@@ -98,7 +98,7 @@ class Popper:
         except AttributeError:
             self.check()
             with Shield():
-                own = self._local.own = PopBuffer(handle, self._orphans)
+                own = self._local.own = PopBuffer(handle, handle.pool.get_small(), self._orphans)
                 self._buffers[id(own)] = own
         try:
             own.busy = True

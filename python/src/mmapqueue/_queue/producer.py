@@ -8,7 +8,7 @@ from os import getpid
 from typing import NamedTuple
 
 from mmapqueue._jvm import names
-from mmapqueue._jvm.shared_buffer import LARGE_BYTES, SMALL_BYTES
+from mmapqueue._jvm.shared_buffer import LARGE_BYTES, SMALL_BYTES, SharedBuffer
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
@@ -34,8 +34,8 @@ class _PushBuffer:
 
     __slots__ = ("__weakref__", "_handle", "buffer", "busy")
 
-    def __init__(self, handle: QueueHandle) -> None:
-        self.buffer = handle.pool.get_small()
+    def __init__(self, handle: QueueHandle, buffer: SharedBuffer) -> None:
+        self.buffer = buffer
         self.busy = False
         self._handle = handle
         handle.thread_buffers[id(self)] = self
@@ -171,7 +171,7 @@ class Producer:
             own = self._local.own
         except AttributeError:
             with Shield():
-                own = self._local.own = _PushBuffer(handle)
+                own = self._local.own = _PushBuffer(handle, handle.pool.get_small())
         interrupted, own.busy = own.busy, True
         if handle.closed:
             own.busy = False

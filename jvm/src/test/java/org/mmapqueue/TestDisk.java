@@ -36,7 +36,7 @@ public final class TestDisk {
         storage.failWhen((call, path) -> call != FaultyStorage.Call.SIZE
                 && call != FaultyStorage.Call.READ
                 && call != FaultyStorage.Call.MAP
-                && watcher.fails(call == FaultyStorage.Call.FORCE, path));
+                && watcher.fails(call == FaultyStorage.Call.SYNC, path));
     }
 
     public void heal() {

@@ -194,7 +194,7 @@ class FailedPushOnceTest {
     }
 
     private static boolean isSyncOfPage(FaultyStorage.Call call, Path path) {
-        return call == FaultyStorage.Call.FORCE && path.endsWith("producers/p.dat");
+        return call == FaultyStorage.Call.SYNC && path.endsWith("producers/p.dat");
     }
 
     /** The slot is stored and can not be fsynced. */

@@ -292,8 +292,10 @@ class SharedBufferTest {
             }
             FutureTask<Void> room = new FutureTask<>(() -> {
                 Thread.sleep(1500);
-                for (Message next = java.poll(); next != null; next = java.poll()) {
-                    java.ack(next.offset());
+                for (Message next = java.consumer().poll();
+                        next != null;
+                        next = java.consumer().poll()) {
+                    java.consumer().ack(next.offset());
                 }
                 return null;
             });

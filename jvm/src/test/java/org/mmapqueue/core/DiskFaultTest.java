@@ -159,7 +159,7 @@ class DiskFaultTest {
     }
 
     @ParameterizedTest
-    @EnumSource(names = {"FORCE", "FORCE_DIRECTORY"})
+    @EnumSource(names = {"SYNC", "SYNC_DIRECTORY"})
     void aSyncThatFailsPoisonsTheWriter(FaultyStorage.Call failing) {
         open(2);
         push(0, 1000);
@@ -185,7 +185,7 @@ class DiskFaultTest {
         }
         assertFalse(
                 core.stats().watermarkPosition() == core.stats().writingPosition()
-                        && failing == FaultyStorage.Call.FORCE_DIRECTORY,
+                        && failing == FaultyStorage.Call.SYNC_DIRECTORY,
                 "the watermark has not passed what was not fsynced");
         // What is there can still be read.
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
@@ -206,7 +206,7 @@ class DiskFaultTest {
     void aCloseThatCanNotSyncSaysSoAndTheNextOpenRecovers(int version) {
         open(version);
         push(0, 1000);
-        storage.failWhen((call, path) -> call == FaultyStorage.Call.FORCE);
+        storage.failWhen((call, path) -> call == FaultyStorage.Call.SYNC);
         assertThrows(MmapQueueException.class, () -> core.close());
         storage.heal();
         core.close();

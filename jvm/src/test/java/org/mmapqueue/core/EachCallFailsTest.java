@@ -137,7 +137,7 @@ class EachCallFailsTest {
             pushed.addAll(batch);
         });
         force("sync", () -> queue.awaitDurable());
-        attempt("house", () -> queue.keepHouse());
+        attempt("house", () -> queue.housekeeperStep());
         for (int i = 0; i < 6; i++) {
             attempt("pop", () -> {
                 Message message = queue.poll("default");

@@ -35,7 +35,7 @@ class FileCallsTest {
             queue.push(RECORD);
             queue.ack("default", queue.poll("default").offset());
         }
-        queue.keepHouse();
+        queue.housekeeperStep();
     }
 
     // Where all is mapped a slot is mapped again only when it has been fsynced since.
@@ -73,7 +73,7 @@ class FileCallsTest {
             assertTrue(count(Call.ZERO_FILL) >= segments - 4 && count(Call.ZERO_FILL) <= segments, calls::toString);
             // The flusher's part when it is not called: the cursors, once for each half of the ring that is used again.
             int syncs = 2 * (flushes + 4);
-            assertTrue(count(Call.FORCE) >= Math.max(1, flushes) && count(Call.FORCE) <= syncs, calls::toString);
+            assertTrue(count(Call.SYNC) >= Math.max(1, flushes) && count(Call.SYNC) <= syncs, calls::toString);
             boolean kept = capacity == mapped;
             int mappings = kept ? Math.min(segments, syncs) : segments + 2;
             assertTrue(count(Call.MAP) <= mappings, calls::toString);

@@ -4,9 +4,9 @@ import java.util.SplittableRandom;
 import java.util.concurrent.locks.LockSupport;
 import org.mmapqueue.MmapQueue;
 
-/** One thread of a process that will be killed: it does one thing after another until it is told to stop. */
+/** One thread of a process that will be killed: it repeats its step until the process closes the queue. */
 abstract class Actor {
-    /** The thread's number in the journal. */
+    /** Identifies the thread in the journal. */
     final int number;
 
     final Journal journal;
@@ -18,16 +18,16 @@ abstract class Actor {
         this.random = random;
     }
 
-    /** Does one thing. */
     abstract void step(MmapQueue queue) throws InterruptedException;
 
-    final boolean oneIn(int times) {
-        return random.nextInt(times) == 0;
+    /** True with a probability of 1 / n. */
+    final boolean oneIn(int n) {
+        return random.nextInt(n) == 0;
     }
 
-    final void pause(int mostMicros) {
-        if (mostMicros > 0) {
-            LockSupport.parkNanos(random.nextLong(1000L * mostMicros));
+    final void pause(int maxMicros) {
+        if (maxMicros > 0) {
+            LockSupport.parkNanos(random.nextLong(1000L * maxMicros));
         }
     }
 }

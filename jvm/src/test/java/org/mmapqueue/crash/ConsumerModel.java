@@ -1,197 +1,196 @@
 package org.mmapqueue.crash;
 
-import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import org.mmapqueue.harness.Delivery;
+import org.mmapqueue.harness.Violation;
 
 /**
- * What may be true of one consumer, after all that was said of it. Its committed position is between what calls have
- * returned for and what calls under way may have added. Not thread-safe.
+ * What may be true of one consumer, by the journals of all processes. Its committed offset is at least what returned
+ * calls have acked, and at most what calls in progress may have added. Not thread-safe.
  */
 final class ConsumerModel {
     private final String name;
     private final boolean solo;
-    private final boolean remembers;
+    private final boolean savesInFlight;
+    private final Delivery delivery;
 
-    private boolean known;
-    private boolean making;
+    private boolean exists;
+    private boolean creating;
     private boolean deleting;
 
-    /** Everything before it was acked by calls that have returned. */
+    /** All records before it were acked by returned calls; -1 while unknown. */
     private long committed;
-    /** Acked beyond that by calls that have returned; must not come again. */
+    /** Acked after that by returned calls; must not be redelivered. */
     private final TreeSet<Long> acked = new TreeSet<>();
-    /** Acked beyond that, then came a crash, or the call had not returned: may come again. */
-    private final TreeSet<Long> maybe = new TreeSet<>();
+    /** Acked after that, and then the process crashed or the call had not returned; may be redelivered. */
+    private final TreeSet<Long> maybeAcked = new TreeSet<>();
 
-    private final Set<Long> givenBack = new TreeSet<>();
+    private final Set<Long> requeued = new TreeSet<>();
     /** The record that is popped next for the first time. */
     private long next;
 
-    private int holder;
+    private int owner;
     private boolean open;
-    /** Whether what is in flight was written down. */
-    private boolean clean = true;
-    /** The same, before it was begun to take it up. */
-    private boolean wasClean = true;
-    /** Calls under way, by process and thread. */
-    private final Map<Long, Event> under = new HashMap<>();
+    /** Whether the records in flight were saved. */
+    private boolean saved = true;
+    /** The same before the open in progress began. */
+    private boolean wasSaved = true;
+    /** Calls in progress, by process and thread. */
+    private final Map<Long, Event> calls = new HashMap<>();
 
     /**
-     * What is known at first.
+     * The state before the first process.
      *
-     * @param solo whether one thread does all that it does, so that the order of its pops can be told
-     * @param remembers whether a clean close writes down what is in flight
+     * @param solo whether one thread makes all calls, so that the order of its pops is known
+     * @param savesInFlight whether a clean close saves what is in flight
      */
-    ConsumerModel(String name, boolean solo, boolean isThere, boolean remembers) {
+    ConsumerModel(String name, boolean solo, boolean exists, boolean savesInFlight) {
         this.name = name;
         this.solo = solo;
-        this.known = isThere;
-        this.remembers = remembers;
+        this.exists = exists;
+        this.savesInFlight = savesInFlight;
+        this.delivery = new Delivery(
+                name, offset -> maybeAcked.contains(offset) || ackedInProgress().contains(offset), acked::contains);
     }
 
     void apply(int process, Event event) {
         long thread = (long) process << 8 | event.actor();
-        if (event.phase() != Event.Phase.DONE) {
-            if (event.phase() == Event.Phase.BEGIN) {
-                under.put(thread, event);
+        switch (event.phase()) {
+            case BEGIN -> {
+                calls.put(thread, event);
                 begin(event);
-            } else {
-                under.remove(thread);
-                making = false;
             }
-            return;
-        }
-        under.remove(thread);
-        switch (event.kind()) {
-            case TAKE -> take(process, event.value(1));
-            case RELEASE -> closed();
-            case CREATE -> create();
-            case DELETE -> delete();
-            case POP -> {
-                for (int i = 1; i < event.values().length; i += 2) {
-                    popped(event.value(i));
-                }
+            case THREW -> {
+                calls.remove(thread);
+                creating = false;
             }
-            case ACK -> ack(event.value(1));
-            case ACK_SINGLE -> {
-                for (int i = 1; i < event.values().length; i++) {
-                    ackSingle(event.value(i));
-                }
+            case DONE -> {
+                calls.remove(thread);
+                done(process, event);
             }
-            case NACK -> givenBack.add(event.value(1));
-            case SEEK -> seek(event.value(1), event.value(2));
-            default -> throw new IllegalArgumentException(event.toString());
         }
     }
 
     private void begin(Event event) {
         switch (event.kind()) {
-            case TAKE -> {
-                making = !known;
-                wasClean = clean;
-                clean &= open; // what was written down is taken away
+            case OPEN_CONSUMER -> {
+                creating = !exists;
+                wasSaved = saved;
+                saved &= open; // opening deletes the saved file
             }
-            case CREATE -> making = !known;
-            case DELETE -> deleting = true;
+            case CREATE_CONSUMER -> creating = !exists;
+            case DELETE_CONSUMER -> deleting = true;
             default -> {}
         }
     }
 
-    private void take(int process, long at) {
-        if (!known && !deleting) {
-            made(at);
-        } else if (open && holder == process) {
-            return; // it was not given up; it stands where it stood
-        } else {
-            clean = wasClean;
-            settle(at, Long.MAX_VALUE);
+    private void done(int process, Event event) {
+        switch (event.kind()) {
+            case OPEN_CONSUMER -> opened(process, event.value(1));
+            case CLOSE_CONSUMER -> closed();
+            case CREATE_CONSUMER -> created();
+            case DELETE_CONSUMER -> deleted();
+            case POP -> {
+                for (int i = 1; i < event.values().length; i += 2) {
+                    popped(event.value(i));
+                }
+            }
+            case ACK -> {
+                committed = Math.max(committed, event.value(1) + 1);
+                advance();
+            }
+            case ACK_SINGLE -> {
+                for (int i = 1; i < event.values().length; i++) {
+                    ackSingle(event.value(i));
+                }
+            }
+            case NACK -> requeued.add(event.value(1));
+            case SEEK -> moved(event.value(1), event.value(2));
+            default -> throw new IllegalArgumentException(event.toString());
         }
-        holder = process;
+    }
+
+    private void opened(int process, long offset) {
+        if (!exists && !deleting) {
+            createdAt(offset);
+        } else if (open && owner == process) {
+            return; // it was open in this process
+        } else {
+            saved = wasSaved;
+            checkFound(offset, Long.MAX_VALUE);
+        }
+        owner = process;
         open = true;
-        clean = false;
-        next = at;
-        givenBack.clear();
+        saved = false;
+        next = offset;
+        requeued.clear();
     }
 
-    private void made(long at) {
-        forget();
-        known = true;
-        making = false;
-        clean = true;
-        committed = at;
-        next = at;
+    private void createdAt(long offset) {
+        clear();
+        exists = true;
+        creating = false;
+        saved = true;
+        committed = offset;
+        next = offset;
     }
 
-    private void forget() {
+    private void clear() {
         acked.clear();
-        maybe.clear();
-        givenBack.clear();
+        maybeAcked.clear();
+        requeued.clear();
         open = false;
     }
 
-    /** Where it is made is known when somebody takes it up. */
-    private void create() {
-        if (!known) {
-            made(-1);
+    // Its offset is unknown until a process opens it.
+    private void created() {
+        if (!exists) {
+            createdAt(-1);
         }
-        making = false;
+        creating = false;
     }
 
-    private void delete() {
-        known = false;
+    private void deleted() {
+        exists = false;
         deleting = false;
-        clean = true;
-        forget();
+        saved = true;
+        clear();
     }
 
     /** The process has closed its queue. */
     void closedBy(int process) {
-        if (open && holder == process) {
+        if (open && owner == process) {
             closed();
         }
     }
 
     private void closed() {
         open = false;
-        clean = remembers;
+        saved = savesInFlight;
     }
 
-    /** The queue was recovered, or may have to be: what was written down counts for nothing then. */
+    /** The queue was recovered, or may have to be: then what was saved is void. */
     void recovered() {
-        clean = false;
-        wasClean = false;
+        saved = false;
+        wasSaved = false;
     }
 
     private void popped(long offset) {
         if (solo) {
             if (offset < next) {
-                check(givenBack.remove(offset), "has popped offset " + offset + " again, without its being given back");
+                check(requeued.remove(offset), "has popped offset " + offset + " again, without a nack");
             } else {
-                checkSkips(Math.max(next, committed), offset);
+                delivery.checkSkipped(Math.max(next, committed), offset);
                 next = offset + 1;
             }
             check(!acked.contains(offset), "has popped offset " + offset + " again, which it had acked");
             check(offset >= committed, "has popped offset " + offset + " again, and had acked all before " + committed);
         }
-        maybe.remove(offset);
-    }
-
-    /** What lies between two pops may only be what was acked. */
-    private void checkSkips(long from, long to) {
-        for (long each = from; each < to; each++) {
-            check(
-                    acked.contains(each) || maybe.contains(each) || begun().contains(each),
-                    "went from " + from + " to " + to + ", past offset " + each + ", which it had not acked");
-        }
-    }
-
-    private void ack(long offset) {
-        committed = Math.max(committed, offset + 1);
-        advance();
+        maybeAcked.remove(offset);
     }
 
     private void ackSingle(long offset) {
@@ -206,121 +205,111 @@ final class ConsumerModel {
             committed++;
         }
         acked.headSet(committed).clear();
-        maybe.headSet(committed).clear();
+        maybeAcked.headSet(committed).clear();
     }
 
-    private void seek(long place, long at) {
-        if (place == Event.COMMITTED) {
-            checkPlace(at);
-            committed = at; // further than known when acks from before a crash have survived it
+    private void moved(long target, long offset) {
+        if (target == Event.COMMITTED) {
+            checkCommitted(offset);
+            committed = offset; // further than known if acks from before a crash have survived it
             advance();
             for (long each = committed; each < next; each++) {
                 if (!acked.contains(each)) {
-                    givenBack.add(each);
+                    requeued.add(each);
                 }
             }
             return;
         }
-        check(place == Event.ANYWHERE || at == place, "was moved to " + place + " and stands at " + at);
+        check(target == Event.ANYWHERE || offset == target, "was moved to " + target + " and is at " + offset);
         acked.clear();
-        maybe.clear();
-        givenBack.clear();
-        committed = at;
-        next = at;
+        maybeAcked.clear();
+        requeued.clear();
+        committed = offset;
+        next = offset;
     }
 
-    // ---- the end of a process
+    // ---- after a process has ended
 
-    /** Offsets of single acks that have begun. */
-    private Set<Long> begun() {
+    /** Offsets of single acks in progress. */
+    private Set<Long> ackedInProgress() {
         Set<Long> offsets = new TreeSet<>();
-        for (Event event : under.values()) {
-            if (event.kind() == Event.Kind.ACK_SINGLE) {
-                for (int i = 1; i < event.values().length; i++) {
-                    offsets.add(event.value(i));
+        for (Event call : calls.values()) {
+            if (call.kind() == Event.Kind.ACK_SINGLE) {
+                for (int i = 1; i < call.values().length; i++) {
+                    offsets.add(call.value(i));
                 }
             }
         }
         return offsets;
     }
 
-    /** It is found at this committed position, after a process has ended somehow. */
-    void settle(long at, long end) {
-        check(known || making || deleting, "is there, and nobody has made it, or it was deleted");
-        check(at >= 0 && at <= end, "stands at " + at + "; the log ends at " + end);
-        boolean anywhere = making && !known || committed < 0 || deleting;
-        for (Event event : under.values()) {
-            // Killed on its way back, it may have lost the place to the writer, and goes on with the oldest record.
-            anywhere |= event.kind() == Event.Kind.SEEK && event.value(1) != Event.COMMITTED;
+    /** The consumer was found with this committed offset. */
+    void checkFound(long offset, long end) {
+        check(exists || creating || deleting, "exists, but was deleted or never created");
+        check(offset >= 0 && offset <= end, "has committed " + offset + ", but the log ends at " + end);
+        boolean anywhere = creating && !exists || committed < 0 || deleting;
+        for (Event call : calls.values()) {
+            // A kill during a seek back: the writer may have reused the slot, and the consumer starts at the log start.
+            anywhere |= call.kind() == Event.Kind.SEEK && call.value(1) != Event.COMMITTED;
         }
         if (!anywhere) {
-            checkPlace(at);
+            checkCommitted(offset);
         }
-        maybe.addAll(begun());
-        if (!clean || anywhere) {
-            maybe.addAll(acked);
+        maybeAcked.addAll(ackedInProgress());
+        if (!saved || anywhere) {
+            maybeAcked.addAll(acked);
             acked.clear();
         }
-        known = true;
-        making = false;
+        exists = true;
+        creating = false;
         deleting = false;
-        under.clear();
+        calls.clear();
         open = false;
-        committed = at;
-        next = at;
+        committed = offset;
+        next = offset;
         advance();
     }
 
-    private void checkPlace(long at) {
-        check(at >= committed, "stands at " + at + ", but all before " + committed + " was acked");
+    private void checkCommitted(long offset) {
+        check(offset >= committed, "has committed " + offset + ", but all before " + committed + " was acked");
         long most = committed;
-        for (Event event : under.values()) {
-            if (event.kind() == Event.Kind.ACK) {
-                most = Math.max(most, event.value(1) + 1);
+        for (Event call : calls.values()) {
+            if (call.kind() == Event.Kind.ACK) {
+                most = Math.max(most, call.value(1) + 1);
             }
         }
-        Set<Long> begun = begun();
-        while (acked.contains(most) || maybe.contains(most) || begun.contains(most)) {
+        Set<Long> inProgress = ackedInProgress();
+        while (acked.contains(most) || maybeAcked.contains(most) || inProgress.contains(most)) {
             most++;
         }
-        check(at <= most, "stands at " + at + ", but only what is before " + most + " may have been acked");
+        check(offset <= most, "has committed " + offset + ", but at most all before " + most + " was acked");
     }
 
-    /** It is not there. */
-    void settleAbsent() {
-        check(!known || deleting, "is not there, and nobody has deleted it");
-        known = false;
-        making = false;
+    /** The consumer was not found. */
+    void checkAbsent() {
+        check(!exists || deleting, "does not exist, and was not deleted");
+        exists = false;
+        creating = false;
         deleting = false;
-        under.clear();
-        clean = true;
-        forget();
+        calls.clear();
+        saved = true;
+        clear();
     }
 
-    /** What it pops from its committed position on, to the end: all, but what was acked out of order. */
+    /** Checks what the consumer has popped from its committed offset to the log end. */
     void checkDrained(List<Long> offsets, long end) {
-        long expected = committed;
-        for (long offset : offsets) {
-            check(offset >= expected, "has popped offset " + offset + " after " + (expected - 1));
-            checkSkips(expected, offset);
-            check(!acked.contains(offset), "has popped offset " + offset + " again, which it had acked");
-            expected = offset + 1;
-        }
-        checkSkips(expected, end);
+        delivery.check(offsets, committed, end);
     }
 
-    /** The process that checks has taken it up, and acked up to before this offset; what it found missing stays so. */
-    void checkedInPlace(List<Long> popped, long upTo) {
-        maybe.removeAll(popped);
-        committed = Math.max(committed, upTo);
+    /** The check itself has opened the consumer, popped these records, and acked all before an offset. */
+    void checkedInPlace(List<Long> popped, long before) {
+        maybeAcked.removeAll(popped);
+        committed = Math.max(committed, before);
         advance();
         closed();
     }
 
     private void check(boolean condition, String what) {
-        if (!condition) {
-            throw new CrashError(
-                    "consumer " + name + " " + what + "; said and not done: " + new ArrayList<>(under.values()));
-        }
+        Violation.unless(condition, "consumer %s %s; calls in progress: %s", name, what, calls.values());
     }
 }

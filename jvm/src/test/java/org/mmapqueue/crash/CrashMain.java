@@ -1,17 +1,17 @@
 package org.mmapqueue.crash;
 
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.concurrent.TimeUnit;
+import org.mmapqueue.harness.Arguments;
 import org.mmapqueue.support.Directories;
 
 /**
- * The kill loop as a program of its own ({@code make crash}): kills processes that work on queues at random, then halts
- * them at every file operation in turn, and prints what it found in one table; exit status 1 when that was anything.
+ * The kill loop as a program ({@code make crash}): kills processes at random, then interrupts them at each file
+ * operation in turn, and prints one table. The exit status is 1 if a fault was found.
  */
 public final class CrashMain {
-    /** After which cuts the recovery is cut off, too. */
+    /** After each such interruption the recovery is interrupted as well. */
     private static final int COPIED_AGAIN = 10;
 
     private static final int HALTED_AGAIN = 40;
@@ -19,21 +19,22 @@ public final class CrashMain {
     private CrashMain() {}
 
     /**
-     * Runs it.
+     * Runs the loop.
      *
-     * @param args rounds, seed, number of the first directory, where the directories are made
+     * @param args rounds, seed, number of the first directory, parent of the directories
      */
     public static void main(String[] args) throws Exception {
-        int rounds = Integer.parseInt(args[0]);
-        long seed = args[1].isEmpty() ? System.nanoTime() & 0xFFFFFF : Long.parseLong(args[1]);
-        int first = Integer.parseInt(args[2]);
-        Path temp = Files.createTempDirectory(Path.of(args[3]), "mmapqueue-crash-");
+        Arguments arguments = new Arguments(args);
+        int rounds = arguments.count(0, 1000);
+        long seed = arguments.seed(1);
+        int first = arguments.count(2, 0);
+        Path temp = arguments.tempDirectory(3, "mmapqueue-crash-");
         System.out.println(
-                "kill loop: " + rounds + " rounds, seed " + seed + ", from directory " + first + " on, in " + temp);
+                "kill loop: " + rounds + " rounds, seed " + seed + ", directories from " + first + ", in " + temp);
         long start = System.nanoTime();
-        Tally tally = new Tally();
-        try (Children children = new Children(Worker.class, 2)) {
-            KillLoop loop = new KillLoop(seed, temp, true, tally, children);
+        CrashTable table = new CrashTable();
+        try (WorkerPool workers = new WorkerPool(Worker.class, 2)) {
+            KillLoop loop = new KillLoop(seed, temp, true, table, workers);
             int number = first;
             for (int done = 0; done < rounds; number++) {
                 done += loop.directory(number, rounds - done);
@@ -43,22 +44,22 @@ public final class CrashMain {
                             "%6d rounds, %d s, %d failures%n",
                             done,
                             TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start),
-                            tally.failures().size());
+                            table.failures().size());
                 }
             }
         }
-        if (first == 0 && tally.failures().isEmpty()) {
-            new KillPoints(temp, tally).run(COPIED_AGAIN);
-            try (Children children = new Children(HaltedWorker.class, 2)) {
-                new Halts(temp, tally, children).run(HALTED_AGAIN);
+        if (first == 0 && table.failures().isEmpty()) {
+            new KillPoints(temp, table).run(COPIED_AGAIN);
+            try (WorkerPool workers = new WorkerPool(HaltedWorker.class, 2)) {
+                new HaltedProcesses(temp, table, workers).run(HALTED_AGAIN);
             }
         }
-        if (tally.failures().isEmpty()) {
+        if (table.failures().isEmpty()) {
             Directories.delete(temp);
         }
-        tally.failures().forEach(System.out::println);
-        System.out.println(tally.table());
+        table.failures().forEach(System.out::println);
+        System.out.println(table.table());
         System.out.println("seed " + seed + ", " + TimeUnit.NANOSECONDS.toSeconds(System.nanoTime() - start) + " s");
-        System.exit(tally.failures().isEmpty() ? 0 : 1);
+        System.exit(table.failures().isEmpty() ? 0 : 1);
     }
 }

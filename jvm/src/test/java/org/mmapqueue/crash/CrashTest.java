@@ -11,7 +11,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.support.QuickDirectory;
 
-/** The short form of the kill loop. System properties: crash.seed chooses another one, crash.rounds a longer one. */
+/** The short form of the kill loop. System properties: crash.seed, crash.rounds. */
 @Tag("long-form")
 @Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CrashTest {
@@ -20,31 +20,31 @@ class CrashTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
 
-    private final Tally tally = new Tally();
+    private final CrashTable table = new CrashTable();
 
     private void assertNoFailure() {
-        System.out.println(tally.table());
-        assertEquals(List.of(), tally.failures());
+        System.out.println(table.table());
+        assertEquals(List.of(), table.failures());
     }
 
-    /** Several directories, a few rounds in each, one of them of version 1. */
+    /** Four directories of version 2 and one of version 1, a few rounds in each. */
     @Test
-    void killedAtAnyMomentNothingIsLostAndNothingComesBack() throws Exception {
+    void aKillAtAnyInstantLosesNoRecordAndRedeliversNoAckedOne() throws Exception {
         long seed = Long.getLong("crash.seed", 20_240_607L);
-        try (Children children = new Children(Worker.class, 2)) {
-            KillLoop loop = new KillLoop(seed, temp, false, tally, children);
+        try (WorkerPool workers = new WorkerPool(Worker.class, 2)) {
+            KillLoop loop = new KillLoop(seed, temp, false, table, workers);
             for (int number = 0; number < 4; number++) {
                 loop.directory(number, 2, ROUNDS);
             }
             loop.directory(4, 1, ROUNDS);
         }
         assertNoFailure();
-        assertTrue(tally.sum(Tally.Count.RECORDS) > 10L * ROUNDS, "only a few records were pushed");
+        assertTrue(table.sum(CrashTable.Count.RECORDS) > 10L * ROUNDS, "only a few records were pushed");
     }
 
     @Test
-    void cutOffAtEachFileOperationNothingIsLostAndNothingComesBack() throws Exception {
-        int operations = new KillPoints(temp, tally).run(200);
+    void anInterruptionAtEachFileOperationLosesNoRecordAndRedeliversNoAckedOne() throws Exception {
+        int operations = new KillPoints(temp, table).run(200);
         assertNoFailure();
         assertTrue(operations > 300, "the scenario has only " + operations + " file operations");
     }

@@ -6,72 +6,72 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * What a process says that it is about to do, or has done. It says each before the thread goes on, so what is said last
- * of a thread is where the kill met it.
+ * An entry of a process's journal: a call begins, or has ended. A thread writes it before it continues, so the last
+ * entry of a thread shows where the kill met it.
  *
  * @param kind the call
- * @param phase whether it begins, has returned, or was refused
+ * @param phase whether it begins, has returned, or has thrown
  * @param actor which thread of the process
- * @param values what the call is about; see the kinds
+ * @param values arguments or results; see the kinds
  */
 record Event(Kind kind, Phase phase, int actor, long... values) {
-    /** The calls; in brackets the values of begin, and of done. */
+    /** The calls; in brackets the values at the begin, and after the return. */
     enum Kind {
-        /** Waiting for its orders: [], []. */
+        /** The process waits for its orders: [], []. */
         READY,
-        /** Opening the queue: [], [end offset, key of the first record to pop or -1 (version 1)]. */
+        /** Opens the queue: [], [end offset, key of the first record to pop or -1 (version 1)]. */
         OPEN,
-        /** Closing it: [], []. */
+        /** Closes the queue: [], []. */
         CLOSE,
-        /** A record or a batch: [key of the first, count], [offset of the first]. */
+        /** Pushes a record or a batch: [key of the first, count], [offset of the first]. */
         PUSH,
         /**
-         * A record or a batch of a producer that pushes it once: [key of the first, count, producer, sequence], [offset
-         * of the first, or -1 when it is there already].
+         * An idempotent append: [key of the first, count, producer, sequence], [offset of the first, or -1 if the
+         * queue has the sequence already].
          */
         PUSH_ONCE,
-        /** Forgetting what a producer has pushed: [producer], []. */
+        /** Forgets the sequences of a producer: [producer], []. */
         FORGET,
-        /** Taking a consumer up, or making it: [consumer], [consumer, committed offset]. */
-        TAKE,
-        /** Giving it up: [consumer], [consumer]. */
-        RELEASE,
-        /** Making one for others: [consumer], [consumer]. */
-        CREATE,
-        /** Deleting one: [consumer], [consumer]. */
-        DELETE,
-        /** Popping: [consumer], [consumer, then of each record offset and key]. */
+        /** Opens a consumer, and creates it if it does not exist: [consumer], [consumer, committed offset]. */
+        OPEN_CONSUMER,
+        /** Closes a consumer: [consumer], [consumer]. */
+        CLOSE_CONSUMER,
+        /** Creates a consumer without opening it: [consumer], [consumer]. */
+        CREATE_CONSUMER,
+        /** Deletes a consumer: [consumer], [consumer]. */
+        DELETE_CONSUMER,
+        /** Pops: [consumer], [consumer, then offset and key of each record]. */
         POP,
-        /** A cumulative ack: [consumer, offset], the same. */
+        /** Acks all records up to one: [consumer, offset], the same. */
         ACK,
-        /** Acks one by one: [consumer, offsets], the same. */
+        /** Acks single records: [consumer, offsets], the same. */
         ACK_SINGLE,
-        /** Giving back: [consumer, offset], the same. */
+        /** Requeues: [consumer, offset], the same. */
         NACK,
-        /** Moving: [consumer, offset or one of the places], [consumer, place as begun, committed offset]. */
+        /** Seeks: [consumer, offset, ANYWHERE or COMMITTED], [the same two, committed offset]. */
         SEEK,
-        /** A record that was read at random: [], [offset, key]. */
+        /** Reads a record at random: [], [offset, key]. */
         GET,
-        /** A flush: [], []. */
+        /** Flushes: [], []. */
         FLUSH,
-        /** Deleting free files: [], []. */
+        /** Deletes free files: [], []. */
         GC,
-        /** What must not happen; the process says on its standard error what it was: [], []. */
+        /** A fault; the standard error has its stack: [], []. */
         FAULT
     }
 
-    /** Where the call is. */
+    /** The state of the call. */
     enum Phase {
         BEGIN,
         DONE,
-        REFUSED
+        THREW
     }
 
-    /** The most values: what a pipe takes in one piece, which a kill can not tear. */
-    static final int MOST_VALUES = 500;
-    /** A place for SEEK: what is not known before. */
+    /** The most values: such an event is written to a pipe at once, so a kill cannot tear it. */
+    static final int MAX_VALUES = 500;
+    /** The target of a SEEK to EARLIEST or LATEST. */
     static final long ANYWHERE = -1;
-    /** A place for SEEK: where the consumer is. */
+    /** The target of a SEEK to COMMITTED. */
     static final long COMMITTED = -2;
 
     private static final int HEAD = 5;
@@ -84,7 +84,7 @@ record Event(Kind kind, Phase phase, int actor, long... values) {
         return (int) values[0];
     }
 
-    /** The same with offsets that are counted from {@code base}, which is 0 but in version 1. */
+    /** The same event with offsets that are counted from {@code base}, which is 0 except in version 1. */
     Event from(long base) {
         if (base == 0 || kind == Kind.SEEK) {
             return this;
@@ -108,10 +108,10 @@ record Event(Kind kind, Phase phase, int actor, long... values) {
         return buffer.array();
     }
 
-    /** All that was said, in the order in which it was. */
-    static List<Event> all(byte[] said) {
+    /** All events of a journal, in order. */
+    static List<Event> all(byte[] journal) {
         List<Event> events = new ArrayList<>();
-        ByteBuffer buffer = ByteBuffer.wrap(said);
+        ByteBuffer buffer = ByteBuffer.wrap(journal);
         for (Event event = next(buffer); event != null; event = next(buffer)) {
             events.add(event);
         }
@@ -121,17 +121,18 @@ record Event(Kind kind, Phase phase, int actor, long... values) {
         return events;
     }
 
-    /** The next one that is there as a whole; null when none is. */
-    static Event next(ByteBuffer said) {
-        if (said.remaining() < HEAD || said.remaining() < HEAD + Long.BYTES * said.getShort(said.position() + 3)) {
+    /** The next complete event; null if there is none. */
+    static Event next(ByteBuffer journal) {
+        if (journal.remaining() < HEAD
+                || journal.remaining() < HEAD + Long.BYTES * journal.getShort(journal.position() + 3)) {
             return null;
         }
-        Kind kind = Kind.values()[said.get()];
-        Phase phase = Phase.values()[said.get()];
-        int actor = said.get();
-        long[] values = new long[said.getShort()];
+        Kind kind = Kind.values()[journal.get()];
+        Phase phase = Phase.values()[journal.get()];
+        int actor = journal.get();
+        long[] values = new long[journal.getShort()];
         for (int i = 0; i < values.length; i++) {
-            values[i] = said.getLong();
+            values[i] = journal.getLong();
         }
         return new Event(kind, phase, actor, values);
     }

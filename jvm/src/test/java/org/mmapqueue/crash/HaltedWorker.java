@@ -6,48 +6,49 @@ import java.io.FileOutputStream;
 import java.io.InputStreamReader;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import org.mmapqueue.harness.KillPoint;
 
-/** A process that goes through a {@link Scenario} and is gone at its n-th file operation. */
+/** A process that runs a {@link Scenario} and halts at its n-th file operation. */
 final class HaltedWorker {
-    /** Its exit status then. */
+    /** The exit status of a process that has halted. */
     static final int HALTED = 9;
 
+    private final KillPoint killPoint;
     private final int last;
-    private int operations;
 
     private HaltedWorker(int last) {
         this.last = last;
+        this.killPoint = KillPoint.at(last - 1);
     }
 
-    /** Has no arguments; the standard input says one line: the operation, the part of the scenario, the directory. */
+    /** The standard input has one line: the operation, the part of the scenario, the directory. */
     public static void main(String[] args) throws Exception {
         Journal journal = new Journal(new FileOutputStream(FileDescriptor.out));
         journal.done(Event.Kind.READY, 0);
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         String line = input.readLine();
         if (line == null) {
-            return; // nobody needs it
+            return; // not needed
         }
         String[] words = line.split(" ", 3);
         HaltedWorker worker = new HaltedWorker(Integer.parseInt(words[0]));
         new Scenario(Path.of(words[2]), Integer.parseInt(words[1]), journal, worker::before).run();
     }
 
+    // Filling a slot counts as two operations; between them the slot is filled by half.
     private void before(Path path, boolean fillsSlot) {
         count();
-        if (fillsSlot && operations + 1 == last) {
-            KillPoints.fillHalf(path);
-            count();
-        }
         if (fillsSlot) {
-            operations++;
+            if (killPoint.calls() + 1 == last) {
+                KillPoints.fillHalf(path);
+            }
+            count();
         }
     }
 
     private void count() {
-        operations++;
-        if (operations == last) {
-            Runtime.getRuntime().halt(HALTED); // no hook, no finally: as SIGKILL does
+        if (killPoint.isHere()) {
+            Runtime.getRuntime().halt(HALTED); // like SIGKILL: no hook and no finally block runs
         }
     }
 }

@@ -4,18 +4,18 @@ import java.io.IOException;
 import java.io.OutputStream;
 import java.io.UncheckedIOException;
 
-/** Says what is done, and when it is done. Any number of threads. */
+/** Writes the events of one process to a stream. Thread-safe. */
 final class Journal {
     private final OutputStream out;
 
-    /** A journal on a stream that is not buffered. */
+    /** The stream must not be buffered. */
     Journal(OutputStream out) {
         this.out = out;
     }
 
-    private synchronized void say(Event event) {
-        if (event.values().length > Event.MOST_VALUES) {
-            throw new IllegalArgumentException(event.values().length + " values, at most " + Event.MOST_VALUES);
+    private synchronized void write(Event event) {
+        if (event.values().length > Event.MAX_VALUES) {
+            throw new IllegalArgumentException(event.values().length + " values, at most " + Event.MAX_VALUES);
         }
         try {
             out.write(event.bytes());
@@ -25,14 +25,14 @@ final class Journal {
     }
 
     void begin(Event.Kind kind, int actor, long... values) {
-        say(new Event(kind, Event.Phase.BEGIN, actor, values));
+        write(new Event(kind, Event.Phase.BEGIN, actor, values));
     }
 
     void done(Event.Kind kind, int actor, long... values) {
-        say(new Event(kind, Event.Phase.DONE, actor, values));
+        write(new Event(kind, Event.Phase.DONE, actor, values));
     }
 
-    void refused(Event.Kind kind, int actor, long... values) {
-        say(new Event(kind, Event.Phase.REFUSED, actor, values));
+    void threw(Event.Kind kind, int actor, long... values) {
+        write(new Event(kind, Event.Phase.THREW, actor, values));
     }
 }

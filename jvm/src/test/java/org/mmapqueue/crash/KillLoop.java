@@ -9,11 +9,12 @@ import java.util.SplittableRandom;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.harness.Violation;
 import org.mmapqueue.support.Directories;
 
 /**
- * Kills processes at any moment, again and again in one directory, and compares what they have left with what they had
- * been told. All but the scheduling follows from the seed and the number of the directory.
+ * Kills processes at random instants, several rounds in one directory, and checks the directory after each round.
+ * Everything but the scheduling of threads follows from the seed and the number of the directory.
  */
 final class KillLoop {
     private static final int ONE_IN_VERSION_1 = 12;
@@ -21,42 +22,42 @@ final class KillLoop {
     private final long seed;
     private final Path temp;
     private final boolean keep;
-    private final Tally tally;
-    private final Children children;
+    private final CrashTable table;
+    private final WorkerPool workers;
 
     /**
-     * A loop.
+     * Prepares no directory yet.
      *
-     * @param temp where the directories are made
-     * @param keep whether one in which a fault was found is left there
+     * @param temp the parent of the directories
+     * @param keep whether a directory with a fault is kept
      */
-    KillLoop(long seed, Path temp, boolean keep, Tally tally, Children children) {
+    KillLoop(long seed, Path temp, boolean keep, CrashTable table, WorkerPool workers) {
         this.seed = seed;
         this.temp = temp;
         this.keep = keep;
-        this.tally = tally;
-        this.children = children;
+        this.table = table;
+        this.workers = workers;
     }
 
-    /** Works on directory {@code number}, for at most {@code mostRounds}; returns the rounds done. */
-    int directory(int number, int mostRounds) throws Exception {
+    /** Works on directory {@code number} for at most {@code maxRounds}; returns the number of rounds. */
+    int directory(int number, int maxRounds) throws Exception {
         int version = number % ONE_IN_VERSION_1 == ONE_IN_VERSION_1 - 1 ? 1 : 2;
-        return directory(number, version, Math.min(mostRounds, 4 + Math.floorMod(seed + 11L * number, 14)));
+        return directory(number, version, Math.min(maxRounds, 4 + Math.floorMod(seed + 11L * number, 14)));
     }
 
-    /** Works on directory {@code number}, of this version; returns the rounds done, fewer when one has failed. */
+    /** Works on directory {@code number}, of this version; returns the number of rounds, fewer if one has failed. */
     int directory(int number, int version, int rounds) throws Exception {
         SplittableRandom random = new SplittableRandom(seed * 0x9E3779B97F4A7C15L + number);
         OneDirectory one = new OneDirectory(random, version, temp.resolve("queue-" + number));
-        tally.add(one.group, Tally.Count.DIRECTORIES, 1);
+        table.add(one.group, CrashTable.Count.DIRECTORIES, 1);
         for (int round = 0; round < rounds; round++) {
             try {
                 one.round(round);
-            } catch (CrashError | MmapQueueException | IllegalStateException e) {
-                tally.failed(
+            } catch (Violation | MmapQueueException | IllegalStateException e) {
+                table.failed(
                         one.group,
                         "seed " + seed + ", directory " + number + ", round " + round + ", " + one.plan
-                                + (keep ? ", left in " + one.directory : "") + ": " + e
+                                + (keep ? ", kept in " + one.directory : "") + ": " + e
                                 + (e.getCause() == null ? "" : "\n" + e.getCause()));
                 if (keep) {
                     Files.write(Path.of(one.directory + ".journal"), one.journal);
@@ -77,7 +78,7 @@ final class KillLoop {
         private final Path directory;
         private final Model model;
         private final String group;
-        /** What was said in this round. */
+        /** All events of this round, for a fault. */
         private final List<String> journal = new ArrayList<>();
 
         OneDirectory(SplittableRandom random, int version, Path directory) {
@@ -99,10 +100,10 @@ final class KillLoop {
         }
 
         void round(int round) throws Exception {
-            tally.add(group, Tally.Count.ROUNDS, 1);
+            table.add(group, CrashTable.Count.ROUNDS, 1);
             journal.clear();
             long before = model.returned();
-            // What is drawn must not depend on what has come about so far. The first writer has to make the queue.
+            // The draws do not depend on the results so far. The first writer has to create the queue.
             boolean wantsReader = random.nextInt(3) > 0;
             SplittableRandom readers = random.split();
             SplittableRandom checks = random.split();
@@ -114,7 +115,7 @@ final class KillLoop {
             Killed writer;
             List<Killed> killed = List.of();
             try {
-                writer = kill(orders(round, true, hasReader, random.nextLong()), Kill.at(random));
+                writer = kill(orders(round, true, hasReader, random.nextLong()), KillInstant.random(random));
             } finally {
                 if (hasReader) {
                     killed = result(reading);
@@ -123,9 +124,9 @@ final class KillLoop {
             apply(writer, true);
             for (Killed reader : killed) {
                 apply(reader, false);
-                tally.add(group, Tally.Count.READERS, 1);
+                table.add(group, CrashTable.Count.READERS, 1);
             }
-            tally.add(group, Tally.Count.RECORDS, model.returned() - before);
+            table.add(group, CrashTable.Count.RECORDS, model.returned() - before);
             verify(checks);
         }
 
@@ -133,29 +134,29 @@ final class KillLoop {
             try {
                 return task.get();
             } catch (ExecutionException e) {
-                throw new CrashError("a process that reads: " + e.getCause().getMessage(), e.getCause());
+                throw new Violation("a read-only process: " + e.getCause().getMessage(), e.getCause());
             }
         }
 
-        /** Processes that only read, one after the other, beside the one that writes, and without it. */
+        /** Read-only processes, one after the other, beside the writer and after it. */
         private List<Killed> readers(int round, SplittableRandom own) throws Exception {
             List<Killed> killed = new ArrayList<>();
             for (int i = 1 + own.nextInt(2); i > 0; i--) {
-                killed.add(kill(orders(round, false, true, own.nextLong()), Kill.at(own)));
+                killed.add(kill(orders(round, false, true, own.nextLong()), KillInstant.random(own)));
             }
             return killed;
         }
 
-        private Killed kill(Worker.Orders orders, Kill kill) throws Exception {
-            try (Child child = children.take()) {
-                child.order(orders.line());
+        private Killed kill(Worker.Orders orders, KillInstant kill) throws Exception {
+            try (WorkerProcess process = workers.take()) {
+                process.order(orders.line());
                 try {
-                    kill.strike(child);
-                } catch (CrashError e) {
-                    throw new CrashError(e.getMessage() + "; it said: " + child.errors(), e);
+                    kill.strike(process);
+                } catch (Violation e) {
+                    throw new Violation(e.getMessage() + "; its standard error: " + process.errors(), e);
                 }
-                tally.add(group, Tally.Count.KILLS, 1);
-                return new Killed(child.serial, child.events());
+                table.add(group, CrashTable.Count.KILLS, 1);
+                return new Killed(process.serial, process.events());
             }
         }
 
@@ -165,39 +166,32 @@ final class KillLoop {
             for (Event event : killed.events) {
                 try {
                     model.apply(killed.serial, writes, event);
-                } catch (CrashError e) {
-                    throw new CrashError((writes ? "the writer" : "a reader") + " said: " + event, e);
+                } catch (Violation e) {
+                    throw new Violation((writes ? "the writer: " : "a reader: ") + event, e);
                 }
                 if (event.phase() == Event.Phase.DONE) {
-                    tally.add(group, Tally.Count.CALLS, 1);
+                    table.add(group, CrashTable.Count.CALLS, 1);
                 }
                 if (event.kind() == Event.Kind.OPEN || event.kind() == Event.Kind.CLOSE) {
                     last = event.phase() == Event.Phase.BEGIN ? event.kind() : Event.Kind.READY;
                 }
             }
             if (last == Event.Kind.OPEN) {
-                tally.add(group, Tally.Count.OPENING, 1);
+                table.add(group, CrashTable.Count.OPENING, 1);
             } else if (last == Event.Kind.CLOSE) {
-                tally.add(group, Tally.Count.CLOSING, 1);
+                table.add(group, CrashTable.Count.CLOSING, 1);
             }
         }
 
         private void verify(SplittableRandom checks) throws InterruptedException {
             if (!Files.exists(directory)) {
-                return; // killed before it had made anything
+                return; // killed before it had created anything
             }
             if (checks.nextInt(4) == 0) {
-                Verifier.of(plan, directory, model).checkInPlace(checks);
-                return;
-            }
-            Path copy = directory.resolveSibling(directory.getFileName() + "-copy");
-            try {
-                Directories.copy(directory, copy);
-                Verifier.of(plan, copy, model).checkCopy();
-            } finally {
-                if (Files.exists(copy)) {
-                    Directories.delete(copy);
-                }
+                Verifier.checkInPlace(plan, directory, model, checks);
+            } else {
+                Path copy = directory.resolveSibling(directory.getFileName() + "-copy");
+                Verifier.checkCopy(plan, directory, copy, model);
             }
         }
 
@@ -208,6 +202,6 @@ final class KillLoop {
         }
     }
 
-    /** What a process had said when it was killed. */
+    /** A killed process and its journal. */
     private record Killed(int serial, List<Event> events) {}
 }

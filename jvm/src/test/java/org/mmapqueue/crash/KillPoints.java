@@ -14,9 +14,9 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.support.Directories;
 
 /**
- * Cuts a {@link Scenario} off before each of its file operations, and compares what is left with what the calls had
- * returned. Without a process that dies: what a kill leaves is what the files hold at that moment, so they are copied
- * there. {@link HaltedWorker} is the same with a process.
+ * Interrupts a {@link Scenario} before each of its file operations, and checks what is left. No process ends: a kill
+ * leaves what the files hold at that moment, so they are copied then. {@link HaltedProcesses} does the same with
+ * processes.
  */
 final class KillPoints {
     private static final int SEGMENT_SIZE = 4096;
@@ -25,109 +25,82 @@ final class KillPoints {
     private static final String TWICE = "copied there, and again in the recovery";
 
     private final Path temp;
-    private final Tally tally;
+    private final CrashTable table;
+    private final ScenarioCheck check;
 
-    /** A moment at which a process could have died. */
-    private record Moment(Path left, List<Event> events) {}
-
-    KillPoints(Path temp, Tally tally) {
+    KillPoints(Path temp, CrashTable table) {
         this.temp = temp;
-        this.tally = tally;
+        this.table = table;
+        this.check = new ScenarioCheck(temp, table);
     }
 
     /**
-     * Cuts off at each operation; and what every {@code eachOf}-th cut has left is taken up, and cut off at each
-     * operation again. Returns the operations of the first scenario.
+     * Interrupts at each operation. After each {@code every}-th interruption it continues with what that has left, and
+     * interrupts at each operation again. Returns the number of interruptions of the first scenario.
      */
-    int run(int eachOf) throws InterruptedException, IOException {
-        List<Moment> moments = moments(temp.resolve("life"), null, 0);
-        for (int i = 0; i < moments.size(); i++) {
-            Moment first = moments.get(i);
-            check(ONCE, Integer.toString(i + 1), first, null);
-            if (i % eachOf == eachOf - 1) {
-                List<Moment> again = moments(temp.resolve("again"), first.left, 1);
+    int run(int every) throws InterruptedException, IOException {
+        List<ScenarioCheck.Left> interruptions = interruptions(temp.resolve("first"), null, 0);
+        for (int i = 0; i < interruptions.size(); i++) {
+            ScenarioCheck.Left first = interruptions.get(i);
+            check.check(ONCE, "operation " + (i + 1), first);
+            if (i % every == every - 1) {
+                List<ScenarioCheck.Left> again = interruptions(temp.resolve("again"), first.directory(), 1);
                 for (int j = 0; j < again.size(); j++) {
-                    check(TWICE, (i + 1) + " and " + (j + 1), first, again.get(j));
-                    Directories.delete(again.get(j).left);
+                    check.check(TWICE, "operations " + (i + 1) + " and " + (j + 1), first, again.get(j));
+                    Directories.delete(again.get(j).directory());
                 }
             }
         }
-        for (Moment moment : moments) {
-            Directories.delete(moment.left);
+        for (ScenarioCheck.Left each : interruptions) {
+            Directories.delete(each.directory());
         }
-        return moments.size();
+        return interruptions.size();
     }
 
-    private List<Moment> moments(Path directory, Path start, int part) throws IOException {
-        ByteArrayOutputStream said = new ByteArrayOutputStream();
-        List<Moment> moments = new ArrayList<>();
+    private List<ScenarioCheck.Left> interruptions(Path directory, Path start, int part) throws IOException {
+        ByteArrayOutputStream journal = new ByteArrayOutputStream();
+        List<ScenarioCheck.Left> all = new ArrayList<>();
         if (start != null) {
             Directories.copy(start, directory);
         }
-        Scenario scenario = new Scenario(directory, part, new Journal(said), (path, fillsSlot) -> {
-            List<Event> events = Event.all(said.toByteArray());
-            moments.add(new Moment(copy(directory, part, moments.size()), events));
+        Scenario scenario = new Scenario(directory, part, new Journal(journal), (path, fillsSlot) -> {
+            all.add(left(directory, part, all.size(), journal));
             if (fillsSlot) {
-                Path torn = copy(directory, part, moments.size());
-                fillHalf(torn.resolve(directory.relativize(path)));
-                moments.add(new Moment(torn, events));
+                ScenarioCheck.Left torn = left(directory, part, all.size(), journal);
+                fillHalf(torn.directory().resolve(directory.relativize(path)));
+                all.add(torn);
             }
         });
         try {
             scenario.run();
         } catch (MmapQueueException | IllegalStateException e) {
-            tally.failed(part == 0 ? ONCE : TWICE, "the scenario itself, after operation " + moments.size() + ": " + e);
+            table.failed(part == 0 ? ONCE : TWICE, "the scenario itself, after operation " + all.size() + ": " + e);
         }
-        moments.add(new Moment(copy(directory, part, moments.size()), Event.all(said.toByteArray())));
+        all.add(left(directory, part, all.size(), journal));
         Directories.delete(directory);
-        return moments;
+        return all;
     }
 
-    private Path copy(Path directory, int part, int number) {
+    private ScenarioCheck.Left left(Path directory, int part, int number, ByteArrayOutputStream journal) {
         Path copy = temp.resolve("left-" + part + "-" + number);
         try {
-            return Files.exists(directory) ? Directories.copy(directory, copy) : Files.createDirectories(copy);
+            if (Files.exists(directory)) {
+                Directories.copy(directory, copy);
+            } else {
+                Files.createDirectories(copy);
+            }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
+        return new ScenarioCheck.Left(copy, 1 + part, Event.all(journal.toByteArray()));
     }
 
-    /** What a kill in the middle of filling a slot leaves. */
+    /** Leaves a slot as a kill in the middle of its filling does. */
     static void fillHalf(Path slot) {
         try (FileChannel channel = FileChannel.open(slot, StandardOpenOption.WRITE, StandardOpenOption.CREATE)) {
             channel.write(ByteBuffer.allocate(SEGMENT_SIZE / 2), 0);
         } catch (IOException e) {
             throw new UncheckedIOException(e);
-        }
-    }
-
-    private void check(String group, String where, Moment first, Moment second) throws InterruptedException {
-        Moment last = second == null ? first : second;
-        tally.add(group, Tally.Count.ROUNDS, 1);
-        try {
-            Model model = new Model(Scenario.plan());
-            first.events.forEach(event -> model.apply(1, true, event));
-            checkCopy(first.left, model);
-            if (second != null) {
-                second.events.forEach(event -> model.apply(2, true, event));
-                checkCopy(second.left, model);
-            }
-        } catch (CrashError | MmapQueueException | IllegalStateException e) {
-            tally.failed(
-                    group,
-                    "operation " + where + ", after "
-                            + (last.events.isEmpty() ? "nothing" : last.events.get(last.events.size() - 1)) + ": " + e);
-        }
-    }
-
-    private void checkCopy(Path left, Model model) throws InterruptedException {
-        Path copy = temp.resolve("looked-at");
-        try {
-            Verifier.of(Scenario.plan(), Directories.copy(left, copy), model).checkCopy();
-        } finally {
-            if (Files.exists(copy)) {
-                Directories.delete(copy);
-            }
         }
     }
 }

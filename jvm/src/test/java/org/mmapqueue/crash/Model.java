@@ -1,50 +1,44 @@
 package org.mmapqueue.crash;
 
 import java.util.ArrayList;
-import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.function.LongFunction;
+import org.mmapqueue.harness.ExpectedLog;
+import org.mmapqueue.harness.TestRecord;
+import org.mmapqueue.harness.Violation;
 
 /**
- * What one directory must hold, and may hold, after all that the processes said that worked on it. Offsets are counted
- * from the first record that the directory ever had, also in version 1. Not thread-safe.
+ * What one directory must hold, and may hold, after the journals of the processes that worked on it. Offsets are
+ * counted from the first record that the directory ever had, also in version 1. Not thread-safe.
  */
 final class Model {
     private static final long UNKNOWN = -1;
 
+    private final ExpectedLog log = new ExpectedLog();
     private final List<ConsumerModel> consumers = new ArrayList<>();
-    /** The key of each record, by offset. */
-    private long[] keys = new long[1024];
-    /** The record behind the last one that is surely there. */
-    private long end;
-    /** Of each process and thread the push that has not returned. */
-    private final Map<Long, Event> pushing = new HashMap<>();
-
-    private final OnceModel once = new OnceModel();
-    /** In version 1 the record that is number 0 since the last open. */
+    private final ProducerModel producers = new ProducerModel();
+    private final int version;
+    /** Version 1: the record that has had offset 0 since the last open. */
     private long base;
 
-    private final int version;
     private long returned;
-    /** Whether the last process that wrote has closed the queue; and before the open that has begun last. */
+    /** Whether the last writing process has closed the queue; and the same before the last open that has begun. */
     private boolean closed = true;
 
     private boolean wasClosed = true;
 
     Model(Plan plan) {
         this.version = plan.version();
-        Arrays.fill(keys, UNKNOWN);
         for (int i = 0; i < Plan.NAMES.size(); i++) {
-            consumers.add(
-                    new ConsumerModel(Plan.NAMES.get(i), plan.isSolo(i), i == 0 && version == 1, remembers(plan, i)));
+            consumers.add(new ConsumerModel(
+                    Plan.NAMES.get(i), plan.isSolo(i), i == 0 && version == 1, savesInFlight(plan, i)));
         }
     }
 
-    // What a process that only reads writes down may be of no use any more when the writer recovers at the same time.
-    private static boolean remembers(Plan plan, int consumer) {
+    // What a read-only process saves is void if the writer recovers at the same time.
+    private static boolean savesInFlight(Plan plan, int consumer) {
         return plan.version() == 2 && !(plan.reads() && consumer == Plan.READER);
     }
 
@@ -52,12 +46,12 @@ final class Model {
         return consumers.get(index);
     }
 
-    /** The record behind the last one that is known to be there. */
+    /** The offset after the last record that is known to exist. */
     long end() {
-        return end;
+        return log.end();
     }
 
-    /** Records whose push has returned. */
+    /** The number of records whose push has returned. */
     long returned() {
         return returned;
     }
@@ -72,7 +66,7 @@ final class Model {
             }
             case PUSH -> push(thread, event);
             case PUSH_ONCE -> pushOnce(thread, event);
-            case FORGET -> once.forget(event);
+            case FORGET -> producers.forget(event);
             case CLOSE -> {
                 if (event.phase() == Event.Phase.DONE) {
                     closed |= writes;
@@ -81,16 +75,16 @@ final class Model {
             }
             case GET -> {
                 if (event.phase() == Event.Phase.DONE) {
-                    learn(event.value(0), event.value(1));
+                    log.learn(event.value(0), event.value(1));
                 }
             }
-            case FAULT -> throw new CrashError("process " + process + " has met what must not happen");
+            case FAULT -> throw new Violation("process " + process + " has found a fault");
             case READY, FLUSH, GC -> {}
             default -> {
                 Event absolute = event.from(base);
                 if (event.kind() == Event.Kind.POP && event.phase() == Event.Phase.DONE) {
                     for (int i = 1; i < event.values().length; i += 2) {
-                        learn(absolute.value(i), event.value(i + 1));
+                        log.learn(absolute.value(i), event.value(i + 1));
                     }
                 }
                 consumer(event.consumer()).apply(process, absolute);
@@ -104,7 +98,7 @@ final class Model {
                 wasClosed = closed;
                 closed = false;
             }
-            case REFUSED -> closed = wasClosed;
+            case THREW -> closed = wasClosed;
             case DONE -> {
                 if (!wasClosed) {
                     consumers.forEach(ConsumerModel::recovered);
@@ -121,149 +115,81 @@ final class Model {
         }
     }
 
-    /** The process that checks has opened and closed the directory itself. */
+    /** The check has opened and closed the directory itself. */
     void checkedInPlace() {
         closed = true;
     }
 
-    // The log was whole when it was opened, and nothing has been pushed since.
+    // The log was checked before this open, and nothing has been pushed since.
     private void opened(long endOffset, long firstKey) {
         if (version == 1) {
-            base = baseOf(firstKey, 0);
+            base = firstKey == UNKNOWN ? log.end() : log.offsetOf(firstKey);
         }
-        if (base + endOffset != end) {
-            throw new CrashError("the log ended at " + end + ", and is opened with the end " + (base + endOffset));
+        if (base + endOffset != log.end()) {
+            throw new Violation(
+                    "the log ended at offset " + log.end() + ", but is opened with the end " + (base + endOffset));
         }
-    }
-
-    /** Version 1 stores no numbers: the number of the first record that is popped tells the others'. */
-    long baseOf(long firstKey, int place) {
-        if (firstKey == UNKNOWN) {
-            return end;
-        }
-        for (long offset = end - 1; offset >= 0; offset--) {
-            if (keyAt(offset) == firstKey) {
-                return offset - place;
-            }
-        }
-        return UNKNOWN;
     }
 
     private void push(long thread, Event event) {
-        if (event.phase() == Event.Phase.BEGIN) {
-            pushing.put(thread, event);
-            return;
-        }
-        Event begun = pushing.remove(thread);
-        if (event.phase() == Event.Phase.DONE) {
-            returned += begun.value(1);
-            for (long i = 0; i < begun.value(1); i++) {
-                learn(event.value(0) + base + i, begun.value(0) + i);
-            }
+        switch (event.phase()) {
+            case BEGIN -> log.begin(thread, event.value(0), event.value(1));
+            case THREW -> log.rejected(thread);
+            case DONE -> returned += log.returned(thread, event.value(0) + base);
         }
     }
 
     private void pushOnce(long thread, Event event) {
-        Event begun = event.phase() == Event.Phase.BEGIN ? event : pushing.get(thread);
-        once.apply(begun, event);
+        producers.push(thread, event);
         if (event.phase() == Event.Phase.DONE && event.value(0) < 0) {
-            pushing.remove(thread); // it was there, with another key
+            log.rejected(thread); // its batch is in the log already, with another key
         } else {
             push(thread, event);
         }
     }
 
+    /** The offset of the first of these records, by the first one that is known; version 1 stores no offsets. */
+    long baseOf(List<TestRecord> records) {
+        for (int i = 0; i < records.size(); i++) {
+            long offset = log.offsetOf(records.get(i).key());
+            if (offset >= i) {
+                return offset - i;
+            }
+        }
+        return log.end(); // all known records were acked
+    }
+
+    void learn(long offset, TestRecord record) {
+        log.learn(offset, record.key());
+    }
+
+    /** Checks all records from an offset to the log end: those of returned pushes must exist. */
+    void checkLog(long from, List<TestRecord> records) {
+        log.check(from, records, log.end(), false);
+        log.abandonPushes();
+    }
+
     /**
-     * Compares what is known of the producers with what must be there; after {@link #checkLog}, which has found the
-     * records.
+     * Checks what the queue knows of its idempotent producers; after {@link #checkLog}.
      *
-     * @param from the first record of that
+     * @param from the first offset of that check
      */
-    void checkProducers(long from, LongFunction<OptionalLong> known) {
-        once.check(known, key -> {
-            for (long offset = 0; offset < end; offset++) {
-                if (keyAt(offset) == key) {
-                    return OnceModel.Found.THERE;
-                }
+    void checkProducers(long from, LongFunction<OptionalLong> lastSequence) {
+        producers.check(lastSequence, key -> {
+            if (log.offsetOf(key) >= 0) {
+                return ProducerModel.Found.YES;
             }
             for (long offset = 0; offset < from; offset++) {
-                if (keyAt(offset) == UNKNOWN) {
-                    return OnceModel.Found.UNKNOWN; // a consumer was moved over it, and its space used again
+                if (log.keyAt(offset) == UNKNOWN) {
+                    return ProducerModel.Found.UNKNOWN; // a consumer was moved past it, and its slot reused
                 }
             }
-            return OnceModel.Found.NOT_THERE;
+            return ProducerModel.Found.NO;
         });
     }
 
-    /** The producers that have pushed something once, and the last sequence of each. */
+    /** The last sequence of each idempotent producer. */
     Map<Long, Long> sequences() {
-        return once.sequences();
-    }
-
-    long keyAt(long offset) {
-        return offset < keys.length ? keys[(int) offset] : UNKNOWN;
-    }
-
-    /** There is a record; it must be the one that was there before. */
-    void learn(long offset, long key) {
-        if (offset >= keys.length) {
-            int before = keys.length;
-            keys = Arrays.copyOf(keys, (int) Math.max(offset + 1, 2L * before));
-            Arrays.fill(keys, before, keys.length, UNKNOWN);
-        }
-        long known = keys[(int) offset];
-        if (known != UNKNOWN && known != key) {
-            throw new CrashError("offset " + offset + " is that of two records: " + Numbered.name(known) + " and "
-                    + Numbered.name(key));
-        }
-        keys[(int) offset] = key;
-        end = Math.max(end, offset + 1);
-    }
-
-    // ---- after a process has ended
-
-    /** Compares a stretch of the log, to its end, with what must be there; from now on it must be there as it is. */
-    void checkLog(long from, List<Numbered> records) {
-        long stop = from + records.size();
-        if (stop < end) {
-            throw new CrashError("the log ends at " + stop + ", but offset " + (end - 1) + " was there, "
-                    + Numbered.name(keyAt(end - 1)));
-        }
-        Map<Long, Long> last = new HashMap<>();
-        for (int i = 0; i < records.size(); i++) {
-            Numbered record = records.get(i);
-            long key = record.key();
-            if (keyAt(from + i) == UNKNOWN && !isBeingPushed(key)) {
-                throw new CrashError("offset " + (from + i) + " holds " + Numbered.name(key)
-                        + ", whose push had not begun, or had returned with another offset");
-            }
-            learn(from + i, key);
-            Long before = last.put(Numbered.line(key), key);
-            if (before != null && before + 1 != key) {
-                throw new CrashError(
-                        "offset " + (from + i) + " holds " + Numbered.name(key) + ", after " + Numbered.name(before));
-            }
-            checkBatch(from, i, records);
-        }
-        end = Math.max(end, stop);
-        pushing.clear();
-    }
-
-    private boolean isBeingPushed(long key) {
-        return pushing.values().stream().anyMatch(each -> key >= each.value(0) && key < each.value(0) + each.value(1));
-    }
-
-    // All of a batch, in one piece; the stretch may begin in the middle of one.
-    private static void checkBatch(long from, int index, List<Numbered> records) {
-        Numbered record = records.get(index);
-        boolean begins = index == 0 || record.place() == 0;
-        boolean follows =
-                index > 0 && record.place() > 0 && records.get(index - 1).key() == record.key() - 1;
-        boolean ends = record.place() + 1 == record.batch();
-        boolean goesOn = index + 1 < records.size() && records.get(index + 1).key() == record.key() + 1;
-        if (!begins && !follows || !ends && !goesOn) {
-            throw new CrashError("a batch is there in part: offset " + (from + index) + " holds "
-                    + Numbered.name(record.key()) + ", " + (record.place() + 1) + " of " + record.batch());
-        }
+        return producers.sequences();
     }
 }

@@ -5,15 +5,15 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.SplittableRandom;
 import org.mmapqueue.QueueConfig;
+import org.mmapqueue.harness.TestRecord;
 
 /**
- * How one directory is made and worked on. All of it follows from a seed, so that a killed process and the one that
- * checks it agree without a word.
+ * The configuration of one directory and the work in it. All of it follows from a seed, so a worker process and the
+ * kill loop derive the same plan.
  *
- * @param threads of each consumer in {@link #NAMES} how many threads pop it in the process that writes; 0 = it is
- *     somebody else's
- * @param churns consumers that are made and deleted again and again, by their place in NAMES
- * @param reads whether a process that only reads owns the consumer {@link #READER}
+ * @param threads for each consumer in {@link #NAMES}, how many threads of the writing process pop it
+ * @param churns consumers that are repeatedly created and deleted, by their index in NAMES
+ * @param reads whether read-only processes own the consumer {@link #READER}
  * @param sessionMillis how long a process works until it closes and opens again; 0 = until it is killed
  * @param pauseMicros the longest pause of a producer between two pushes
  */
@@ -37,20 +37,20 @@ record Plan(
         int maxBatch,
         int sessionMillis,
         int pauseMicros) {
-    /** The consumers that there can be. */
+    /** The names of all consumers. */
     static final List<String> NAMES = List.of("default", "a", "b", "reader", "churn-0", "churn-1");
-    /** The place of the consumer that belongs to processes that only read, while there are such. */
+    /** The index of the consumer of read-only processes. */
     static final int READER = 3;
 
-    private static final int LEAST_PAYLOAD = 16;
+    private static final int MIN_PAYLOAD = TestRecord.MIN_LENGTH;
 
-    /** The plan that follows from a seed; of version 2, or 1. */
+    /** The plan of a seed, for version 1 or 2. */
     static Plan of(long seed, int version) {
         SplittableRandom random = new SplittableRandom(seed);
         int segment = segmentSize(random);
         int capacity = segment >= 1 << 20 ? 4 + random.nextInt(3) : 5 + random.nextInt(random.nextBoolean() ? 8 : 60);
         if (version == 1) {
-            capacity += 3; // which keeps so many free
+            capacity += 3; // which keeps three segments free
         }
         // In version 1 a push needs room for the largest record, whatever its own size.
         long room = (long) (capacity - (version == 1 ? 4 : 2)) * (segment - 64) - 64;
@@ -101,20 +101,20 @@ record Plan(
         return values[random.nextInt(values.length)];
     }
 
-    /** Whether all that a consumer does is done by one thread, so that the order of its pops can be told. */
+    /** Whether one thread makes all calls of a consumer, so that the order of its pops is known. */
     boolean isSolo(int consumer) {
         return threads.get(consumer) <= 1;
     }
 
-    /** The bytes that a batch may have so that it always fits when nothing is held. */
-    int mostBatchBytes() {
-        return Math.max(LEAST_PAYLOAD, (capacity - 2) * (segmentSize - 64) / 3);
+    /** The largest batch, in bytes, that fits into an empty ring. */
+    int maxBatchBytes() {
+        return Math.max(MIN_PAYLOAD, (capacity - 2) * (segmentSize - 64) / 3);
     }
 
     /** A length for the next record. */
     int length(SplittableRandom random) {
-        int most = random.nextInt(25) == 0 ? maxEvent : maxPayload;
-        return LEAST_PAYLOAD + random.nextInt(Math.max(1, most - LEAST_PAYLOAD + 1));
+        int max = random.nextInt(25) == 0 ? maxEvent : maxPayload;
+        return MIN_PAYLOAD + random.nextInt(Math.max(1, max - MIN_PAYLOAD + 1));
     }
 
     QueueConfig config(Path directory) {

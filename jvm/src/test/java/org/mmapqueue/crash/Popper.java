@@ -10,17 +10,18 @@ import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.harness.TestRecord;
 
-/** Pops with one consumer, acks in order and out of it, gives back, and moves when it is the consumer's only thread. */
+/** Pops and acks, in order and out of it, and nacks. It also seeks if it is the consumer's only thread. */
 final class Popper extends Actor {
-    private static final Duration PATIENCE = Duration.ofMillis(5);
-    private static final int MOST = 100;
+    private static final Duration WAIT = Duration.ofMillis(5);
+    private static final int MAX = 100;
 
     private final Plan plan;
     private final int index;
     private final Consumer consumer;
-    /** What this thread has popped, and neither acked nor given back. */
-    private final TreeSet<Long> out = new TreeSet<>();
+    /** The records in flight that this thread has popped. */
+    private final TreeSet<Long> inFlight = new TreeSet<>();
 
     Popper(int number, Journal journal, SplittableRandom random, Plan plan, int index, Consumer consumer) {
         super(number, journal, random);
@@ -32,11 +33,11 @@ final class Popper extends Actor {
     @Override
     void step(MmapQueue queue) throws InterruptedException {
         pop();
-        if (!out.isEmpty()) {
+        if (!inFlight.isEmpty()) {
             switch (random.nextInt(6)) {
-                case 0, 1 -> ack(oneIn(2) ? out.last() : any());
+                case 0, 1 -> ack(oneIn(2) ? inFlight.last() : any());
                 case 2 -> ackSingle();
-                case 3 -> giveBack();
+                case 3 -> nack();
                 default -> {}
             }
         }
@@ -46,28 +47,26 @@ final class Popper extends Actor {
     }
 
     private long any() {
-        return new ArrayList<>(out).get(random.nextInt(out.size()));
+        return new ArrayList<>(inFlight).get(random.nextInt(inFlight.size()));
     }
 
-    /** Pops once. */
     void pop() throws InterruptedException {
         journal.begin(Event.Kind.POP, number, index);
-        List<Message> batch = consumer.popBatch(1 + random.nextInt(oneIn(4) ? MOST : 8), 1 << 20, PATIENCE);
+        List<Message> batch = consumer.popBatch(1 + random.nextInt(oneIn(4) ? MAX : 8), 1 << 20, WAIT);
         long[] values = new long[1 + 2 * batch.size()];
         values[0] = index;
         for (int i = 0; i < batch.size(); i++) {
             long offset = batch.get(i).offset();
             values[1 + 2 * i] = offset;
-            values[2 + 2 * i] = Numbered.of(offset, batch.get(i).data()).key();
-            out.add(offset);
+            values[2 + 2 * i] = TestRecord.of(batch.get(i)).key();
+            inFlight.add(offset);
         }
         journal.done(Event.Kind.POP, number, values);
     }
 
-    /** Acks all that it has popped. */
     void ackAll() {
-        if (!out.isEmpty()) {
-            ack(out.last());
+        if (!inFlight.isEmpty()) {
+            ack(inFlight.last());
         }
     }
 
@@ -75,11 +74,11 @@ final class Popper extends Actor {
         journal.begin(Event.Kind.ACK, number, index, offset);
         consumer.ack(offset);
         journal.done(Event.Kind.ACK, number, index, offset);
-        out.headSet(offset, true).clear();
+        inFlight.headSet(offset, true).clear();
     }
 
     private void ackSingle() {
-        List<Long> some = out.stream().filter(each -> oneIn(3)).limit(MOST).toList();
+        List<Long> some = inFlight.stream().filter(each -> oneIn(3)).limit(MAX).toList();
         if (some.isEmpty()) {
             return;
         }
@@ -96,10 +95,10 @@ final class Popper extends Actor {
             consumer.ackSingle(offsets);
         }
         journal.done(Event.Kind.ACK_SINGLE, number, values);
-        out.removeAll(some);
+        inFlight.removeAll(some);
     }
 
-    private void giveBack() {
+    private void nack() {
         long offset = any();
         journal.begin(Event.Kind.NACK, number, index, offset);
         try {
@@ -109,30 +108,30 @@ final class Popper extends Actor {
             if (plan.isSolo(index)) {
                 throw e;
             }
-            journal.refused(Event.Kind.NACK, number, index, offset); // another thread's ack has covered it
+            journal.threw(Event.Kind.NACK, number, index, offset); // another thread has acked it
         }
-        out.remove(offset);
+        inFlight.remove(offset);
     }
 
     private void seek(MmapQueue queue) {
         long first = queue.firstOffset();
         long offset = first + random.nextLong(Math.max(1, queue.endOffset() - first + 1));
-        StartAt place = switch (random.nextInt(5)) {
+        StartAt target = switch (random.nextInt(5)) {
             case 0 -> StartAt.EARLIEST;
             case 1 -> StartAt.LATEST;
             case 2 -> StartAt.COMMITTED;
             default -> StartAt.offset(offset);
         };
-        long said = place.kind() == StartAt.Kind.OFFSET
+        long value = target.kind() == StartAt.Kind.OFFSET
                 ? offset
-                : place.kind() == StartAt.Kind.COMMITTED ? Event.COMMITTED : Event.ANYWHERE;
-        journal.begin(Event.Kind.SEEK, number, index, said);
+                : target.kind() == StartAt.Kind.COMMITTED ? Event.COMMITTED : Event.ANYWHERE;
+        journal.begin(Event.Kind.SEEK, number, index, value);
         try {
-            consumer.seek(place);
-            journal.done(Event.Kind.SEEK, number, index, said, consumer.committedOffset());
-            out.clear();
+            consumer.seek(target);
+            journal.done(Event.Kind.SEEK, number, index, value, consumer.committedOffset());
+            inFlight.clear();
         } catch (OutOfRangeException e) {
-            journal.refused(Event.Kind.SEEK, number, index, said); // the writer was faster; it has not moved
+            journal.threw(Event.Kind.SEEK, number, index, value); // the writer was faster; the consumer has not moved
         }
     }
 }

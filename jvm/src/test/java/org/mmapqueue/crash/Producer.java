@@ -7,10 +7,11 @@ import java.util.SplittableRandom;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.Records;
 import org.mmapqueue.errors.FullException;
+import org.mmapqueue.harness.TestRecord;
 
-/** Pushes records and batches, some of them synced, some of them once. */
+/** Pushes records and batches, some of them synced, some of them idempotent. */
 final class Producer extends Actor {
-    private static final Duration PATIENCE = Duration.ofMillis(20);
+    private static final Duration WAIT = Duration.ofMillis(20);
 
     private final Plan plan;
     private final int round;
@@ -35,40 +36,41 @@ final class Producer extends Actor {
     }
 
     private void push(MmapQueue queue, List<byte[]> batch) throws InterruptedException {
-        long key = Numbered.key(round, number, next);
+        long key = TestRecord.key(round, number, next);
         journal.begin(Event.Kind.PUSH, number, key, batch.size());
         try {
             long offset = batch.size() > 1
-                    ? queue.pushBatch(batch, PATIENCE)
-                    : oneIn(20) ? queue.pushSync(batch.get(0), PATIENCE) : queue.push(batch.get(0), PATIENCE);
+                    ? queue.pushBatch(batch, WAIT)
+                    : oneIn(20) ? queue.pushSync(batch.get(0), WAIT) : queue.push(batch.get(0), WAIT);
             journal.done(Event.Kind.PUSH, number, offset);
             next += batch.size();
         } catch (FullException e) {
-            journal.refused(Event.Kind.PUSH, number);
+            journal.threw(Event.Kind.PUSH, number);
         }
     }
 
-    // What the process before has left is taken for done, and tried again.
+    // The first sequence is the last one of the process before, pushed again.
     private void pushOnce(MmapQueue queue, List<byte[]> batch) throws InterruptedException {
-        String name = OnceModel.name(number);
+        String name = ProducerModel.name(number);
         if (sequence < 0) {
             sequence = queue.lastSequence(name).orElse(0);
         } else if (!oneIn(3)) {
             sequence += 1 + random.nextInt(3);
         }
-        journal.begin(Event.Kind.PUSH_ONCE, number, Numbered.key(round, number, next), batch.size(), number, sequence);
+        journal.begin(
+                Event.Kind.PUSH_ONCE, number, TestRecord.key(round, number, next), batch.size(), number, sequence);
         try {
-            long offset = queue.pushOnce(name, sequence, Records.of(batch), PATIENCE, oneIn(5));
+            long offset = queue.pushOnce(name, sequence, Records.of(batch), WAIT, oneIn(5));
             journal.done(Event.Kind.PUSH_ONCE, number, offset);
             next += offset < 0 ? 0 : batch.size();
         } catch (FullException e) {
-            journal.refused(Event.Kind.PUSH_ONCE, number);
+            journal.threw(Event.Kind.PUSH_ONCE, number);
         }
     }
 
     private List<byte[]> batch() {
         List<Integer> lengths = new ArrayList<>(List.of(plan.length(random)));
-        int left = plan.mostBatchBytes() - lengths.get(0);
+        int left = plan.maxBatchBytes() - lengths.get(0);
         int most = oneIn(3) ? 1 + random.nextInt(plan.maxBatch()) : 1;
         while (lengths.size() < most) {
             int length = plan.length(random);
@@ -78,11 +80,6 @@ final class Producer extends Actor {
             }
             lengths.add(length);
         }
-        List<byte[]> batch = new ArrayList<>();
-        for (int i = 0; i < lengths.size(); i++) {
-            Numbered record = new Numbered(Numbered.key(round, number, next + i), lengths.size(), i);
-            batch.add(record.bytes(lengths.get(i)));
-        }
-        return batch;
+        return TestRecord.batch(TestRecord.key(round, number, next), lengths);
     }
 }

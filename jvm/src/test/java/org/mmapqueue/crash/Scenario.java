@@ -1,19 +1,20 @@
 package org.mmapqueue.crash;
 
 import java.nio.file.Path;
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import org.mmapqueue.Message;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
-import org.mmapqueue.support.SteppedQueue;
+import org.mmapqueue.harness.TestRecord;
+import org.mmapqueue.support.StorageQueue;
 
 /**
- * A fixed sequence of calls that does everything once that touches files, on segments of 4 KiB: the same each time, so
- * that it can be cut off at each of its file operations in turn. In one thread.
+ * A fixed sequence of calls that does every operation on files once, on segments of 4 KiB. It is the same each time, so
+ * it can be interrupted at each of its file operations in turn. For one thread.
  */
 final class Scenario {
-    /** Consumers, by their place in {@link Plan#NAMES}. */
+    /** Consumers, by their index in {@link Plan#NAMES}. */
     static final int DEFAULT = 0;
 
     static final int NAMED = 1;
@@ -26,16 +27,16 @@ final class Scenario {
     private final Journal journal;
     private final int part;
     private final QueueConfig config;
-    private final SteppedQueue.Step step;
-    private SteppedQueue queue;
+    private final StorageQueue.Step step;
+    private StorageQueue queue;
     private long next;
 
     /**
-     * A scenario.
+     * Opens nothing yet.
      *
-     * @param part 0: makes the queue and uses it; more: takes up what a kill has left, and uses it a little
+     * @param part 0 creates the queue and uses it; 1 opens what an interruption has left, and uses it a little
      */
-    Scenario(Path directory, int part, Journal journal, SteppedQueue.Step step) {
+    Scenario(Path directory, int part, Journal journal, StorageQueue.Step step) {
         this.journal = journal;
         this.part = part;
         this.config = plan().config(directory);
@@ -68,16 +69,16 @@ final class Scenario {
     void run() {
         open();
         if (part == 0) {
-            live();
+            workFromStart();
         } else {
-            goOn();
+            workAfterRecovery();
         }
         close();
     }
 
-    private void live() {
-        take(DEFAULT);
-        take(NAMED);
+    private void workFromStart() {
+        openConsumer(DEFAULT);
+        openConsumer(NAMED);
         push(600);
         push(20, 700, 16);
         push(MAX_EVENT);
@@ -90,13 +91,13 @@ final class Scenario {
         ack(DEFAULT, popped.get(2));
         flush();
         gc();
-        round(4);
-        pushAllOnce();
+        wrap(4);
+        pushIdempotent();
         create(SHORT_LIVED);
-        take(SHORT_LIVED);
+        openConsumer(SHORT_LIVED);
         pop(SHORT_LIVED, 2);
-        release(SHORT_LIVED);
-        round(4);
+        closeConsumer(SHORT_LIVED);
+        wrap(4);
         push(100, 100, 100);
         pushOnce(1, 3, false, 200);
         ack(NAMED, pop(NAMED, 3).get(1));
@@ -105,12 +106,12 @@ final class Scenario {
         delete(SHORT_LIVED);
         catchUp(NAMED);
         gc();
-        round(4);
-        round(4);
+        wrap(4);
+        wrap(4);
         reopenWithRecordsInFlight();
     }
 
-    private void pushAllOnce() {
+    private void pushIdempotent() {
         pushOnce(0, 0, false, 300);
         pushOnce(0, 2, true, 100, 100);
         pushOnce(0, 2, true, 100);
@@ -128,49 +129,49 @@ final class Scenario {
         pushOnce(0, 1, true, 16);
     }
 
-    // What is acked out of order is written down by a clean close, and known after it.
+    // A clean close saves what was acked out of order; the next open reads it.
     private void reopenWithRecordsInFlight() {
         push(100, 100, 100);
         List<Long> popped = pop(DEFAULT, 3);
         ackSingle(DEFAULT, popped.get(1));
         close();
         open();
-        take(DEFAULT);
-        take(NAMED);
+        openConsumer(DEFAULT);
+        openConsumer(NAMED);
         popped = pop(DEFAULT, 2);
         ack(DEFAULT, popped.get(0));
         delete(DEFAULT);
-        take(DEFAULT);
-        round(4);
+        openConsumer(DEFAULT);
+        wrap(4);
     }
 
-    private void goOn() {
-        take(DEFAULT);
-        take(NAMED);
-        if (queue.hasConsumer(name(SHORT_LIVED))) {
-            delete(SHORT_LIVED); // it would hold what is to be used again
+    private void workAfterRecovery() {
+        openConsumer(DEFAULT);
+        openConsumer(NAMED);
+        if (queue.consumers().contains(name(SHORT_LIVED))) {
+            delete(SHORT_LIVED); // else it would retain slots that are reused below
         }
         catchUp(DEFAULT);
         catchUp(NAMED);
         push(3000);
         retry();
         push(20, 6000);
-        round(4);
+        wrap(4);
         close();
         open();
-        take(NAMED);
+        openConsumer(NAMED);
         catchUp(NAMED);
-        take(DEFAULT);
+        openConsumer(DEFAULT);
         pop(DEFAULT, 1);
         push(700);
         gc();
     }
 
-    /** A generation, nearly: slots are prepared and used again. */
-    private void round(int times) {
+    /** Almost one generation: slots are preallocated and reused. */
+    private void wrap(int times) {
         for (int i = 0; i < times; i++) {
             push(2000, 3500);
-            queue.prepare();
+            queue.housekeeperStep();
             catchUp(DEFAULT);
             catchUp(NAMED);
         }
@@ -183,7 +184,7 @@ final class Scenario {
         }
     }
 
-    // ---- calls, each of them announced
+    // ---- calls, each of them with its events
 
     private static String name(int consumer) {
         return Plan.NAMES.get(consumer);
@@ -191,7 +192,7 @@ final class Scenario {
 
     private void open() {
         journal.begin(Event.Kind.OPEN, 0);
-        queue = SteppedQueue.open(config, step);
+        queue = StorageQueue.open(config, step);
         journal.done(Event.Kind.OPEN, 0, queue.endOffset(), -1);
     }
 
@@ -202,33 +203,31 @@ final class Scenario {
     }
 
     private List<byte[]> records(int... lengths) {
-        List<byte[]> records = new ArrayList<>();
-        for (int i = 0; i < lengths.length; i++) {
-            Numbered record = new Numbered(Numbered.key(part, PRODUCER, next + i), lengths.length, i);
-            records.add(record.bytes(lengths[i]));
-        }
-        return records;
+        return TestRecord.batch(
+                TestRecord.key(part, PRODUCER, next),
+                Arrays.stream(lengths).boxed().toList());
     }
 
     private void push(int... lengths) {
         List<byte[]> records = records(lengths);
-        journal.begin(Event.Kind.PUSH, 0, Numbered.key(part, PRODUCER, next), lengths.length);
-        journal.done(Event.Kind.PUSH, 0, queue.push(records));
+        journal.begin(Event.Kind.PUSH, 0, TestRecord.key(part, PRODUCER, next), lengths.length);
+        journal.done(Event.Kind.PUSH, 0, records.size() > 1 ? queue.pushBatch(records) : queue.push(records.get(0)));
         next += lengths.length;
     }
 
     private void pushOnce(int producer, long sequence, boolean sync, int... lengths) {
         List<byte[]> records = records(lengths);
-        journal.begin(Event.Kind.PUSH_ONCE, 0, Numbered.key(part, PRODUCER, next), lengths.length, producer, sequence);
-        long offset = queue.pushOnce(OnceModel.name(producer), sequence, records, sync);
+        journal.begin(
+                Event.Kind.PUSH_ONCE, 0, TestRecord.key(part, PRODUCER, next), lengths.length, producer, sequence);
+        long offset = queue.pushOnce(ProducerModel.name(producer), sequence, records, sync);
         journal.done(Event.Kind.PUSH_ONCE, 0, offset);
         next += offset < 0 ? 0 : lengths.length;
     }
 
-    // Whoever was killed tries the last one again, and goes on.
+    // A producer that was killed pushes its last sequence again, and continues.
     private void retry() {
         for (int producer = 0; producer < 2; producer++) {
-            long last = queue.lastSequence(OnceModel.name(producer)).orElse(0);
+            long last = queue.lastSequence(ProducerModel.name(producer)).orElse(0);
             pushOnce(producer, last, true, 100, 16);
             pushOnce(producer, last + 1, true, 3000);
         }
@@ -236,31 +235,31 @@ final class Scenario {
 
     private void forget(int producer) {
         journal.begin(Event.Kind.FORGET, 0, producer);
-        queue.forgetProducer(OnceModel.name(producer));
+        queue.forgetProducer(ProducerModel.name(producer));
         journal.done(Event.Kind.FORGET, 0, producer);
     }
 
-    private void take(int consumer) {
-        journal.begin(Event.Kind.TAKE, 0, consumer);
-        journal.done(Event.Kind.TAKE, 0, consumer, queue.take(name(consumer)));
+    private void openConsumer(int consumer) {
+        journal.begin(Event.Kind.OPEN_CONSUMER, 0, consumer);
+        journal.done(Event.Kind.OPEN_CONSUMER, 0, consumer, queue.committedOffset(name(consumer)));
     }
 
-    private void release(int consumer) {
-        journal.begin(Event.Kind.RELEASE, 0, consumer);
-        queue.release(name(consumer));
-        journal.done(Event.Kind.RELEASE, 0, consumer);
+    private void closeConsumer(int consumer) {
+        journal.begin(Event.Kind.CLOSE_CONSUMER, 0, consumer);
+        queue.closeConsumer(name(consumer));
+        journal.done(Event.Kind.CLOSE_CONSUMER, 0, consumer);
     }
 
     private void create(int consumer) {
-        journal.begin(Event.Kind.CREATE, 0, consumer);
-        queue.createConsumer(name(consumer));
-        journal.done(Event.Kind.CREATE, 0, consumer);
+        journal.begin(Event.Kind.CREATE_CONSUMER, 0, consumer);
+        queue.createConsumer(name(consumer), StartAt.EARLIEST);
+        journal.done(Event.Kind.CREATE_CONSUMER, 0, consumer);
     }
 
     private void delete(int consumer) {
-        journal.begin(Event.Kind.DELETE, 0, consumer);
+        journal.begin(Event.Kind.DELETE_CONSUMER, 0, consumer);
         queue.deleteConsumer(name(consumer));
-        journal.done(Event.Kind.DELETE, 0, consumer);
+        journal.done(Event.Kind.DELETE_CONSUMER, 0, consumer);
     }
 
     private List<Long> pop(int consumer, int most) {
@@ -270,8 +269,7 @@ final class Scenario {
         values[0] = consumer;
         for (int i = 0; i < popped.size(); i++) {
             values[1 + 2 * i] = popped.get(i).offset();
-            values[2 + 2 * i] =
-                    Numbered.of(popped.get(i).offset(), popped.get(i).data()).key();
+            values[2 + 2 * i] = TestRecord.of(popped.get(i)).key();
         }
         journal.done(Event.Kind.POP, 0, values);
         return popped.stream().map(Message::offset).toList();
@@ -298,9 +296,10 @@ final class Scenario {
         journal.done(Event.Kind.NACK, 0, consumer, offset);
     }
 
-    private void seek(int consumer, StartAt place, long said) {
-        journal.begin(Event.Kind.SEEK, 0, consumer, said);
-        journal.done(Event.Kind.SEEK, 0, consumer, said, queue.seek(name(consumer), place));
+    private void seek(int consumer, StartAt target, long value) {
+        journal.begin(Event.Kind.SEEK, 0, consumer, value);
+        queue.seek(name(consumer), target);
+        journal.done(Event.Kind.SEEK, 0, consumer, value, queue.committedOffset(name(consumer)));
     }
 
     private void flush() {

@@ -1,9 +1,9 @@
 package org.mmapqueue.crash;
 
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
@@ -13,80 +13,88 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.FullException;
+import org.mmapqueue.harness.TestRecord;
+import org.mmapqueue.harness.Violation;
+import org.mmapqueue.support.Directories;
 
-/** Opens what a killed process has left, and compares all of it with the model. */
+/** Opens the directory that a killed process has left, and compares it with the model. */
 final class Verifier {
-    private static final int PIECE = 500;
+    private static final int BATCH = 500;
+    private static final byte[] NEW_RECORD = new TestRecord(0, 1, 0).bytes(16);
 
     private final QueueConfig config;
     private final int version;
     private final Model model;
 
-    Verifier(QueueConfig config, int version, Model model) {
-        this.config = config;
-        this.version = version;
+    private Verifier(Plan plan, Path directory, Model model) {
+        this.config = plan.config(directory);
+        this.version = plan.version();
         this.model = model;
     }
 
-    static Verifier of(Plan plan, Path directory, Model model) {
-        return new Verifier(plan.config(directory), plan.version(), model);
+    /** Checks a copy, so that the directory stays as the kill has left it; deletes the copy. */
+    static void checkCopy(Plan plan, Path directory, Path copy, Model model) throws InterruptedException {
+        try {
+            new Verifier(plan, Directories.copy(directory, copy), model).checkTwice();
+        } finally {
+            if (Files.exists(copy)) {
+                Directories.delete(copy);
+            }
+        }
     }
 
-    /** Checks a copy: the directory itself stays as the kill has left it. What recovery has made must stay so, too. */
-    void checkCopy() throws InterruptedException {
+    /** Checks the directory itself, and acks some of its records. */
+    static void checkInPlace(Plan plan, Path directory, Model model, SplittableRandom random)
+            throws InterruptedException {
+        new Verifier(plan, directory, model).check(random);
+        model.checkedInPlace();
+    }
+
+    // The second open, after a clean close, must find what the first one has found.
+    private void checkTwice() throws InterruptedException {
         List<Long> committed = check(null);
         try (MmapQueue queue = MmapQueue.open(config)) {
             if (version == 2) {
-                expect(model.end(), queue.endOffset(), "the end after a clean close");
+                expect(model.end(), queue.endOffset(), "the log end after a clean close");
                 for (int i = 0; i < committed.size(); i++) {
                     String name = queue.consumers().get(i);
                     try (Consumer consumer = queue.consumer(name, StartAt.EARLIEST)) {
                         expect(
                                 committed.get(i),
                                 consumer.committedOffset(),
-                                "what " + name + " has committed, after a" + " clean close,");
+                                "the committed offset of " + name + " after a clean close");
                     }
                 }
             }
-            checkAgain(queue);
-            goesOn(queue);
+            checkRetries(queue);
+            checkPush(queue);
         }
     }
 
-    // What was pushed once can be tried again.
-    private void checkAgain(MmapQueue queue) throws InterruptedException {
+    private void checkRetries(MmapQueue queue) throws InterruptedException {
         for (Map.Entry<Long, Long> each : model.sequences().entrySet()) {
-            byte[] data = new Numbered(0, 1, 0).bytes(16);
+            String name = ProducerModel.name(each.getKey());
             expect(
                     -1,
-                    queue.pushOnce(OnceModel.name(each.getKey()), each.getValue(), List.of(data), Duration.ZERO),
-                    "the offset of sequence " + each.getValue() + " of " + OnceModel.name(each.getKey()));
+                    queue.pushOnce(name, each.getValue(), List.of(NEW_RECORD), Duration.ZERO),
+                    "the offset of sequence " + each.getValue() + " of " + name + ", pushed again,");
         }
     }
 
-    private void goesOn(MmapQueue queue) {
+    private void checkPush(MmapQueue queue) {
         long end = queue.endOffset();
-        byte[] data = new Numbered(0, 1, 0).bytes(16);
         try {
-            expect(end, queue.push(data), "the offset of the next push");
+            expect(end, queue.push(NEW_RECORD), "the offset of the next push");
             if (version == 2) {
-                Numbered.of(end, queue.get(end).data());
+                TestRecord.of(queue.get(end));
             }
         } catch (FullException e) {
-            // Consumers hold all of it.
+            // Consumers retain all of it.
         }
     }
 
     private static void expect(long expected, long found, String what) {
-        if (expected != found) {
-            throw new CrashError(what + " is " + found + ", expected " + expected);
-        }
-    }
-
-    /** Checks the directory itself, and acks some of what is there. */
-    void checkInPlace(SplittableRandom random) throws InterruptedException {
-        check(random);
-        model.checkedInPlace();
+        Violation.unless(expected == found, "%s is %d, expected %d", what, found, expected);
     }
 
     private List<Long> check(SplittableRandom random) throws InterruptedException {
@@ -103,16 +111,8 @@ final class Verifier {
 
     private void checkLog(MmapQueue queue) {
         long first = queue.firstOffset();
-        long end = queue.endOffset();
-        List<Numbered> records = new ArrayList<>();
-        for (long offset = first; offset < end; offset = first + records.size()) {
-            for (Message message : queue.getMany(offset, PIECE)) {
-                expect(first + records.size(), message.offset(), "the offset of a record");
-                records.add(Numbered.of(message.offset(), message.data()));
-            }
-        }
-        model.checkLog(first, records);
-        model.checkProducers(first, producer -> queue.lastSequence(OnceModel.name(producer)));
+        model.checkLog(first, TestRecord.readAll(first, queue.endOffset(), offset -> queue.getMany(offset, BATCH)));
+        model.checkProducers(first, producer -> queue.lastSequence(ProducerModel.name(producer)));
     }
 
     private List<Long> checkConsumers(MmapQueue queue, SplittableRandom random) throws InterruptedException {
@@ -120,19 +120,21 @@ final class Verifier {
         List<Long> committed = new ArrayList<>();
         for (int i = 0; i < Plan.NAMES.size(); i++) {
             if (!names.contains(Plan.NAMES.get(i))) {
-                model.consumer(i).settleAbsent();
+                model.consumer(i).checkAbsent();
             }
         }
         for (String name : names) {
             int index = Plan.NAMES.indexOf(name);
-            if (index < 0) {
-                throw new CrashError("there is a consumer " + name + ", which nobody has made");
-            }
+            Violation.unless(index >= 0, "consumer %s exists, and was never created", name);
             try (Consumer consumer = queue.consumer(name, StartAt.EARLIEST)) {
                 committed.add(consumer.committedOffset());
                 ConsumerModel expected = model.consumer(index);
-                expected.settle(consumer.committedOffset(), model.end());
-                List<Long> offsets = drain(consumer);
+                expected.checkFound(consumer.committedOffset(), model.end());
+                List<Long> offsets = new ArrayList<>();
+                for (Message message : drain(consumer)) {
+                    model.learn(message.offset(), TestRecord.of(message));
+                    offsets.add(message.offset());
+                }
                 expected.checkDrained(offsets, model.end());
                 if (random != null) {
                     expected.checkedInPlace(offsets, ackSome(consumer, offsets, random));
@@ -142,20 +144,17 @@ final class Verifier {
         return committed;
     }
 
-    private List<Long> drain(Consumer consumer) throws InterruptedException {
-        List<Long> offsets = new ArrayList<>();
-        int count = 1;
-        while (count > 0) {
-            count = consumer.popBatch(
-                    PIECE, 1 << 20, Duration.ZERO, (offset, timestamp, buffer, start, length, attempts) -> {
-                        byte[] data = Arrays.copyOfRange(buffer, start, start + length);
-                        model.learn(offset, Numbered.of(offset, data).key());
-                        offsets.add(offset);
-                    });
+    private static List<Message> drain(Consumer consumer) throws InterruptedException {
+        List<Message> all = new ArrayList<>();
+        int before = -1;
+        while (all.size() > before) {
+            before = all.size();
+            all.addAll(consumer.popBatch(BATCH, 1 << 20, Duration.ZERO));
         }
-        return offsets;
+        return all;
     }
 
+    // Returns the offset after the last acked record, or 0.
     private static long ackSome(Consumer consumer, List<Long> offsets, SplittableRandom random) {
         if (offsets.isEmpty() || random.nextInt(3) == 0) {
             return 0;
@@ -165,42 +164,24 @@ final class Verifier {
         return last + 1;
     }
 
-    // Offsets are counted from the first record that is not acked.
+    // Version 1 counts offsets from the first record that is not acked.
     private void checkVersion1(MmapQueue queue, SplittableRandom random) throws InterruptedException {
-        List<Numbered> records = new ArrayList<>();
-        List<Long> offsets = new ArrayList<>();
         Consumer consumer = queue.consumer();
-        while (true) {
-            List<Message> batch = consumer.popBatch(PIECE, 1 << 20, Duration.ZERO);
-            if (batch.isEmpty()) {
-                break;
-            }
-            for (Message message : batch) {
-                expect(records.size(), message.offset(), "the offset of a record");
-                records.add(Numbered.of(message.offset(), message.data()));
-            }
-        }
-        long base = base(records);
+        List<Message> messages = drain(consumer);
+        List<TestRecord> records =
+                TestRecord.readAll(0, messages.size(), offset -> messages.subList((int) offset, messages.size()));
+        long base = model.baseOf(records);
         model.checkLog(base, records);
+        List<Long> offsets = new ArrayList<>();
         for (int i = 0; i < records.size(); i++) {
             offsets.add(base + i);
         }
-        model.consumer(0).settle(base, model.end());
+        model.consumer(0).checkFound(base, model.end());
         model.consumer(0).checkDrained(offsets, model.end());
         if (random != null && !records.isEmpty()) {
             int last = random.nextInt(records.size());
             consumer.ack(last);
             model.consumer(0).checkedInPlace(offsets, base + last + 1);
         }
-    }
-
-    private long base(List<Numbered> records) {
-        for (int i = 0; i < records.size(); i++) {
-            long base = model.baseOf(records.get(i).key(), i);
-            if (base >= 0) {
-                return base;
-            }
-        }
-        return model.end(); // all that was known has been acked
     }
 }

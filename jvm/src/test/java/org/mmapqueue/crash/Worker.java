@@ -16,17 +16,18 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.LockedException;
+import org.mmapqueue.harness.TestRecord;
 
 /**
- * The process that is killed. It waits for a line that says what to do, so that the JVM's own start is over by then;
- * then it opens the queue, works on it, closes it and opens it again, until the end.
+ * The process that is killed. It waits for its orders, so the JVM's start does not count. Then it opens the queue,
+ * works on it, and closes it, repeatedly.
  */
 final class Worker {
     private static final int MAIN = 0;
     private static final int FIRST_PRODUCER = 1;
     private static final int FIRST_POPPER = 20;
-    private static final int CHURNER = 60;
-    private static final int KEEPER = 61;
+    private static final int CHURN = 60;
+    private static final int READER = 61;
     private static final int LOCK_TRIES = 200;
 
     private final Journal journal;
@@ -38,7 +39,7 @@ final class Worker {
     private final List<Producer> producers = new ArrayList<>();
     private volatile boolean stop;
 
-    /** What a worker is told in one line. */
+    /** The work of one process, sent as one line. */
     record Orders(Path directory, long planSeed, int version, int round, boolean writes, boolean hasReader, long seed) {
         String line() {
             return planSeed + " " + version + " " + round + " " + writes + " " + hasReader + " " + seed + " "
@@ -70,14 +71,14 @@ final class Worker {
         }
     }
 
-    /** Has no arguments: the standard input says one line of orders. */
+    /** The standard input has one line of orders. */
     public static void main(String[] args) throws Exception {
         Journal journal = new Journal(new FileOutputStream(FileDescriptor.out));
         journal.done(Event.Kind.READY, MAIN);
         BufferedReader input = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
         String line = input.readLine();
         if (line == null) {
-            return; // nobody needs it
+            return; // not needed
         }
         Worker worker = new Worker(journal, Orders.of(line));
         try {
@@ -126,18 +127,16 @@ final class Worker {
             journal.begin(Event.Kind.OPEN, MAIN);
             try {
                 MmapQueue queue = MmapQueue.open(config);
-                Message first = plan.version() == 1 ? queue.peek() : null;
+                Message first = plan.version() == 1 ? queue.consumer().peek() : null;
                 journal.done(
                         Event.Kind.OPEN,
                         MAIN,
                         queue.endOffset(),
-                        first == null
-                                ? -1
-                                : Numbered.of(first.offset(), first.data()).key());
+                        first == null ? -1 : TestRecord.of(first).key());
                 return queue;
             } catch (LockedException e) {
-                // A reader that waits for the writer takes its lock for a moment, to see whether it lives.
-                journal.refused(Event.Kind.OPEN, MAIN);
+                // A reader that waits for the writer takes the writer's file lock for a moment.
+                journal.threw(Event.Kind.OPEN, MAIN);
                 if (tries == LOCK_TRIES) {
                     throw e;
                 }
@@ -164,19 +163,19 @@ final class Worker {
                     ? plan.reads() && writes != hasReader ? 1 : 0
                     : writes ? plan.threads().get(index) : 0;
             if (threads > 0) {
-                journal.begin(Event.Kind.TAKE, MAIN, index);
+                journal.begin(Event.Kind.OPEN_CONSUMER, MAIN, index);
                 Consumer consumer = queue.consumer(Plan.NAMES.get(index), StartAt.EARLIEST);
-                journal.done(Event.Kind.TAKE, MAIN, index, consumer.committedOffset());
+                journal.done(Event.Kind.OPEN_CONSUMER, MAIN, index, consumer.committedOffset());
                 for (int i = 0; i < threads; i++) {
                     actors.add(new Popper(number++, journal, random.split(), plan, index, consumer));
                 }
             }
         }
         if (writes && !plan.churns().isEmpty()) {
-            actors.add(new Churner(CHURNER, journal, random.split(), plan));
+            actors.add(new ConsumerChurn(CHURN, journal, random.split(), plan));
         }
         if (plan.version() == 2) {
-            actors.add(new Keeper(KEEPER, journal, random.split(), writes));
+            actors.add(new RandomReader(READER, journal, random.split(), writes));
         }
         return actors;
     }

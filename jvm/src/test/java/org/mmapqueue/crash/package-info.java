@@ -1,5 +1,6 @@
 /**
- * Processes that are killed at any moment, and what they leave compared with what they had been told. {@link CrashMain}
- * is the program ({@code make crash}), {@link CrashTest} its short form.
+ * Kills processes at work and compares what they leave with the calls that had returned. It uses {@code harness},
+ * {@code support} and the face of the queue. Begin with {@link KillLoop}; {@link CrashMain} is {@code make crash},
+ * {@link CrashTest} the short form.
  */
 package org.mmapqueue.crash;

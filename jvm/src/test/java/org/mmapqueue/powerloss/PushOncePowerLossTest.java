@@ -75,7 +75,7 @@ class PushOncePowerLossTest {
         disk = new PowerLossStorage();
         FaultyStorage storage = new FaultyStorage(disk);
         storage.failWhen((call, path) -> {
-            if (watched && call == FaultyStorage.Call.FORCE && random.nextInt(15) == 0) {
+            if (watched && call == FaultyStorage.Call.SYNC && random.nextInt(15) == 0) {
                 check();
             }
             return false;

@@ -156,7 +156,7 @@ class RetentionPowerLossTest {
     void whatWasOverwritten() throws IOException {
         open(ALL);
         pushAndAck(4);
-        queue.keepHouse(); // notices that the consumer has been taken up, and need not flush for that later
+        queue.housekeeperStep(); // notices that the consumer has been taken up, and need not flush for that later
         pushAndAck(24);
         queue.flush();
         pushAndAck(8);

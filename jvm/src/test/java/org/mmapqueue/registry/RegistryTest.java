@@ -88,7 +88,7 @@ class RegistryTest {
     /** The writer flushes the acks, before it uses the first segment again. */
     @Test
     void aConsumerThatIsMadeWhileTheWriterFlushesKeepsItsPlace() throws IOException {
-        assertKeptWhenMadeAt(FaultyStorage.Call.FORCE, MetaPage.FILE_NAME);
+        assertKeptWhenMadeAt(FaultyStorage.Call.SYNC, MetaPage.FILE_NAME);
     }
 
     /** The writer has read which consumers there are, and opens the page of one of them. */

@@ -83,7 +83,9 @@ public final class FullDisk {
     }
 
     private void drain(MmapQueue queue) {
-        for (Message message = queue.poll(); message != null; message = queue.poll()) {
+        for (Message message = queue.consumer().poll();
+                message != null;
+                message = queue.consumer().poll()) {
             check(
                     message.offset() == popped
                             && ByteBuffer.wrap(message.data()).getLong() == popped,
@@ -91,7 +93,7 @@ public final class FullDisk {
             popped++;
         }
         check(popped == pushed, "popped " + popped + " of " + pushed);
-        queue.ack(popped - 1);
+        queue.consumer().ack(popped - 1);
     }
 
     private static void check(boolean isTrue, String what) {

@@ -24,9 +24,9 @@ public final class FaultyStorage implements Storage {
         WRITE,
         ZERO_FILL,
         MAP,
-        FORCE,
+        SYNC,
         CREATE_DIRECTORIES,
-        FORCE_DIRECTORY,
+        SYNC_DIRECTORY,
         RENAME,
         DELETE
     }
@@ -127,7 +127,7 @@ public final class FaultyStorage implements Storage {
 
     @Override
     public void syncDirectory(Path directory) throws IOException {
-        step(Call.FORCE_DIRECTORY, directory);
+        step(Call.SYNC_DIRECTORY, directory);
         disk.syncDirectory(directory);
     }
 
@@ -199,13 +199,13 @@ public final class FaultyStorage implements Storage {
 
         @Override
         public void force() throws IOException {
-            step(Call.FORCE, path());
+            step(Call.SYNC, path());
             super.force();
         }
 
         @Override
         public void force(MappedByteBuffer mapping, int from, int length) throws IOException {
-            step(Call.FORCE, path());
+            step(Call.SYNC, path());
             super.force(mapping, from, length);
         }
     }

@@ -59,7 +59,7 @@ public final class Payload {
     }
 
     public static void assertNextIs(long offset, byte[] expected, MmapQueue queue) throws InterruptedException {
-        assertMessages(offset, List.of(expected), queue.popBatch(1, Long.MAX_VALUE, Duration.ZERO));
+        assertMessages(offset, List.of(expected), queue.consumer().popBatch(1, Long.MAX_VALUE, Duration.ZERO));
     }
 
     /** Pushes all, each with its own call; returns the first one's offset. */

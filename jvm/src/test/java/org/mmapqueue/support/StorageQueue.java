@@ -1,7 +1,10 @@
 package org.mmapqueue.support;
 
+import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalLong;
 import java.util.stream.Collectors;
 import org.mmapqueue.ConsumerStats;
 import org.mmapqueue.Message;
@@ -14,8 +17,8 @@ import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.io.Storage;
 
 /**
- * A queue on a storage that a test has made, with the public calls by the consumer's name. Its threads do not run: a
- * test takes their steps itself, so that the same seed gives the same run. For one thread.
+ * A queue on a storage of the test's, with the calls of the face by the consumer's name. Its background threads do not
+ * run: a test calls their steps, so the same seed gives the same run. For one thread.
  */
 public final class StorageQueue implements AutoCloseable {
     private final QueueCore core;
@@ -24,12 +27,30 @@ public final class StorageQueue implements AutoCloseable {
         this.core = core;
     }
 
-    /** Opens it. */
     public static StorageQueue open(QueueConfig config, Storage storage) {
         return new StorageQueue(Cores.open(config, storage));
     }
 
-    /** Starts its threads after all. */
+    /** Called before each operation on files. */
+    @FunctionalInterface
+    public interface Step {
+        /** The next operation may change something; {@code fillsSlot} if it fills a slot of the ring with zeros. */
+        void before(Path path, boolean fillsSlot);
+    }
+
+    /** Opens a queue on the disk that announces each of its operations on files. */
+    public static StorageQueue open(QueueConfig config, Step step) {
+        FaultyStorage storage = new FaultyStorage();
+        storage.failWhen((call, path) -> {
+            if (call != FaultyStorage.Call.SIZE && call != FaultyStorage.Call.READ) {
+                step.before(path, call == FaultyStorage.Call.ZERO_FILL);
+            }
+            return false;
+        });
+        return open(config, storage);
+    }
+
+    /** Starts the background threads. */
     public void start() {
         core.writer().start();
     }
@@ -38,7 +59,6 @@ public final class StorageQueue implements AutoCloseable {
         return core.consumer(consumer, StartAt.EARLIEST);
     }
 
-    /** Pushes one record. */
     public long push(byte[] record) {
         return core.writer().push(record, 0, record.length);
     }
@@ -48,23 +68,39 @@ public final class StorageQueue implements AutoCloseable {
         return core.writer().push(Records.of(batch));
     }
 
-    /** Returns when all is on the disk that was pushed: the second half of a sync push. */
+    /** Pushes an idempotent batch; -1 if the queue has its sequence already. */
+    public long pushOnce(String producer, long sequence, List<byte[]> records, boolean sync) {
+        try {
+            return core.writer().pushOnce(producer, sequence, Records.of(records), 0, sync, () -> false);
+        } catch (InterruptedException e) {
+            throw new IllegalStateException(e);
+        }
+    }
+
+    public OptionalLong lastSequence(String producer) {
+        return core.writer().lastSequence(producer);
+    }
+
+    public void forgetProducer(String producer) {
+        core.writer().forgetProducer(producer);
+    }
+
+    /** Returns when all pushed records are durable: the second half of a sync push. */
     public void awaitDurable() {
         core.writer().awaitDurable();
     }
 
-    /** Fsyncs everything. */
     public void flush() {
         core.writer().flush();
     }
 
-    /** Fsyncs most, as the flusher does when it is asked by the ceiling. */
+    /** Flushes as the flusher does at the ceiling. */
     public void flushMost() {
         core.writer().flusher().flushMost();
     }
 
-    /** A step of the background thread. */
-    public void keepHouse() {
+    /** Does one step of the housekeeper. */
+    public void housekeeperStep() {
         core.writer().housekeeper().step();
     }
 
@@ -73,83 +109,87 @@ public final class StorageQueue implements AutoCloseable {
         return core.writer().gc();
     }
 
-    /** Pops one record, or null; takes the consumer up, or makes it, when this process has not. */
+    /** Pops one record, or returns null; opens the consumer, and creates it if it does not exist. */
     public Message poll(String consumer) {
         return core.poll(core(consumer));
     }
 
-    /** Acks all up to a record. */
+    /** Pops at most {@code most} records. */
+    public List<Message> pop(String consumer, int most) {
+        List<Message> popped = new ArrayList<>();
+        core.poll(
+                core(consumer),
+                most,
+                Long.MAX_VALUE,
+                true,
+                (offset, timestamp, data, start, length, attempts) ->
+                        popped.add(new Message(offset, timestamp, data, attempts)));
+        return popped;
+    }
+
     public void ack(String consumer, long offset) {
         core.ack(core(consumer), offset);
     }
 
-    /** Acks one record. */
-    public void ackSingle(String consumer, long offset) {
-        core.ackSingle(core(consumer), new long[] {offset});
+    public void ackSingle(String consumer, long... offsets) {
+        core.ackSingle(core(consumer), offsets);
     }
 
-    /** Gives a record back. */
     public void nack(String consumer, long offset) {
         core.nack(core(consumer), offset, 0);
     }
 
-    /** Moves a consumer. */
     public void seek(String consumer, StartAt place) {
         core.seek(core(consumer), place);
     }
 
-    /** Makes a consumer that nobody owns then. */
+    /** Creates a consumer without opening it. */
     public void createConsumer(String consumer, StartAt start) {
         core.createConsumer(consumer, start);
     }
 
-    /** Deletes a consumer. */
     public void deleteConsumer(String consumer) {
         core.deleteConsumer(consumer);
     }
 
-    /** Gives a consumer up; a later call takes it up again. */
+    /** Closes a consumer; the next call on it opens it again. */
     public void closeConsumer(String consumer) {
         core.closeConsumer(core(consumer));
     }
 
-    /** The number of the next record that a consumer pops for the first time. */
+    /** The offset of the record that a consumer pops next for the first time; opens the consumer. */
     public long readOffset(String consumer) {
         return core(consumer).readOffset();
     }
 
-    /** The number of the first record that a consumer has not acked. */
+    /** The offset of the first record that a consumer has not acked; opens the consumer. */
     public long committedOffset(String consumer) {
         return core(consumer).committedOffset();
     }
 
-    /** Where all consumers stand, whoever owns them. */
+    /** The committed offset of each consumer; opens none. */
     public Map<String, Long> committed() {
         return core.consumerStats().stream()
                 .collect(Collectors.toMap(ConsumerStats::name, ConsumerStats::committedOffset));
     }
 
-    /** All consumers. */
+    /** The names of all consumers. */
     public List<String> consumers() {
         return core.consumerNames();
     }
 
-    /** The number of the oldest record that is retained. */
     public long firstOffset() {
         return core.log().firstOffset();
     }
 
-    /** The number that the next record gets. */
     public long endOffset() {
         return core.endOffset();
     }
 
-    /** A record by its number. */
     public Message get(long offset) {
         return core.log().randomAccess().get(offset, 1, Long.MAX_VALUE).get(0);
     }
 
-    /** Figures. */
     public QueueStats stats() {
         return core.stats();
     }

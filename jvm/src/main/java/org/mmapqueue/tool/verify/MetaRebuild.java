@@ -12,6 +12,7 @@ import org.mmapqueue.meta.ConsumerImage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentHeader;
 import org.mmapqueue.tool.scan.RecordScan;
@@ -139,7 +140,7 @@ final class MetaRebuild {
         }
         boolean hasCandidate = stored != null && stored.fileLength() >= LIVE_WORDS;
         Map<Integer, Integer> differences = new HashMap<>();
-        Geometry geometry = new Geometry(2, facts.segmentSize(), facts.capacity());
+        Geometry geometry = new Geometry(Format.V2, facts.segmentSize(), facts.capacity());
         try (Slots slots = new Slots(storage, inventory.directory, geometry, facts.uuidLow())) {
             for (Inventory.SegmentFile each : own.subList(0, Math.min(own.size(), SAMPLES))) {
                 sample(slots, with(facts, UuidSolver.TRIED), each.header(), differences);

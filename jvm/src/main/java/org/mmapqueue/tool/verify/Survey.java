@@ -16,6 +16,7 @@ import org.mmapqueue.meta.ConsumerImage;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.tool.report.ConsumerState;
 import org.mmapqueue.tool.report.Finding;
@@ -86,7 +87,7 @@ public final class Survey implements Closeable {
             meta = stored;
         }
         facts = meta.fields();
-        geometry = new Geometry(2, facts.segmentSize(), facts.capacity());
+        geometry = new Geometry(Format.V2, facts.segmentSize(), facts.capacity());
         clean = meta.clean() && !rebuilt;
         readPages(storage);
         endIsKnown = clean && isSound(writing()) && isMirrored(MetaImage.Word.WRITING);

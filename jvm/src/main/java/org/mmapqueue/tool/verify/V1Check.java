@@ -9,6 +9,7 @@ import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
 import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaPage;
+import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.tool.report.ConsumerState;
 import org.mmapqueue.tool.report.Finding;
@@ -70,7 +71,7 @@ final class V1Check {
                     "writing " + writing + " and committed " + committed,
                     "committed <= writing, and at most " + capacity * size + " bytes between them");
         } else if (size > 0) {
-            walk(new Geometry(1, (int) size, (int) capacity), committed, writing, progress);
+            walk(new Geometry(Format.V1, (int) size, (int) capacity), committed, writing, progress);
         }
         List<ConsumerState> consumers = List.of(new ConsumerState(Inventory.DEFAULT, committed, committed, 0));
         return new VerifyReport(

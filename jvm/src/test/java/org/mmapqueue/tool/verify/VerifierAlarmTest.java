@@ -74,7 +74,7 @@ class VerifierAlarmTest {
         for (int i = 0; i < 25; i++) {
             try (MmapQueue queue = MmapQueue.open(retaining())) {
                 queue.push(Payload.of(i, length - i * 8));
-                queue.ack(queue.pop().offset());
+                queue.consumer().ack(queue.consumer().pop().offset());
             }
             long reclaimed = Directories.word(at().resolve("meta.dat"), 832) / SEGMENT;
             Path first = at().resolve(reclaimed % 12 + "_segment.dat");
@@ -152,7 +152,7 @@ class VerifierAlarmTest {
                 for (int i = 1; i < 40 && !queue.consumers().contains("half"); i++) {
                     queue.push(Payload.of(i, 3000));
                     queue.ack("default", queue.poll("default").offset());
-                    queue.keepHouse();
+                    queue.housekeeperStep();
                 }
             }
             VerifyReport report = Verifier.verify(at(), Progress.NONE);

@@ -1,0 +1,59 @@
+package org.mmapqueue.powerloss;
+
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.mmapqueue.harness.TempQueues;
+import org.mmapqueue.support.QuickDirectory;
+
+/** The short form of {@code make powerloss}: runs with random cuts, and one run with a cut at each fifth call in turn. */
+@Timeout(300)
+class SimulatorTest {
+    private static final int OPERATIONS = 60;
+    private static final int RUNS = 12;
+    private static final int STEP = 5;
+
+    @TempDir(factory = QuickDirectory.class)
+    Path temp;
+
+    private TempQueues directories(String name) throws IOException {
+        return new TempQueues(Files.createDirectory(temp.resolve(name)));
+    }
+
+    @Test
+    void randomCutsLoseNoDurableRecord() throws IOException {
+        Counts counts = new Counts();
+        for (int seed = 1; seed <= RUNS; seed++) {
+            try (TempQueues directories = directories("run-" + seed)) {
+                new RandomRun(directories, seed, counts).run(OPERATIONS, 4);
+            } catch (RuntimeException | AssertionError e) {
+                throw new AssertionError("seed " + seed, e);
+            }
+        }
+        assertTrue(counts.cuts.sum() > 10 * RUNS, counts.toString());
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {2, 3})
+    void aCutAtEachCallLosesNoDurableRecord(long seed) throws IOException {
+        Counts counts = new Counts();
+        int number = 0;
+        boolean wasCut = true;
+        while (wasCut) {
+            try (TempQueues directories = directories("cut-" + seed + "-" + number)) {
+                wasCut = new RandomRun(directories, seed, counts).cutAt(number, OPERATIONS);
+            } catch (RuntimeException | AssertionError e) {
+                throw new AssertionError("seed " + seed + ", cut at call " + number, e);
+            }
+            number += STEP;
+        }
+        assertTrue(number > 10 * STEP, "calls " + number);
+    }
+}
