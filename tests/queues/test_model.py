@@ -291,13 +291,13 @@ class QueueModel(RuleBasedStateMachine):
         if allowed:
             self.models[name].go_to(offset)
 
-    @rule(name=names, target=st.sampled_from(["earliest", "latest", "committed"]))
-    def seek_word(self, name: str, target: str) -> None:
-        self.consumers[name].seek(target)
-        if target == "committed":
+    @rule(name=names, word=st.sampled_from(["earliest", "latest", "committed"]))
+    def seek_word(self, name: str, word: str) -> None:
+        self.consumers[name].seek(word)
+        if word == "committed":
             self.models[name].give_all_back()
         else:
-            self.models[name].go_to(self.first() if target == "earliest" else len(self.log))
+            self.models[name].go_to(self.first() if word == "earliest" else len(self.log))
 
     @rule(number=numbers)
     def get(self, number: int) -> None:
