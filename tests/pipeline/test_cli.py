@@ -272,7 +272,7 @@ def test_a_missing_extra_is_one_line(module: str, tmp_path: Path) -> None:
         f"sys.exit(main(['check', {config(tmp_path)!r}]))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=_SECONDS)
-    assert done.stderr == f"mmapqueue: there is no module {module}: pip install 'mmapqueue[pipeline]'\n"
+    assert done.stderr == f"mmapqueue: module {module} is missing: pip install 'mmapqueue[pipeline]'\n"
     assert done.returncode == 2
 
 

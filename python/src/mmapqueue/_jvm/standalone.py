@@ -35,8 +35,8 @@ _lock = threading.Lock()
 # Delays forks of other threads while the JVM's process is started: a child forked then would inherit the pipe on which
 # Popen waits for exec, and Popen would wait for that child's end. A signal handler may fork in between.
 _forking = threading.RLock()
-# The pipes that keep the JVMs of this process alive. They must not live on in a forked child, not even in one that was
-# forked while a JVM started.
+# The pipes that keep the JVMs of this process alive. A forked child closes its copies, also one that was forked while
+# a JVM started.
 _lifelines: set[int] = set()
 _running: "_Jvm | None" = None
 
@@ -64,7 +64,7 @@ def has_ended() -> bool:
 
 
 class _Jvm:
-    """The process, and the way into it."""
+    """The process of a JVM, and the connection to it."""
 
     def __init__(self) -> None:
         java = _java()
@@ -95,7 +95,7 @@ class _Jvm:
                     start_new_session=True,
                 )
             except OSError as error:
-                self._let_go()
+                self._close_lifeline()
                 raise MmapQueueError(f"{java} does not start: {error}") from None
             finally:
                 os.close(its_end)
@@ -103,7 +103,7 @@ class _Jvm:
         assert self.process.stderr is not None
         port, token = self.process.stdout.readline().strip(), self.process.stdout.readline().strip()
         if not port.isdigit() or not token:
-            self._let_go()
+            self._close_lifeline()
             self.process.kill()
             said = f"{port} {token} {self.process.communicate()[1]}".strip()
             raise MmapQueueError(f"{java} did not start a JVM: {said or 'it ended without output'}")
@@ -120,7 +120,7 @@ class _Jvm:
         # From here on py4j does not report collected objects to the JVM.
         self.gateway._gateway_client.is_connected = False
         self.gateway.close(keep_callback_server=True)
-        self._let_go()
+        self._close_lifeline()
         try:
             self.process.wait(_EXIT_SECONDS)
         except subprocess.TimeoutExpired:
@@ -129,7 +129,7 @@ class _Jvm:
         for reader in self.readers:
             reader.join()
 
-    def _let_go(self) -> None:
+    def _close_lifeline(self) -> None:
         with _forking:
             _lifelines.remove(self.lifeline)
             os.close(self.lifeline)
@@ -191,7 +191,7 @@ def _py4j_jar() -> Path:
 
 
 def _after_fork_in_child() -> None:
-    """The JVM is the parent's: it must not outlive him because a child has the pipe too, nor hear from the child."""
+    """The JVM is the parent's: a child must neither keep it alive by its copy of the pipe nor send to it."""
     global _lock, _running
     _forking.release()
     while _lifelines:

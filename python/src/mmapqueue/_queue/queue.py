@@ -152,21 +152,22 @@ class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
     ) -> int:
         """Appends records, in order; much faster than one by one.
 
-        Takes records from `items` some hundred at a time. An iterator loses those taken and not pushed.
+        Takes some hundred records at a time from `items`. After an error, taken records that were not pushed are lost
+        to an iterator.
 
         Args:
             items: The records: any iterable, of any length.
             block: Whether to wait for room when the queue is full.
             timeout: The longest to wait in all, in seconds; None for as long as it takes.
-            atomic: Whether they become visible together or not at all, whatever happens. They must then fit into the
-                queue, and through the memory of the JVM, at once.
+            atomic: Whether all records become visible together, or none. They must then fit into the queue, and into a
+                quarter of the JVM's heap, at once.
 
         Every exception, one from `items` and KeyboardInterrupt included, has an attribute `pushed`: how many records,
         the first ones, are in the queue; none or all if atomic. More can be in only after the connection to the JVM
         broke.
 
         Returns:
-            How many records it pushed.
+            The number of pushed records.
 
         Raises:
             Full: There was no room in time.
