@@ -1,4 +1,4 @@
-"""A queue has the consumer `default` only if a program reads with it; Spark does not need it."""
+"""A queue has a consumer `default` only if a program reads with it: nothing else retains what Spark has read."""
 
 import threading
 import time

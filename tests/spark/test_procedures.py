@@ -124,7 +124,7 @@ def test_seek(call: Call, session: SparkSession, times: list[datetime]) -> None:
         ("consumers('nope')", "table nope: there is no such queue in"),
         ("consumers(NULL)", "option table = NULL"),
         ("delete_consumer('events', 'nobody')", "consumer nobody: .* has no consumer of this name"),
-        ("create_consumer('events', 'a/b')", "consumer = a/b is refused; allowed: 1 to 100 letters"),
+        ("create_consumer('events', 'a/b')", "consumer = a/b is invalid; allowed: 1 to 100 letters"),
     ],
 )
 def test_what_is_refused(call: Call, text: str, said: str) -> None:

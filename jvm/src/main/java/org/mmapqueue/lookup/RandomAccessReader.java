@@ -279,8 +279,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     /** Waits for the call that is under way and lets no other one begin. */
     @Override
     public void close() {
-        StackRoom.ensure();
-        lock.lock();
+        StackRoom.lock(lock);
         try {
             closed = true;
         } finally {
@@ -334,8 +333,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     }
 
     private <T> T call(Attempt<T> attempt) {
-        StackRoom.ensure();
-        lock.lock();
+        StackRoom.lock(lock);
         try {
             int tries = 1;
             while (true) {

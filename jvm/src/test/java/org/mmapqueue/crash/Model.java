@@ -166,6 +166,7 @@ final class Model {
     /** Checks all records from an offset to the log end: those of returned pushes must exist. */
     void checkLog(long from, List<TestRecord> records) {
         log.check(from, records, log.end(), false);
+        log.abandonPushes();
     }
 
     /**

@@ -33,10 +33,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.PowerLossStorage;
 import org.mmapqueue.support.QuickDirectory;
 
-/**
- * A loss of power at any step: only what was fsynced has surely reached the disk. What was durable must be there then,
- * nothing untrue may be, and the queue must open and work on. power.runs in the system properties makes it longer.
- */
+/** A loss of power between two steps: durable records exist, no others, and the queue works. */
 @Tag("long-form")
 @Timeout(600)
 class PowerLossTest {
