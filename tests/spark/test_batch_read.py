@@ -279,7 +279,7 @@ def test_lost_records_are_an_error(trimmed: mmapqueue.Queue, load: Load, queue_d
         assert first > 10
         with pytest.raises(QueryFailed) as caught:
             load(startingOffsets=5).collect()
-        expected = f"partition 0 of the queue in {queue_dir}: the records with offsets 5..{first - 1} were asked"
+        expected = f"partition 0 of the queue in {queue_dir}: the records with offsets 5..{first - 1} were requested"
         assert expected in message(caught)
         assert "failOnDataLoss" in message(caught)
         assert offsets(load(startingOffsets=5, failOnDataLoss=False)) == list(range(first, 400))
@@ -311,7 +311,7 @@ def test_a_replaced_queue_is_an_error(fill: Fill, load: Load, queue_dir: Path) -
     with pytest.raises(QueryFailed) as caught:
         frame.collect()
     assert f"partition 0 cannot be read in {queue_dir} on host " in message(caught)
-    assert "there is no such directory; it was found on host " in message(caught)
+    assert "there is no such directory; it was planned on host " in message(caught)
     assert "must be on a file system that both hosts mount" in message(caught)
     fill(10)
     with pytest.raises(QueryFailed, match="the queue in the directory has the id "):

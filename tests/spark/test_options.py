@@ -190,7 +190,7 @@ def test_camel_case_and_snake_case_are_one(spark: SparkSession, rows: DataFrame,
     # Both spellings with the same value are allowed.
     append(rows, tmp_path / "both", segmentSize="4k")
     text = batch_write(rows, tmp_path / "other", {"segmentSize": "8k"})
-    assert "options segmentSize = 8k and segment_size = 4k are one option; allowed: one of them" in text
+    assert "options segmentSize = 8k and segment_size = 4k are the same option; allowed: one of them" in text
     assert not (tmp_path / "other").exists()
 
 

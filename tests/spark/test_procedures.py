@@ -120,7 +120,7 @@ def test_seek(call: Call, session: SparkSession, times: list[datetime]) -> None:
         ("seek('events', 'nobody', 1)", r"consumer nobody: .* has no consumer of this name, but \[default, c\]"),
         ("ack('events', 'c', 10)", "11"),
         ("ack('events', 'c', -1)", "option offset = -1; allowed: an offset of at least 0"),
-        ("ack('events', 'c', 1, 1)", "partition 1: the queue in .* has 0 to 0"),
+        ("ack('events', 'c', 1, 1)", "partition 1: the queue in .* has partitions 0 to 0"),
         ("consumers('nope')", "table nope: there is no such queue in"),
         ("consumers(NULL)", "option table = NULL"),
         ("delete_consumer('events', 'nobody')", "consumer nobody: .* has no consumer of this name"),

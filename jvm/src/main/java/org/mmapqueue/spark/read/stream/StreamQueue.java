@@ -83,8 +83,8 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         int id = former.directory().id();
         String what = "partition " + id + " of the queue in " + root + " was replaced while the query with checkpoint "
                 + checkpoint + " was reading it: "
-                + current.map(now -> "the present queue has the id " + now)
-                        .orElse("there is none now") + ", the one that it was reading has the id " + former.id();
+                + current.map(now -> "the present queue has the id " + now).orElse("there is none now")
+                + ", the one that it was reading has the id " + former.id();
         if (failOnDataLoss) {
             throw new IllegalStateException(
                     what + ". With option failOnDataLoss = false the query continues with the present queue");

@@ -80,8 +80,7 @@ public final class SinkQueue implements Closeable {
             Optional<UUID> current = MmapQueue.idIn(directory);
             if (!current.equals(Optional.of(each.id()))) {
                 throw new IllegalStateException("the queue in " + directory + " was replaced while it was written: "
-                        + current.map(id -> "the present one has the id " + id)
-                                .orElse("there is none now")
+                        + current.map(id -> "the present one has the id " + id).orElse("there is none now")
                         + ", the one that this process has open and was writing to has the id " + each.id()
                         + ". Nothing was written. It is closed some seconds after the last write has ended, when"
                         + " nothing else has it open");
