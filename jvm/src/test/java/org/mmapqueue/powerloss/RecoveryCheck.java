@@ -219,7 +219,9 @@ final class RecoveryCheck {
     private boolean mayHaveCommitted(Expected.ConsumerState state, long offset, long end) {
         return state.committed.contains(offset)
                 || offset == end && state.maxCommitted() > end
-                || mayDrop && offset <= end && offset >= state.committed.iterator().next();
+                || mayDrop
+                        && offset <= end
+                        && offset >= state.committed.iterator().next();
     }
 
     // New records get the offsets of the lost ones, and every consumer gets them.
