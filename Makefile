@@ -31,6 +31,9 @@ DOCS_READY := $(DOCS_VENV)/.ready
 VENV_READY    := $(VENV)/.requirements
 PACKAGE_READY := $(VENV)/.package
 
+# Classes that Spark has loaded, which halve the start of each Spark that a test starts.
+SPARK_ARCHIVE := build/spark.jsa
+
 # Beside the other requirements, so that the tests without them stay without them.
 CONNECT       := $(VENV)/connect
 CONNECT_READY := $(CONNECT)/.requirements
@@ -59,8 +62,12 @@ setup: $(PACKAGE_READY) ## Install what is missing: Gradle, .venv with the locke
 build: $(JAR) $(WHEEL) ## Build the jar and the wheel
 
 # Each waits often, so side by side they take less time. Gradle runs before them: two builds at once would collide.
-test: $(TEST_CP) $(PACKAGE_READY) $(JAR) ## Run all tests: JUnit beside pytest
+test: $(TEST_CP) $(PACKAGE_READY) $(JAR) $(SPARK_ARCHIVE) ## Run all tests: JUnit beside pytest
 	+MAKE="$(MAKE)" $(PYTHON) scripts/side_by_side.py build/tests test-java test-python
+
+$(SPARK_ARCHIVE): $(VENV_READY) tests/spark_archive.py | $(PACKAGE_READY) $(JAR)
+	mkdir -p $(@D)
+	PYTHONPATH=tests $(PY) tests/spark_archive.py $@ 2>$(@D)/spark-archive.log || { cat $(@D)/spark-archive.log; exit 1; }
 
 test-long: ## Run the long forms of the tests that have one: more rounds, all JIT compilers
 	$(MAKE) --no-print-directory test LONG=1
@@ -81,7 +88,7 @@ LIMIT  ?= 40m
 JUNIT_LIMIT = $(if $(filter-out 40m,$(LIMIT)),-Djunit.jupiter.execution.timeout.mode=disabled)
 test-java: JUNIT ?= --scan-class-path=jvm/build/classes/java/test $(if $(LONG),--include-tag=long-form)
 
-test-python: $(PACKAGE_READY) $(JAR) ## Run the Python tests (PYTEST="tests/…" for some of them)
+test-python: $(PACKAGE_READY) $(JAR) $(SPARK_ARCHIVE) ## Run the Python tests (PYTEST="tests/…" for some of them)
 	$(if $(LONG),MMAPQUEUE_TESTS=long) $(PY) -m pytest $(if $(REPORTS),--junitxml=$(REPORTS)/pytest.xml) $(PYTEST)
 test-python: PYTEST ?= -n 3 --dist loadscope --no-loadscope-reorder $(if $(LONG),-m long_form)
 
@@ -250,17 +257,17 @@ bench-events: BENCH ?=
 
 # Go builds the peers below build/peers: the first run takes five minutes more. Without Go there is no load generator.
 bench-pipeline: $(PACKAGE_READY) $(JAR) ## Measure gather beside bare servers and the OpenTelemetry collector (BENCH="--seconds 3 --rounds 1" for less)
-	PYTHONPATH=python/benchmarks $(call NOTED,pipeline) $(PY) -m pipeline_bench $(BENCH)
+	$(call NOTED,pipeline) $(PY) -m pipeline_bench $(BENCH)
 bench-pipeline: BENCH ?=
 
-# Notes beside the results what the machine was, how busy, and when. The JVM's benchmarks need no virtual environment.
-NOTED = $(PYTHON) python/benchmarks/bench_report/machine.py $(1) "make $@" build/bench
+# Notes the machine, its load and the date beside the results, and prints the tables. It needs no virtual environment.
+NOTED = PYTHONPATH=python/benchmarks$(2) $(PYTHON) -m bench_report.run $(1) "make $@" build/bench
 
 bench-report: $(VENV_READY) ## Make docs/explanation/benchmarks.md and the plots of the kept raw results (RUN=build/bench to keep those first)
 	PYTHONPATH=python/benchmarks $(PY) -m bench_report $(if $(RUN),--publish $(RUN))
 
 bench-python: $(PACKAGE_READY) $(JAR) $(PEERS_READY) ## Measure the Python module beside its peers (BENCH="--only REGEX --rounds 1" for less)
-	PYTHONPATH=python/benchmarks:$(PEERS) $(call NOTED,python) $(PY) -m queue_bench $(BENCH)
+	$(call NOTED,python,:$(PEERS)) $(PY) -m queue_bench $(BENCH)
 bench-python: BENCH ?=
 
 demo: $(PACKAGE_READY) $(JAR) ## Run the pipeline of examples/, kill both halves, compare (LOGS=… for other logs)

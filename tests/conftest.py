@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 import mmapqueue
+import spark_archive
 
 #: A segment is a page here: records span segments, and the ring goes round all the time.
 SMALL = {"segment_size": "4k", "queue_capacity_segments": 16, "max_in_mem_segments": 6, "max_event_size": 8000}
@@ -24,8 +25,7 @@ SMALL = {"segment_size": "4k", "queue_capacity_segments": 16, "max_in_mem_segmen
 #: Whether tests with random inputs, kills or many rounds run their long form: `make test-long`.
 LONG = os.environ.get("MMAPQUEUE_TESTS") == "long"
 
-# Each JVM of Spark's that a test starts lives for a few minutes at most, so compiling with C1 alone is quicker.
-os.environ.setdefault("SPARK_SUBMIT_OPTS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+os.environ.setdefault("SPARK_SUBMIT_OPTS", spark_archive.options())
 
 
 CONFIGURATIONS = {
@@ -149,14 +149,19 @@ def in_thread() -> Iterator[Callable[[Callable[[], Any]], "Future[Any]"]]:
         yield executor.submit
 
 
-def is_running(pid: int) -> bool:
-    """Whether a process is there and not dead: one of its threads may go on for a moment when the first has ended."""
-    states = []
+def thread_states(pid: int) -> set[str]:
+    """States of a process's threads, as /proc gives them: R, S, D, T (stopped), Z. Empty when there is no process."""
+    states = set()
     with contextlib.suppress(OSError):
         for thread in Path(f"/proc/{pid}/task").iterdir():
             with contextlib.suppress(OSError):
-                states.append((thread / "stat").read_text().rsplit(")", 1)[1].split()[0])
-    return any(state not in "ZX" for state in states)
+                states.add((thread / "stat").read_text().rsplit(")", 1)[1].split()[0])
+    return states
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process exists and is not dead: its threads may outlive the first one for a moment."""
+    return bool(thread_states(pid) - {"Z", "X"})
 
 
 def children(pid: int) -> list[int]:

@@ -162,4 +162,4 @@ def test_a_directory_has_one_capacity_in_all_documents() -> None:
         for opened in re.finditer(r'Queue\(\w+, "([^"]+)", capacity="(\w+)"', text.read_text(encoding="utf-8")):
             found.setdefault(opened[1], {})[opened[2]] = text.name
     assert {"events", "tutorial"} <= set(found)
-    assert {directory: places for directory, places in found.items() if len(places) > 1} == {}
+    assert {directory: files for directory, files in found.items() if len(files) > 1} == {}

@@ -67,12 +67,12 @@ def test_both_languages_have_the_same_numbers() -> None:
     assert {name: int(value) for name, value in status.items()} == {
         "FULL": names.FULL, "EMPTY": names.EMPTY, "CLOSED": names.CLOSED, "DONE": names.DONE,
     }  # fmt: skip
-    layout = constants("StageLayout.java")
+    layout = constants("SharedBufferLayout.java")
     assert int(layout["PAYLOAD"]) == names.PAYLOAD
     assert int(layout["TIMESTAMPS"]) == names.HAS_TIMESTAMPS
     assert int(layout["OFFSETS"]) == names.HAS_OFFSETS
-    places = [int(layout[name]) for name in ("OFFSET", "TIMESTAMP", "COUNT", "FLAGS", "BYTES", "ATTEMPTS")]
-    assert places == [0, 8, 16, 20, 24, 28]
+    positions = [int(layout[name]) for name in ("OFFSET", "TIMESTAMP", "COUNT", "FLAGS", "BYTES", "ATTEMPTS")]
+    assert positions == [0, 8, 16, 20, 24, 28]
     assert names.HEADER.format == "=qqiiii"
 
 
@@ -83,7 +83,7 @@ def test_both_languages_have_the_same_methods(open_queue: Open) -> None:
     for java, calls in (
         (package.Bridge, names.BRIDGE_CALLS),
         (package.QueueHandle, names.HANDLE_CALLS),
-        (package.Stage, names.SHARED_BUFFER_CALLS),
+        (package.SharedBuffer, names.SHARED_BUFFER_CALLS),
     ):
         found = {
             method.getName(): "".join(kinds[kind.toString()] for kind in method.getParameterTypes())

@@ -1,4 +1,4 @@
-"""Makes up the raw results of a benchmark run, in the forms in which the benchmarks leave them."""
+"""Invents the raw results of a benchmark run, in the formats of the benchmarks."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -27,9 +27,9 @@ LARGE = {"segment": 64 << 20, "capacity": 16, "mapped": 16}
 SMALL = {"segment": 128 << 10, "capacity": 4000, "mapped": 4000}
 
 
-def jmh(benchmark: str, contender: str, per_second: Sequence[float], **parameters: object) -> dict[str, Any]:
+def jmh(benchmark: str, subject: str, per_second: Sequence[float], **parameters: object) -> dict[str, Any]:
     """Returns one result as JMH writes it, with its statistics and the paths of the JVM."""
-    usual = {"contender": contender, "payload": 1024, **LARGE, "ceiling": 10_000, "timestamps": "true", "batch": 1}
+    usual = {"subject": subject, "payload": 1024, **LARGE, "ceiling": 10_000, "timestamps": "true", "batch": 1}
     if "Pipe" in benchmark:
         usual |= {"producers": 1, "consumers": 1}
     return {
@@ -58,18 +58,18 @@ def _metric(values: Sequence[float]) -> dict[str, Any]:
 
 
 def records(megabytes: float, payload: int = 1024) -> list[float]:
-    """Returns records by the second of three iterations whose median is so many MB/s."""
+    """Returns records by the second of three iterations with a median of `megabytes` MB/s."""
     return [megabytes * 1e6 / payload * part for part in (0.9, 1.0, 1.1)]
 
 
 def throughput() -> dict[str, list[dict[str, Any]]]:
     """Returns JMH's results by file: three rounds of the core, and one of the rest."""
     rounds: dict[str, list[dict[str, Any]]] = {f"round-{number}": [] for number in (1, 2, 3)}
-    for benchmark, contenders in RATES.items():
-        for contender, rates in contenders.items():
+    for benchmark, subjects in RATES.items():
+        for subject, rates in subjects.items():
             for number, rate in enumerate(rates, 1):
                 for payload in (100, 1024):
-                    row = jmh(benchmark, contender, records(rate * payload / 1024, payload), payload=payload)
+                    row = jmh(benchmark, subject, records(rate * payload / 1024, payload), payload=payload)
                     rounds[f"round-{number}"].append(row)
     sync = {"ceiling": 0}
     return {
@@ -80,10 +80,10 @@ def throughput() -> dict[str, list[dict[str, Any]]]:
             jmh("PushBenchmark.push", "queue", records(6_000), batch=100),
             jmh("PopBenchmark.popBatch", "queue", records(14_000), batch=100),
             *(
-                jmh("PushBenchmark.push", contender, records(rate, 8192), payload=8192, **SMALL)
-                for contender, rate in (("ring", 4_000), ("queue", 2_000))
+                jmh("PushBenchmark.push", subject, records(rate, 8192), payload=8192, **SMALL)
+                for subject, rate in (("ring", 4_000), ("queue", 2_000))
             ),
-            jmh("SyncBenchmark.pushSync", "write+force", [8_000, 8_000], threads=1, **sync),
+            jmh("SyncBenchmark.pushSync", "write+fsync", [8_000, 8_000], threads=1, **sync),
             jmh("SyncBenchmark.pushSync", "queue", [6_000, 6_000], threads=1, **SMALL, **sync),
             jmh("ColdBenchmark.readFiles", "queue", records(4_000), cold="true"),
             jmh("ColdBenchmark.pop", "queue", records(3_000), cold="true"),
@@ -107,7 +107,7 @@ def latencies() -> list[dict[str, Any]]:
     base = {"p50": 0.1, "p99": 0.3, "p99.9": 2.0, "p99.99": 40.0, "max": 900.0, "mean": 0.2}
     return [
         {
-            "contender": contender,
+            "subject": subject,
             "payload_bytes": 1024,
             "segment_bytes": segment,
             "segments": 16,
@@ -118,7 +118,7 @@ def latencies() -> list[dict[str, Any]]:
             "response_micros": {name: value * slow * late * 3 for name, value in base.items()},
         }
         for late in (1.0, 1.2)
-        for contender, segment, slow in (
+        for subject, segment, slow in (
             ("ring+flush", 64 << 20, 0.5),
             ("queue", 64 << 20, 1.0),
             ("queue", 128 << 10, 1.5),
@@ -131,8 +131,8 @@ def python() -> dict[str, Any]:
     """Returns what the benchmark of the Python module writes."""
     rates = {"mmapqueue": 40_000, "queue.Queue": 900_000, "diskcache.Deque": 9_000}
     results = [
-        _python(contender, operation, 1, [rate, rate * 1.1])
-        for contender, rate in rates.items()
+        _python(subject, operation, 1, [rate, rate * 1.1])
+        for subject, rate in rates.items()
         for operation in ("push", "pop")
     ]
     for batch in (1, 100, 10_000):
@@ -141,24 +141,23 @@ def python() -> dict[str, Any]:
         results.append(_python("diskcache.Deque", "push_many", batch, [9_000 + batch, 9_000 + batch]))
     told = {"version": "1", "fast_path": "put, get", "survives": "nothing"}
     return {
-        "machine": {"cores": 2, "place": "/home/somebody"},
         "rounds": 2,
         "unit_null_call_us": {"mmapqueue": [19.0, 21.0]},
-        "contenders": dict.fromkeys(rates, told),
+        "subjects": dict.fromkeys(rates, told),
         "missing": {"Redis list": "there is no redis-server"},
         "results": results,
     }
 
 
-def _python(contender: str, operation: str, batch: int, per_second: Sequence[float]) -> dict[str, Any]:
+def _python(subject: str, operation: str, batch: int, per_second: Sequence[float]) -> dict[str, Any]:
     return {
-        "contender": contender,
+        "subject": subject,
         "operation": operation,
         "batch": batch,
         "payload": 1024,
         "per_second": list(per_second),
         "us_per_call": 1e6 * batch / per_second[0],
-        "null_calls": [1.2, 1.4] if contender == "mmapqueue" else [],
+        "null_calls": [1.2, 1.4] if subject == "mmapqueue" else [],
     }
 
 
@@ -168,7 +167,6 @@ def scale() -> dict[str, Any]:
     levels = (mib, gib, 20 * gib)
     filled = [step * 4 * gib for step in (1, 2, 3, 4, 5, 4, 3, 2, 1, 0)]
     return {
-        "machine": {"processors": 2},
         "size_bytes": 20 * gib,
         "payload_bytes": 1024,
         "segment_bytes": 64 * mib,

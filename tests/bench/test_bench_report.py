@@ -1,4 +1,4 @@
-"""The benchmark report says what the raw results say, and nothing else."""
+"""The benchmark report follows from the raw results alone."""
 
 from __future__ import annotations
 
@@ -16,10 +16,12 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "python" / "benchmarks"))
 import bench_runs
 from bench_report import __main__ as report
 from bench_report import document, machine, plots_jvm, publish, raw, words
+from bench_report import run as runner
 from bench_report.figure import Figure
+from bench_report.show import aligned, show
 
 PROJECT = Path(__file__).parents[2]
-PLOTS = ("peers", "sizes", "latency", "scale", "python", "spark")
+PLOTS = ("peers", "sizes", "latency", "cost", "memory", "recovery", "python", "spark")
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +41,7 @@ def _documents(root: Path) -> None:
     shutil.copy(PROJECT / "README.md", root)
     text = (PROJECT / "docs/explanation/benchmarks.md").read_text(encoding="utf-8")
     head, found, rest = text.partition(f"## {report.MISSED}\n")
-    # What is said of targets that the project's own run misses belongs to that run.
+    # Sections about missed targets belong to the project's own run.
     kept = head + found + re.sub(r"\A.*?(?=^## )", "\n", rest, flags=re.M | re.S)
     (root / "docs/explanation/benchmarks.md").write_text(kept)
 
@@ -72,7 +74,7 @@ def test_a_ratio_is_taken_in_each_round() -> None:
     assert Figure({"1": [1], "2": [9], "3": [5]}).over(Figure({"1": [1], "2": [3], "3": [10]})).median == 1
 
 
-def test_what_was_measured_once_is_compared_with_all_rounds() -> None:
+def test_a_single_round_is_compared_with_the_median_of_all_rounds() -> None:
     assert Figure({"once": [6]}).over(Figure({"1": [2], "2": [3], "3": [4]})).median == 2
 
 
@@ -82,7 +84,7 @@ def test_the_figure_is_the_median_of_rounds_and_the_spread_that_of_rounds() -> N
     assert Figure({"once": [1, 2, 90]}).spread == (1, 90)
 
 
-def test_a_figure_of_nothing_is_refused() -> None:
+def test_a_figure_without_values_raises() -> None:
     with pytest.raises(ValueError, match="a value in each of its rounds"):
         Figure({"1": []})
 
@@ -109,12 +111,12 @@ def test_sizes_are_binary(count: int, told: str) -> None:
 def test_a_part_is_noted_with_its_load_and_without_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = tmp_path / "run"
     made = tmp_path / "made"
-    argv = ["machine.py", "jmh", "make bench", str(run), "touch", "--", str(made)]
+    argv = ["run", "jmh", "make bench", str(run), "touch", "--", str(made)]
     monkeypatch.setattr(sys, "argv", argv)
-    assert machine.main() == 0
+    assert runner.main() == 0
     assert made.exists()
-    monkeypatch.setattr(sys, "argv", ["machine.py", "spark", "make bench-spark", str(run), "sh", "-c", "exit 7"])
-    assert machine.main() == 7
+    monkeypatch.setattr(sys, "argv", ["run", "spark", "make bench-spark", str(run), "sh", "-c", "exit 7"])
+    assert runner.main() == 7
     notes = json.loads((run / "machine.json").read_text())
     assert set(notes["machine"]) == {"cpu", "cores", "memory_gib", "kernel", "file_system", "jdk", "python"}
     assert set(notes["parts"]["jmh"]) == {"command", "commit", "begin", "end"}
@@ -135,7 +137,7 @@ def test_the_file_system_is_that_of_the_deepest_mount(tmp_path: Path) -> None:
 # What is kept
 
 
-def test_kept_results_are_small_and_tell_of_no_places(published: Path) -> None:
+def test_kept_results_are_small_and_without_paths(published: Path) -> None:
     kept = report.kept(published)
     texts = {path.relative_to(kept).as_posix(): path.read_text() for path in kept.rglob("*.json")}
     names = {f"jmh/{name}.json" for name in ("once", "round-1", "round-2", "round-3")}
@@ -154,8 +156,8 @@ def test_kept_results_are_those_of_one_run(tmp_path: Path) -> None:
     (shorter / "results/round-3.json").unlink()
     done = publish.publish(shorter, kept)
     assert [line for line in done if "removed" in line] == [
-        "jmh/round-3.json: removed, as it was not part of this run",
-        "latency.json: removed, as it was not part of this run",
+        "jmh/round-3.json: removed, not part of this run",
+        "latency.json: removed, not part of this run",
     ]
     run = raw.load(kept)
     assert not run.latencies
@@ -225,7 +227,7 @@ def test_a_row_is_found_by_all_its_parameters(published: Path) -> None:
 # Tables
 
 
-def test_peers_stand_beside_the_roofline_of_their_rounds(published: Path) -> None:
+def test_shares_are_of_the_roofline_of_the_same_round(published: Path) -> None:
     text = _plain(published / "docs/explanation/benchmarks.md")
     (row,) = [row for row in _rows(text, "**mmapqueue**") if row[1] == "7 000"]
     assert row[1:4] == ["7 000", "3 000–10 000", "70 %"]
@@ -283,6 +285,24 @@ def test_the_readme_has_the_plot_and_the_ratios(published: Path) -> None:
     assert "Spark reads 12.5 M rows of 100 B a second, 6.00 × what it reads from Kafka" in told
 
 
+def test_a_benchmark_prints_its_tables(tmp_path: Path) -> None:
+    run = bench_runs.write(tmp_path / "run")
+    for part, row in (
+        ("latency", ["mmapqueue, 64 MiB", "100 000", "0.110"]),
+        ("python", ["push", "queue.Queue", "945 k"]),
+        ("scale", ["open after a kill, ms", "20 GiB", "16 MiB", "40.5"]),
+        ("spark", ["one record", "queue", "30.0"]),
+        ("pipeline", ["mmapqueue gather", "88.0 k"]),
+        ("jmh", ["PipeBenchmark.pipe", "queue", "1 KiB", "consumers 4, producers 4", "4 000"]),
+    ):
+        lines = [re.split(" {2,}", line) for line in show(part, run).replace("\u202f", " ").splitlines()]
+        assert [line for line in lines if line[: len(row)] == row], part
+
+
+def test_columns_are_aligned_in_a_terminal() -> None:
+    assert aligned("Of 1 KiB:\n\n| a | b |\n| --- | --: |\n| long | 5 |") == "Of 1 KiB:\n\na     b\nlong  5"
+
+
 # Targets
 
 
@@ -334,7 +354,7 @@ def test_a_verdict_follows_the_raw_results(published: Path, tmp_path: Path) -> N
     assert _checked(text, "Bytes mapped")[3] == "**missed**"
 
 
-def test_a_missed_target_leads_to_what_is_written_about_it(published: Path, tmp_path: Path) -> None:
+def test_a_missed_target_links_to_its_section(published: Path, tmp_path: Path) -> None:
     shutil.copytree(published, tmp_path, dirs_exist_ok=True)
     path = tmp_path / "docs/explanation/benchmarks.md"
     written = "### Pop of 1 KiB\n\nBy hand.\n\n### Push of 1 KiB\n\nOld.\n\n### Neither\n\n"
@@ -364,7 +384,7 @@ def test_plots_are_small_pictures(published: Path) -> None:
             assert len(colors) > 4
 
 
-def test_what_is_made_twice_is_the_same(published: Path, tmp_path: Path) -> None:
+def test_the_report_is_reproducible(published: Path, tmp_path: Path) -> None:
     shutil.copytree(published, tmp_path, dirs_exist_ok=True)
     run = raw.load(report.kept(tmp_path))
     report.write(tmp_path, run)
@@ -396,7 +416,7 @@ def test_a_part_that_was_not_run_says_so_and_has_no_plot(published: Path, tmp_pa
         ("<!-- generated: a -->\n<!-- end: a -->\n" * 2, "2 markers <!-- generated: a -->, expected one"),
     ],
 )
-def test_wrong_markers_are_named(tmp_path: Path, text: str, message: str) -> None:
+def test_wrong_markers_raise(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "document.md"
     path.write_text(text)
     with pytest.raises(SystemExit, match=re.escape(message)):
@@ -404,7 +424,7 @@ def test_wrong_markers_are_named(tmp_path: Path, text: str, message: str) -> Non
     assert path.read_text() == text
 
 
-def test_text_by_hand_is_left_alone(tmp_path: Path) -> None:
+def test_text_outside_the_markers_stays(tmp_path: Path) -> None:
     path = tmp_path / "document.md"
     path.write_text("before\n<!-- generated: a -->\nold\n<!-- end: a -->\nafter\n")
     document.fill(path, {"a": "new"})

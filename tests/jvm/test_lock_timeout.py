@@ -6,7 +6,6 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -29,7 +28,7 @@ HOLDER = """
 
 
 def killed(holder: "subprocess.Popen[str]") -> int:
-    """Kills a holder, and stops its JVM so that it can not end; the JVM's process id."""
+    """Kills a holder, and stops its JVM so that it cannot end; the JVM's process id."""
     assert holder.stdout is not None
     jvm = int(holder.stdout.readline())
     os.kill(jvm, signal.SIGSTOP)
@@ -40,7 +39,7 @@ def killed(holder: "subprocess.Popen[str]") -> int:
 
 @pytest.fixture
 def orphan(script: Script) -> Iterator[int]:
-    """A JVM that holds the queue, and whose Python was killed."""
+    """A JVM that holds the queue; its Python process was killed."""
     jvm = killed(script.start(HOLDER, script.directory / "queue"))
     yield jvm
     if is_running(jvm):
@@ -76,7 +75,7 @@ def test_it_waits_no_longer_than_it_is_told(orphan: int, open_queue: Open) -> No
         assert caught.value.pid == orphan
 
 
-def test_one_that_is_not_ending_is_refused_at_once(script: Script, open_queue: Open) -> None:
+def test_locked_is_raised_at_once_for_a_holder_that_is_not_ending(script: Script, open_queue: Open) -> None:
     holder = script.start(HOLDER, script.directory / "queue")
     assert holder.stdout is not None
     jvm = int(holder.stdout.readline())
@@ -89,16 +88,23 @@ def test_one_that_is_not_ending_is_refused_at_once(script: Script, open_queue: O
 
 
 FORKING = """
-    import os, sys, threading, time
+    import os, subprocess, threading, time, sys
     import mmapqueue
     from mmapqueue._jvm import standalone
-    sys.path.insert(0, sys.argv[2])
-    from conftest import children
+    module, name = (subprocess, "_fork_exec") if hasattr(subprocess, "_fork_exec") else (
+        subprocess._posixsubprocess, "fork_exec")
+    fork_exec, started = getattr(module, name), threading.Event()
+    def start(*arguments):
+        pid = fork_exec(*arguments)
+        started.set()
+        # Popen still has the pipe that a child must not inherit.
+        time.sleep(0.5)
+        return pid
+    setattr(module, name, start)
     opened = []
     thread = threading.Thread(target=lambda: opened.append(mmapqueue.Queue(None, sys.argv[1])))
     thread.start()
-    while not children(os.getpid()):
-        time.sleep(0.001)
+    started.wait()
     child = os.fork()
     if child == 0:
         time.sleep(600)
@@ -109,8 +115,8 @@ FORKING = """
 """
 
 
-def test_a_child_forked_while_the_jvm_starts_does_not_keep_it_alive(script: Script, open_queue: Open) -> None:
-    process = script.start(FORKING, script.directory / "queue", Path(__file__).parents[1], PYTHONWARNINGS="ignore")
+def test_a_fork_while_the_jvm_starts_neither_hangs_nor_keeps_it_alive(script: Script, open_queue: Open) -> None:
+    process = script.start(FORKING, script.directory / "queue", PYTHONWARNINGS="ignore")
     assert process.stdout is not None
     jvm, child = map(int, process.stdout.readline().split())
     process.kill()

@@ -349,7 +349,7 @@ def test_no_java(script: Script) -> None:
     """
     path = script.directory / "queue"
     assert "no java in PATH, and JAVA_HOME is not set" in script.run(code, path, JAVA_HOME="", PATH="/nowhere")
-    assert "JAVA_HOME is /nowhere, and there is no java" in script.run(code, path, JAVA_HOME="/nowhere")
+    assert "JAVA_HOME is /nowhere, and its bin has no java" in script.run(code, path, JAVA_HOME="/nowhere")
     home = script.directory / "home"
     java = home / "bin" / "java"
     java.parent.mkdir(parents=True)

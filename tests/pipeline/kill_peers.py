@@ -1,7 +1,9 @@
 """What the kill loop has around the pipeline: an HTTP server that records and fails, and a syslog client."""
 
+import base64
 import contextlib
 import hashlib
+import json
 import random
 import re
 import socket
@@ -29,6 +31,13 @@ def numbers(row: Row) -> tuple[str, list[int]]:
     return numbers_of(row)
 
 
+def row_of(event: dict[str, str]) -> Row:
+    """The payload of a CloudEvent, as it came to the pipeline."""
+    binary = event.get("data_base64")
+    data = event["data"].encode() if binary is None else base64.b64decode(binary)
+    return Row(event["datacontenttype"], data, {})
+
+
 @dataclass
 class Recorder:
     """An endpoint that notes each request, and by chance answers 503 or resets the connection after it has noted it.
@@ -37,7 +46,7 @@ class Recorder:
         digests: Content of each idempotency key, as digests; more than one is a fault.
         delivered: By kind, how often each number came, when requests of one key count once.
         requests: Requests that came.
-        repeated: Requests whose key had come before.
+        repeated: Requests with a key that was received before.
         without_key: Requests that had none.
     """
 
@@ -82,7 +91,7 @@ class Recorder:
             server.server_close()
 
     def take(self, key: str | None, content_type: str, body: bytes) -> int | None:
-        """Notes a request. Returns the status to answer with; None resets the connection."""
+        """Notes a request, a batch of CloudEvents. Returns the status to answer with; None resets the connection."""
         with self._lock:
             self.requests += 1
             if key is None:
@@ -97,8 +106,9 @@ class Recorder:
                 return None
             if key not in self._confirmed:
                 self._confirmed.add(key)
-                kind, found = numbers(Row(content_type, body, {}))
-                self.delivered[kind].update(found)
+                for event in json.loads(body):
+                    kind, found = numbers(row_of(event))
+                    self.delivered[kind].update(found)
             return 200
 
 

@@ -1,1 +1,1 @@
-"""Tests of the data source; a package, so that its conftest.py stands beside the other one."""
+"""Tests of the data source; a package, so that its conftest.py does not replace the other one."""

@@ -1,4 +1,4 @@
-"""What the tests of the data source share: one session for all of them, and queues to read."""
+"""Fixtures of the data source's tests: one session for all of them, and queues to read."""
 
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -16,10 +16,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 from sessions import spark_session
 
-#: A segment is a page here: a few hundred records lie in several of them.
+#: Small segments: a few hundred records need several of them.
 SMALL = {"segment_size": "4k", "queue_capacity_segments": 256, "max_in_mem_segments": 10, "max_event_size": 8000}
 
-#: How the failure of a query arrives, which depends on the Java class of its cause.
+#: The exceptions of a failed query, which depend on the Java class of the cause.
 QueryFailed = (PySparkException, Py4JJavaError)
 
 Fill = Callable[..., list[bytes]]
@@ -35,7 +35,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 
 @pytest.fixture
 def queue_dir(tmp_path: Path) -> Path:
-    """Where a test's queue lies; it is not there yet."""
+    """The directory of a test's queue; it does not exist yet."""
     return tmp_path / "queue"
 
 
@@ -66,7 +66,7 @@ def load(spark: SparkSession, queue_dir: Path) -> Load:
 
 
 def plan(frame: DataFrame) -> DataFrame:
-    """Makes Spark find out what the tasks will read; nothing is read yet."""
+    """Makes Spark plan the input partitions, without reading them."""
     frame._jdf.queryExecution().executedPlan().execute().getNumPartitions()
     return frame
 

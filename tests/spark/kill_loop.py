@@ -69,7 +69,7 @@ class Pipeline:
                     if int(group) == self.process.pid and state != "Z":
                         found[int(entry.name)] = (entry / "cmdline").read_bytes()
                 except OSError:
-                    continue  # gone meanwhile
+                    continue  # ended in between
         return found
 
     def executors(self) -> list[int]:
@@ -103,7 +103,7 @@ def records(path: Path) -> list[str]:
 
 
 def faults(directory: Path, values: int) -> list[str]:
-    """What is not as it has to be when the values 0 … have gone through, each of them twice."""
+    """The faults in the results, once the values 0 … were processed twice each."""
     found = []
     copied = [record for part in sorted((directory / "copy").glob("p=*")) for record in records(part)]
     times = Counter(copied)
@@ -123,19 +123,19 @@ def faults(directory: Path, values: int) -> list[str]:
             found.append(f"the last count of {digit} is {history[digit][-1:]}, expected {total}")
     for queue in ("copy", "counts"):
         left = [str(file) for file in (directory / queue / ".staging").rglob("*") if file.is_file()]
-        found += [f"{file} was left behind" for file in left]
+        found += [f"{file} was not deleted" for file in left]
     return found
 
 
 def push(queue: mmapqueue.Queue, first: int, end: int, chance: random.Random) -> None:
-    """Each value twice, in any order."""
+    """Whether each value occurs twice, in any order."""
     values = [b"%d" % i for i in range(first, end)] * 2
     chance.shuffle(values)
     queue.push_many(values)
 
 
 def epochs(directory: Path) -> int:
-    """How many the two queries have begun."""
+    """The number of epochs that the two queries have begun."""
     return sum(1 for _ in directory.glob("*-checkpoint/offsets/[0-9]*"))
 
 
@@ -146,7 +146,7 @@ def wait_for_epochs(directory: Path, count: int, pipeline: Pipeline) -> None:
 
 
 def run(kills: int, directory: Path, master: str = "local[2,4]", seed: int = 0, longest: float = 3.0) -> dict[str, int]:
-    """Does it; raises AssertionError when a row is missing or there twice."""
+    """Runs the loop; raises AssertionError if a row is missing or duplicate."""
     chance = random.Random(seed)
     values = 0
     killed_executors = ended = 0

@@ -1,4 +1,4 @@
-"""The pipeline that is killed: a queue, two streaming queries with state, a queue behind each. See kill_loop.py.
+"""The pipeline that is killed: a queue, two streaming queries with state, each with a queue as sink. See kill_loop.py.
 
 python kill_pipeline.py <directory> <master> <once: 0 or 1>
 """
@@ -12,7 +12,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 import mmapqueue
 
-#: How likely a row is to end the attempt of its task. Retries are on, so that few of them end the query.
+#: The probability that a row fails the attempt of its task. Retries are on, so that few of them end the query.
 MISHAP = 0.001
 
 #: The digits that counts are kept for, and the partitions of the copy.
@@ -41,7 +41,7 @@ def session(master: str, directory: Path) -> SparkSession:
 
 
 def source(spark: SparkSession, directory: Path) -> DataFrame:
-    """The rows, each of them a danger to its task."""
+    """The rows; each one may fail its task."""
     rows = spark.readStream.format("mmapqueue").option("maxOffsetsPerTrigger", 150)
     rows = rows.option("minPartitions", 2).load(str(directory / "source"))
     luck = sf.expr("cast(reflect('java.lang.Math', 'random') as double)")
@@ -64,7 +64,7 @@ def copy(rows: DataFrame) -> DataFrame:
 
 
 def counts(rows: DataFrame) -> DataFrame:
-    """How often there was each last digit."""
+    """The number of values by last digit."""
     digit = sf.substring("value", -1, 1)
     return rows.groupBy(digit.alias("digit")).count().select(sf.concat_ws(":", "digit", "count").alias("value"))
 

@@ -1,4 +1,4 @@
-"""What the tests of the sink share: rows to write, and what a queue has got of them."""
+"""Functions of the sink's tests: rows to write, and the records of a queue."""
 
 from collections.abc import Iterable
 from itertools import chain
@@ -11,10 +11,10 @@ from pyspark.sql import DataFrame, SparkSession
 
 import mmapqueue
 
-#: A segment is a page here.
+#: Small segments.
 SMALL = {"segment_size": "4k", "queue_capacity_segments": 256, "max_event_size": 8000}
 
-#: How a write that fails arrives, which depends on the Java class of its cause.
+#: The exceptions of a failed write, which depend on the Java class of the cause.
 REFUSED = (PySparkException, Py4JJavaError)
 
 
@@ -24,7 +24,7 @@ def append(rows: DataFrame, path: Path, **options: Any) -> None:
 
 
 def records(spark: SparkSession, path: Path) -> list[bytes]:
-    """All records of a partition, in their order; they stay there."""
+    """All records of a partition, in order, without acking them."""
     with mmapqueue.Queue(spark, path) as queue:
         return [message.data for message in queue.pop_many(1_000_000)]
 
@@ -43,10 +43,10 @@ def flat(parts: Iterable[list[bytes]]) -> list[bytes]:
 
 
 def numbers(first: int, end: int) -> list[bytes]:
-    """The records that the numbers of a range make."""
+    """The records of a range of numbers."""
     return [b"%d" % i for i in range(first, end)]
 
 
 def staged(path: Path) -> list[str]:
-    """The files that writes have left behind."""
+    """The files that writes have not deleted."""
     return sorted(str(file.relative_to(path)) for file in (path / ".staging").rglob("*") if file.is_file())

@@ -1,4 +1,4 @@
-"""Streaming queries for tests: what they read is kept batch by batch."""
+"""Streaming queries for tests; a sink stores the rows of each batch."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ class Batches:
         assert self.rows.setdefault(batch, found) == found, "a batch that is run again has the same rows"
 
     def sizes(self) -> list[int]:
-        """Of the batches that have rows."""
+        """The sizes of the batches that have rows."""
         return [len(rows) for _, rows in sorted(self.rows.items()) if rows]
 
     def all(self) -> list[Row]:
@@ -46,17 +46,17 @@ class Streams:
         self.batches = Batches()
 
     def start(self, trigger: dict[str, Any] | None = None, **options: Any) -> StreamingQuery:
-        """A query that goes on until it is stopped, or as the trigger says."""
+        """Starts a query, which runs until it is stopped, or as its trigger determines."""
         frame = self.spark.readStream.format("mmapqueue").options(**options).load(str(self.queue_dir))
         writer = frame.writeStream.option("checkpointLocation", str(self.checkpoint)).foreachBatch(self.batches)
         return writer.trigger(**(trigger or {"processingTime": "0 seconds"})).start()
 
     def run(self, **options: Any) -> StreamingQuery:
-        """A query that reads what is there and ends."""
+        """Runs a query that reads all available records and ends."""
         return self.end(self.start({"availableNow": True}, **options))
 
     def end(self, query: StreamingQuery) -> StreamingQuery:
-        """Waits for the end of a query; raises what it has failed with."""
+        """Waits for the end of a query; raises its failure."""
         try:
             assert query.awaitTermination(SECONDS), query.status
         finally:
@@ -64,19 +64,19 @@ class Streams:
         return query
 
     def consumer(self) -> str:
-        """The one that queries of this checkpoint have, when they name none."""
+        """The default consumer name of queries with this checkpoint."""
         with mmapqueue.Queue(self.spark, self.queue_dir) as queue:
             (name,) = (name for name in queue.consumers() if name.startswith("spark-"))
         return name
 
     def forget_last_commit(self) -> None:
-        """As a driver leaves it that dies before it has written that its last batch is done."""
+        """Leaves the checkpoint as a driver does that is killed before it commits its last batch."""
         last = max(int(file.name) for file in (self.checkpoint / "commits").iterdir() if file.name.isdigit())
         (self.checkpoint / "commits" / str(last)).unlink()
         (self.checkpoint / "commits" / f".{last}.crc").unlink(missing_ok=True)
 
 
 def progresses(query: StreamingQuery) -> list[dict[str, Any]]:
-    """What a query has said of itself, the last at the end; the same from all versions of Spark."""
+    """The progress reports of a query, oldest first, in one form for all versions of Spark."""
     said: list[Any] = query.recentProgress
     return [each if isinstance(each, dict) else json.loads(each.json) for each in said]

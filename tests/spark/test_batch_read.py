@@ -1,4 +1,4 @@
-"""Reading a queue as a table: rows, options, partitions, and what is refused."""
+"""Reading a queue as a table: rows, options, partitions, and errors."""
 
 import shutil
 from pathlib import Path
@@ -95,7 +95,7 @@ def test_the_path_may_be_a_uri(fill: Fill, spark: SparkSession, queue_dir: Path)
     assert values(spark.read.format("mmapqueue").load(str(queue_dir))) == items
 
 
-# ---- where it begins and ends
+# ---- start and end
 
 
 def test_offsets(fill: Fill, load: Load) -> None:
@@ -191,9 +191,9 @@ def _named(options: str) -> dict[str, str]:
 
 
 def test_no_queue(load: Load, spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(IllegalArgumentException, match="directory of a queue; there is none, nor a directory on host"):
+    with pytest.raises(IllegalArgumentException, match="directory of a queue; it does not exist on host"):
         load(tmp_path / "nowhere").collect()
-    with pytest.raises(IllegalArgumentException, match="directory of a queue; there is none on host"):
+    with pytest.raises(IllegalArgumentException, match="directory of a queue; it holds no queue on host"):
         load(tmp_path).collect()
     with pytest.raises(IllegalArgumentException, match="option path = null"):
         spark.read.format("mmapqueue").load().collect()
@@ -247,7 +247,7 @@ def test_parts_for_tasks(fill: Fill, load: Load) -> None:
 
 
 def test_tasks_prefer_the_host_that_spark_knows(fill: Fill, load: Load, spark: SparkSession) -> None:
-    """Under the name of the block manager, which is not that of the machine here."""
+    """Preferred locations have the name of the block manager, which is not that of the machine here."""
     fill(10)
     scan = load()._jdf.queryExecution().executedPlan().collectLeaves().apply(0)
     assert list(scan.inputPartitions().apply(0).preferredLocations()) == [spark.conf.get("spark.driver.host")]
@@ -260,12 +260,12 @@ def test_little_is_one_task(fill: Fill, load: Load) -> None:
     assert load(minPartitions=3).rdd.getNumPartitions() == 3
 
 
-# ---- what is not there any more
+# ---- lost records
 
 
 @pytest.fixture
 def trimmed(spark: SparkSession, queue_dir: Path) -> mmapqueue.Queue:
-    """A queue whose first records have been overwritten."""
+    """A queue with its first records overwritten."""
     queue = mmapqueue.Queue(spark, queue_dir, **{**SMALL, "queue_capacity_segments": 8})
     for _ in range(40):
         queue.push_many([b"x" * 300] * 10)
@@ -283,7 +283,7 @@ def test_lost_records_are_an_error(trimmed: mmapqueue.Queue, load: Load, queue_d
         assert expected in message(caught)
         assert "failOnDataLoss" in message(caught)
         assert offsets(load(startingOffsets=5, failOnDataLoss=False)) == list(range(first, 400))
-        # Nobody asks for them here.
+        # These records are not requested here.
         assert offsets(load(startingOffsets=5).where(f"offset >= {first}")) == list(range(first, 400))
         assert offsets(load()) == list(range(first, 400))
 
@@ -299,22 +299,22 @@ def test_records_that_go_while_they_are_read(trimmed: mmapqueue.Queue, load: Loa
         new_first = trimmed.stats().first_offset
         with pytest.raises(QueryFailed) as caught:
             failing.collect()
-        assert f"the records with offsets {first}..{new_first - 1} were asked for" in message(caught)
-        assert f"the first one that is retained is {new_first}" in message(caught)
+        assert f"the records with offsets {first}..{new_first - 1} were requested" in message(caught)
+        assert f"the log starts at offset {new_first}" in message(caught)
         assert [row.offset for row in going_on.collect()] == list(range(new_first, 400))
 
 
-def test_another_queue_in_its_place(fill: Fill, load: Load, queue_dir: Path) -> None:
+def test_a_replaced_queue_is_an_error(fill: Fill, load: Load, queue_dir: Path) -> None:
     fill(10)
     frame = plan(load())
     shutil.rmtree(queue_dir)
     with pytest.raises(QueryFailed) as caught:
         frame.collect()
-    assert f"partition 0 can not be read in {queue_dir} on host " in message(caught)
+    assert f"partition 0 cannot be read in {queue_dir} on host " in message(caught)
     assert "there is no such directory; it was found on host " in message(caught)
-    assert "must be on a file system that both see" in message(caught)
+    assert "must be on a file system that both hosts mount" in message(caught)
     fill(10)
-    with pytest.raises(QueryFailed, match="the queue that is there has the id "):
+    with pytest.raises(QueryFailed, match="the queue in the directory has the id "):
         frame.collect()
 
 

@@ -71,7 +71,7 @@ def _wait_for(process: "subprocess.Popen[bytes]", port: int, log: Path) -> None:
 
 @pytest.fixture(scope="module")
 def session(server: str) -> Iterator[Any]:
-    # Not through pyspark.sql: that would make this process one of Connect for good.
+    # Not through pyspark.sql: that would switch this process to Connect permanently.
     session = SparkSession.builder.remote(server).create()
     yield session
     session.stop()

@@ -1,4 +1,4 @@
-"""A queue has the consumer `default` only when somebody reads as it: nothing else holds what Spark has read."""
+"""A queue has a consumer `default` only if a program reads with it: nothing else retains what Spark has read."""
 
 import threading
 import time
@@ -34,7 +34,7 @@ def consumers(spark: SparkSession, path: Path) -> list[str]:
 
 
 def test_a_producer_and_one_query(spark: SparkSession, streams: Streams) -> None:
-    """The first pipeline that everybody builds: 400 rows go through a ring that holds some 50 of them."""
+    """A producer and one query: 400 rows pass through a ring that holds some 50 of them."""
     rows = [b"%d" % i + b"." * 500 for i in range(400)]
     with mmapqueue.Queue(spark, streams.queue_dir, **TINY) as queue:
         query = streams.start()

@@ -42,7 +42,7 @@ WRITE: dict[str, tuple[Any, str, Any]] = {
     "dead_letter_dir": (Path("/dead"), "dead_letter_dir", "/dead"),
 }
 
-#: A value that is refused for each option, with what is then said: the JVM has read it under this name.
+#: An invalid value for each option, and the error, which shows that the JVM has received the option.
 WRONG = {
     "starting_offsets": "option startingOffsets = wrong",
     "ending_offsets": "option endingOffsets = wrong",
@@ -66,7 +66,7 @@ WRONG = {
 
 
 class Recorder:
-    """A reader or writer of Spark that keeps what it is told; every call gives itself back."""
+    """A reader or writer of Spark that records its calls; every call returns itself."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, Any]] = []
@@ -177,7 +177,7 @@ def test_units(spark: SparkSession, fill: Fill, queue_dir: Path, tmp_path: Path)
 
 
 class Wrong(str):
-    """The wrong value of an argument. A time says it by itself, as the module does with times."""
+    """An invalid value of an argument, with the module's own error for times."""
 
     tzinfo = timezone.utc
 

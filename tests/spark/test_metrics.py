@@ -1,4 +1,4 @@
-"""What Spark shows of scans and writes, in the SQL tab and in the progress of queries."""
+"""Metrics of scans and writes, in the SQL tab and in the progress of queries."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +13,7 @@ from conftest import eventually
 from .conftest import SMALL, Fill, Load
 from .streams import SECONDS, Streams, progresses
 
-#: Numbers by the words of the SQL tab.
+#: Units of numbers in the SQL tab.
 Shown = dict[str, int]
 
 SCAN = {
@@ -29,7 +29,7 @@ DRIVER = {"segments written", "ms waited for other commits", "ms waited for room
 
 @pytest.fixture
 def shown(spark: SparkSession) -> Callable[[], Shown]:
-    """What the SQL tab shows of the last query that has ended: of the words that are the queue's own."""
+    """The queue's own metrics of the last query that has ended, from the SQL tab."""
     store = spark._jsparkSession.sharedState().statusStore()
 
     def numbers() -> Shown:

@@ -40,7 +40,7 @@ with queue("/a/events") as first, queue("/b/events") as second, queue("/parts/p=
     first.ack(0)
     second.create_consumer("c", start="latest")
     gauges()
-    # One that is open twice is told of once, until both are closed.
+    # A queue that is open twice has gauges once, until both are closed.
     with queue("/a/events"):
         pass
     gauges()

@@ -1,4 +1,4 @@
-"""CALL q.system.…: what an administrator does to queues in SQL."""
+"""CALL q.system.…: administration of queues in SQL."""
 
 import shutil
 from collections.abc import Callable
@@ -92,7 +92,7 @@ def test_orphaned_consumers(spark: SparkSession, call: Call, fill: Fill, queue_d
 def test_seek(call: Call, session: SparkSession, times: list[datetime]) -> None:
     session.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     utc = times[6].astimezone(timezone.utc).isoformat()
-    for place, offset in {
+    for start, offset in {
         "'latest'": 10,
         "'EARLIEST'": 0,
         "7": 7,
@@ -103,7 +103,7 @@ def test_seek(call: Call, session: SparkSession, times: list[datetime]) -> None:
         "TIMESTAMP '2000-01-01 00:00:00'": 0,
         "current_timestamp() + INTERVAL 1 HOUR": 10,
     }.items():
-        assert call(f"seek(table => 'events', consumer => 'c', to => {place})") == [(0, "c", offset)], place
+        assert call(f"seek(table => 'events', consumer => 'c', to => {start})") == [(0, "c", offset)], start
     assert call("seek('events', 'c', 2)") == [(0, "c", 2)]
     assert call("seek(to => 3, consumer => 'c', table => 'events')") == [(0, "c", 3)]
 
@@ -117,14 +117,14 @@ def test_seek(call: Call, session: SparkSession, times: list[datetime]) -> None:
         ("seek('events', 'c', -1)", "option to = -1; allowed"),
         ("seek('events', 'c', NULL)", "option to = NULL; allowed"),
         ("seek('events', 'c', 11)", "11"),
-        ("seek('events', 'nobody', 1)", r"consumer nobody: .* has none of this name, but \[default, c\]"),
+        ("seek('events', 'nobody', 1)", r"consumer nobody: .* has no consumer of this name, but \[default, c\]"),
         ("ack('events', 'c', 10)", "11"),
         ("ack('events', 'c', -1)", "option offset = -1; allowed: an offset of at least 0"),
         ("ack('events', 'c', 1, 1)", "partition 1: the queue in .* has 0 to 0"),
         ("consumers('nope')", "table nope: there is no such queue in"),
         ("consumers(NULL)", "option table = NULL"),
-        ("delete_consumer('events', 'nobody')", "consumer nobody: .* has none of this name"),
-        ("create_consumer('events', 'a/b')", "consumer = a/b is refused; allowed: 1 to 100 letters"),
+        ("delete_consumer('events', 'nobody')", "consumer nobody: .* has no consumer of this name"),
+        ("create_consumer('events', 'a/b')", "consumer = a/b is invalid; allowed: 1 to 100 letters"),
     ],
 )
 def test_what_is_refused(call: Call, text: str, said: str) -> None:
@@ -153,16 +153,16 @@ def test_procedures_are_listed(session: SparkSession) -> None:
 def test_partitions(call: Call, fill: Fill) -> None:
     for partition, records in enumerate((3, 5)):
         fill(records, partition=partition)
-    call("create_consumer('events', 'other')")  # keeps what the seeks leave behind
+    call("create_consumer('events', 'other')")  # retains the records that the seeks skip
     assert call("create_consumer('events', 'c')") == [(0, "c", 0), (1, "c", 0)]
     assert call("seek('events', 'c', 'latest')") == [(0, "c", 3), (1, "c", 5)]
     assert call("seek('events', 'c', 2, partition => 1)") == [(1, "c", 2)]
     assert call("ack('events', 'c', 3, 1)") == [(1, "c", 4)]
     for text in ("ack('events', 'c', 1)", "seek('events', 'c', 1)", "create_consumer('events', 'd', 1)"):
-        with pytest.raises(IllegalArgumentException, match="say in which partition"):
+        with pytest.raises(IllegalArgumentException, match="a partition is required"):
             call(text)
     assert call("create_consumer('events', 'd', 'latest', partition => 1)") == [(1, "d", 5)]
-    assert call("create_consumer('events', 'd')") == [(0, "d", 0), (1, "d", 5)], "one that is there stays"
+    assert call("create_consumer('events', 'd')") == [(0, "d", 0), (1, "d", 5)], "an existing consumer is kept"
     assert call("delete_consumer('events', 'd', partition => 0)") == [(0, "d")]
     assert call("delete_consumer('events', 'd')") == [(1, "d")]
     assert {row.consumer for row in call("consumers('events')")} == {"other", "c"}
@@ -185,12 +185,12 @@ def test_verify(call: Call, fill: Fill, queue_dir: Path) -> None:
     assert call("verify('events')") == []
     [damaged] = [file for file in queue_dir.glob("*_segment.dat") if b"0005" * 10 in file.read_bytes()]
     content = bytearray(damaged.read_bytes())
-    place = content.index(b"0005" * 10)
-    content[place + 20] ^= 1
+    position = content.index(b"0005" * 10)
+    content[position + 20] ^= 1
     damaged.write_bytes(content)
     [found] = call("verify('events')")
     assert (found.partition, found.file) == (0, str(damaged))
-    assert place - 64 < found.position <= place
+    assert position - 64 < found.position <= position
     assert found.first_unreadable == 5
     assert 5 <= found.last_unreadable < 12
     assert "checksum" in found.detail
@@ -203,10 +203,10 @@ def test_a_consumer_in_use(call: Call, spark: SparkSession, queue_dir: Path, tim
         assert call("ack('events', 'c', 1)") == [(0, "c", 2)]
         with pytest.raises(IllegalArgumentException, match="4"):
             call("ack('events', 'c', 4)")
-        # It is the driver's still, and what it has popped is in flight.
+        # The driver still owns the consumer, and popped records are in flight.
         consumer.ack(popped[3])
         assert consumer.pop().data == b"4"
-        # One that is nobody's is given back.
+        # A consumer that was not open before is released.
         assert call("ack('events', 'default', 0)") == [(0, "default", 1)]
     assert len(times) == 10
 

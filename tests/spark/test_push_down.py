@@ -1,4 +1,4 @@
-"""What a scan takes over from Spark, seen in the plan; and that the rows are those that Spark alone would give."""
+"""Push-down, as the plan shows it; the rows are compared with those of Spark alone."""
 
 import re
 import time
@@ -30,7 +30,7 @@ def timed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path
 
 @pytest.fixture(scope="module", autouse=True)
 def interpreted(spark: SparkSession) -> Iterator[None]:
-    """Compiling a hundred plans would take longer than all else here."""
+    """Switches off code generation: compiling a hundred plans takes longer than the tests."""
     changed = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
     for key, value in changed.items():
         spark.conf.set(key, value)
@@ -54,7 +54,7 @@ def rows(plain: DataFrame) -> list[Row]:
 
 @pytest.fixture(scope="module")
 def times(plain: DataFrame) -> dict[str, str]:
-    """The times that there are, as SQL."""
+    """The timestamps of the records, as SQL."""
     stamps = plain.select(f.unix_micros("timestamp").alias("t")).distinct().sort("t").collect()
     return {f"T{i}": f"timestamp_micros({row.t})" for i, row in enumerate(stamps)}
 
@@ -68,7 +68,7 @@ def with_times(condition: str, times: dict[str, str]) -> str:
     return re.sub(r"T\d+", lambda name: times[name.group()], condition)
 
 
-#: Filters that are taken over in full, and what the plan says of them.
+#: Filters that are pushed down completely, and their text in the plan.
 TAKEN = {
     "offset = 7": "offset in [7]",
     "offset < 7": "offset in [..6]",
@@ -101,7 +101,9 @@ def filters_in(text: str) -> bool:
 
 
 @pytest.mark.parametrize("condition", TAKEN)
-def test_filters_that_are_taken_over(condition: str, table: DataFrame, plain: DataFrame, times: dict[str, str]) -> None:
+def test_filters_that_are_pushed_down(
+    condition: str, table: DataFrame, plain: DataFrame, times: dict[str, str]
+) -> None:
     frame = table.where(with_times(condition, times))
     text = explained(frame)
     assert not filters_in(text)
@@ -112,7 +114,7 @@ def test_filters_that_are_taken_over(condition: str, table: DataFrame, plain: Da
     assert frame.count() == len(expected)
 
 
-#: Filters that stay with Spark.
+#: Filters that Spark evaluates.
 LEFT = [
     "offset % 2 = 0",
     "offset > 290 or partition = 1",
@@ -236,7 +238,7 @@ def test_aggregates_that_stay_with_spark(functions: str, table: DataFrame, plain
     assert frame.collect() == plain.selectExpr(*functions.split(", ")).collect()
 
 
-def test_a_limit_behind_an_aggregate(table: DataFrame) -> None:
+def test_a_limit_after_an_aggregate(table: DataFrame) -> None:
     assert table.groupBy("partition").count().limit(1).count() == 1
     assert table.selectExpr("count(*) as n").limit(1).collect() == [(600,)]
     assert table.limit(7).count() == 7

@@ -20,7 +20,7 @@ def rows(spark: SparkSession) -> DataFrame:
 
 
 def refused(rows: DataFrame, path: Path, **options: object) -> str:
-    """What an append that fails says."""
+    """The error of a failed append."""
     with pytest.raises(REFUSED) as caught:
         append(rows, path, **options)
     return str(caught.value)
@@ -56,7 +56,7 @@ def test_large_rows_and_many_blocks(spark: SparkSession, queue_dir: Path) -> Non
 
 
 def test_what_was_read_can_be_written(spark: SparkSession, queue_dir: Path) -> None:
-    # The columns of the read schema; what the queue says itself is not taken over.
+    # The columns of the read schema; offset and timestamp are ignored.
     now = datetime.datetime(2020, 1, 1)
     read = spark.createDataFrame(
         [(bytearray(b"a"), 1, 10, now), (bytearray(b"b"), 0, 11, now), (bytearray(b"c"), 1, 12, now)],
@@ -91,7 +91,7 @@ def test_a_key_has_its_partition(spark: SparkSession, queue_dir: Path, kind: str
         sf.expr("cast(id as string)").alias("value"), sf.expr(f"if(id = 7, null, {key})").alias("k")
     )
     append(rows, queue_dir, partitions=3, key="k")
-    # The function that Spark itself has, so that it can be computed elsewhere.
+    # Spark's own function, so that other programs can compute it.
     expected = rows.select("value", sf.expr("pmod(hash(k), 3)").alias("p")).collect()
     assert [sorted(each) for each in partitions(spark, queue_dir)] == [
         sorted(row.value.encode() for row in expected if row.p == p) for p in range(3)
@@ -113,7 +113,7 @@ def test_partitions_are_added_and_never_taken_away(rows: DataFrame, spark: Spark
     assert [len(each) for each in partitions(spark, queue_dir)] == [133, 133, 34]
     assert "partitions = 2; allowed: 3 or more" in refused(rows, queue_dir, partitions=2)
     append(rows, queue_dir.with_name("single"))
-    assert "partitions = 2; allowed: 1, as the queue lies in" in refused(
+    assert "partitions = 2; allowed: 1, as the queue is in" in refused(
         rows, queue_dir.with_name("single"), partitions=2
     )
 
@@ -136,9 +136,9 @@ def test_a_row_that_names_no_partition_of_the_queue(spark: SparkSession, queue_d
         ("'x' as value, id as partition", "the column partition is of type bigint; allowed: int"),
         (
             "'x' as value, id, 1 as headers",
-            "columns that can not be stored: id (bigint), headers (int); expected value (string or binary)",
+            "columns that cannot be stored: id (bigint), headers (int); expected value (string or binary)",
         ),
-        ("'x' as value, 1 as timestamp", "columns that can not be stored: timestamp (int)"),
+        ("'x' as value, 1 as timestamp", "columns that cannot be stored: timestamp (int)"),
     ],
 )
 def test_columns_that_are_refused(spark: SparkSession, queue_dir: Path, columns: str, text: str) -> None:
@@ -177,7 +177,7 @@ def test_the_only_column_has_to_be_called_value(spark: SparkSession, queue_dir: 
 
 def test_a_key_and_a_partition(spark: SparkSession, queue_dir: Path) -> None:
     rows = spark.range(3).selectExpr("'x' as value", "1 as partition", "id as k")
-    assert "the column partition and option key = k both say where a row goes" in refused(rows, queue_dir, key="k")
+    assert "the column partition and option key = k both select the partition" in refused(rows, queue_dir, key="k")
     array = spark.range(3).selectExpr("'x' as value", "array(id) as k")
     assert "the column k is of type array<bigint>; allowed: string, binary" in refused(array, queue_dir, key="k")
 
@@ -225,7 +225,7 @@ def test_more_than_the_ring_holds(spark: SparkSession, queue_dir: Path, count: i
     rows = spark.range(0, 400, 1, 2).select(sf.lit("x" * 84).alias("value"))
     text = refused(rows, queue_dir, queue_capacity_segments=4, partitions=count)
     assert f"the batch takes {41600 // count} bytes of {queue_dir}" in text
-    assert "whose ring holds 12096 (4 segments of 4096 bytes): write less at once" in text
+    assert "its ring holds 12096 (4 segments of 4096 bytes): write less at once" in text
     assert staged(queue_dir) == []
 
 
@@ -239,7 +239,7 @@ def test_sync(rows: DataFrame, spark: SparkSession, queue_dir: Path) -> None:
 @pytest.mark.parametrize("sync", [False, True])
 def test_sync_is_what_makes_rows_durable(rows: DataFrame, spark: SparkSession, queue_dir: Path, sync: bool) -> None:
     never = 2**31 - 1
-    # Open in the driver: the sink shares it, and does not close it, which would make all durable.
+    # Open in the driver: the sink shares it, and does not close it; a close would make all records durable.
     with mmapqueue.Queue(
         spark, queue_dir, segment_size="64k", capacity="1m", flush_period=never, flush_ceiling_num=never
     ) as queue:
@@ -268,7 +268,7 @@ def test_another_process_writes_the_queue(rows: DataFrame, queue_dir: Path, scri
     out, err = holder.communicate("\n", timeout=60)
     assert holder.returncode == 0, err
     append(rows, queue_dir)
-    # When the write is done, others may have the queue at once.
+    # After the write, other processes can open the queue at once.
     again = script.start(HOLDER, queue_dir)
     out, err = again.communicate("\n", timeout=60)
     assert (again.returncode, out) == (0, "open\n"), err

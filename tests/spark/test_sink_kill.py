@@ -1,4 +1,4 @@
-"""A pipeline that is killed again and again writes each row exactly once; `make spark-kill` does it more often."""
+"""A pipeline that is killed repeatedly writes each row exactly once; `make spark-kill` has more rounds."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Streaming writes: each epoch goes in once, in every output mode, whatever is done again."""
+"""Streaming writes: no epoch is lost or duplicate, in every output mode, however often it is repeated."""
 
 import shutil
 from collections.abc import Callable
@@ -20,7 +20,7 @@ Run = Callable[..., None]
 
 @pytest.fixture
 def source(spark: SparkSession, tmp_path: Path) -> Callable[[int, int], DataFrame]:
-    """Adds a file of numbers to a directory, which is a batch of its own; the stream of what lies there."""
+    """Adds a file of numbers to a directory, which is a batch of its own; returns the stream of the directory."""
     files = tmp_path / "source"
 
     def add(first: int, end: int) -> DataFrame:
@@ -33,7 +33,7 @@ def source(spark: SparkSession, tmp_path: Path) -> Callable[[int, int], DataFram
 
 @pytest.fixture
 def run(tmp_path: Path, queue_dir: Path) -> Run:
-    """Writes all there is, one file to a batch, as a query that goes on where it ended the last time."""
+    """Writes all there is, one file to a batch, as a query that continues where it ended the last time."""
 
     def until_done(rows: DataFrame, mode: str = "append", path: Path = queue_dir, **options: Any) -> None:
         writer = rows.writeStream.format("mmapqueue").outputMode(mode).options(**(SMALL | options))
@@ -48,7 +48,7 @@ def run(tmp_path: Path, queue_dir: Path) -> Run:
 
 
 def undo_last_commit(checkpoint: Path) -> int:
-    """Makes Spark forget that the last batch has been committed: it is run again."""
+    """Removes the commit of the last batch, so that Spark repeats it."""
     last = max((file for file in (checkpoint / "commits").iterdir() if file.name.isdigit()), key=lambda f: int(f.name))
     last.unlink()
     last.with_name(f".{last.name}.crc").unlink(missing_ok=True)
@@ -88,7 +88,7 @@ def test_an_epoch_that_is_run_again_goes_in_once(
     assert undo_last_commit(tmp_path / "checkpoint") == 1
     run(rows, partitions=count, sync=sync)
     assert undo_last_commit(tmp_path / "checkpoint") == 1
-    # Dealt out in another way than the first time.
+    # Rows are distributed in another way than the first time.
     run(source(30, 40).repartition(5), partitions=count, sync=sync)
     found = [records(spark, queue_dir)] if count == 1 else partitions(spark, queue_dir)
     assert sorted(flat(found), key=int) == numbers(0, 40)
@@ -98,7 +98,7 @@ def test_an_epoch_that_is_run_again_goes_in_once(
 
 
 def lose_last_epoch(checkpoint: Path) -> int:
-    """As a loss of power leaves a checkpoint, whose files Spark does not fsync: its last epoch is not in it."""
+    """Removes the last epoch from the checkpoint, as a loss of power can: Spark does not fsync the checkpoint."""
     last = max(int(file.name) for file in (checkpoint / "offsets").iterdir() if file.name.isdigit())
     for log in ("offsets", "commits"):
         (checkpoint / log / str(last)).unlink()
@@ -144,7 +144,7 @@ def test_an_epoch_that_the_checkpoint_has_lost(
     run(failOnDataLoss=False)
     fill(numbers(25, 30), path=source)
     run()
-    assert found() == numbers(0, 20) + numbers(25, 30), "without what it was told to drop"
+    assert found() == numbers(0, 20) + numbers(25, 30), "the dropped rows are missing"
 
 
 def test_a_new_query_writes_anew(
@@ -169,7 +169,7 @@ def test_growing_between_runs(
 
 
 def counts(rows: DataFrame) -> DataFrame:
-    """How often there was each last digit."""
+    """The number of values by last digit."""
     digit = sf.substring("value", -1, 1)
     return rows.groupBy(digit.alias("digit")).count().select(sf.concat_ws(":", "digit", "count").alias("value"))
 
@@ -220,7 +220,7 @@ def test_an_epoch_larger_than_the_ring(
     spark: SparkSession, source: Callable[[int, int], DataFrame], run: Run, queue_dir: Path
 ) -> None:
     rows = source(0, 400).select(sf.rpad("value", 84, ".").alias("value"))
-    with pytest.raises(StreamingQueryException, match=r"epoch 0 of query .* whose ring holds 12096 .*maxOffsetsPer"):
+    with pytest.raises(StreamingQueryException, match=r"epoch 0 of query .* its ring holds 12096 .*maxOffsetsPer"):
         run(rows, queue_capacity_segments=4)
     assert records(spark, queue_dir) == []
 

@@ -1,4 +1,4 @@
-"""Streaming reads: consumers hold what a checkpoint may ask for; what is lost all the same; others at work."""
+"""Streaming reads: retained records, losses, and other users of the queue."""
 
 import shutil
 import struct
@@ -61,7 +61,7 @@ def test_space_is_held_until_it_is_committed(streams: Streams, queue: mmapqueue.
     name = taken_up(streams, queue)
     first = push_until_full(queue)
     streams.end(streams.start({"once": True}))
-    # Read, but the next batch alone, or run, says that this one will not be asked for again.
+    # Read, but only the next batch, or the next run, commits this one.
     assert streams.batches.sizes() == [first]
     assert committed(queue, name) == 0
     with pytest.raises(mmapqueue.Full):
@@ -96,10 +96,8 @@ def test_commits_free_the_space(streams: Streams, queue: mmapqueue.Queue) -> Non
 
 
 @pytest.mark.parametrize("options", [{}, {"minOffsetsPerTrigger": 1000, "maxTriggerDelay": "1h"}], ids=["", "waiting"])
-def test_no_batch_stands_in_the_way_of_the_next(
-    streams: Streams, queue: mmapqueue.Queue, options: dict[str, object]
-) -> None:
-    """A batch is held until there are new records, which need room in a ring that is as small as may be."""
+def test_no_batch_blocks_the_next_one(streams: Streams, queue: mmapqueue.Queue, options: dict[str, object]) -> None:
+    """A batch is retained until there are new records, which need room in a ring of the least capacity."""
     taken_up(streams, queue)
     records = [b"%04d" % i + b"x" * 496 for i in range(400)]
     query = streams.start(**options)
@@ -114,7 +112,7 @@ def test_a_batch_leaves_room_in_the_ring(streams: Streams, queue: mmapqueue.Queu
     pushed = push_until_full(queue)
     streams.run()
     assert sum(streams.batches.sizes()) == pushed
-    # Of 8 segments; 7 of these records lie in one.
+    # 8 segments, each with 7 of these records.
     assert max(streams.batches.sizes()) <= 28
 
 
@@ -186,7 +184,7 @@ def test_a_consumer_that_another_process_owns(streams: Streams, fill: Fill, scri
 
 
 def lose_the_oldest(streams: Streams, queue: mmapqueue.Queue) -> int:
-    """The query's consumer is deleted while it does not run; the offset of the first record that is left."""
+    """Deletes the consumer of a stopped query; returns the offset of the first record that remains."""
     queue.delete_consumer(streams.consumer())
     consumer = queue.consumer("default")
     for _ in range(3):
@@ -230,7 +228,7 @@ def test_a_queue_that_was_made_again_is_another_one(streams: Streams, fill: Fill
     streams.run()
     shutil.rmtree(streams.queue_dir)
     again = fill(25)
-    with pytest.raises(StreamingQueryException, match="the queue was deleted and made again"):
+    with pytest.raises(StreamingQueryException, match="the queue was replaced by another one"):
         streams.run()
     streams.run(failOnDataLoss=False)
     assert streams.batches.all()[10:] == [(0, i, value) for i, value in enumerate(again)]
@@ -244,7 +242,7 @@ def test_a_tail_that_was_lost(streams: Streams, fill: Fill, tmp_path: Path) -> N
     shutil.copytree(streams.queue_dir, tmp_path / "before")
     fill(5)
     streams.run()
-    # As a machine leaves it that fails before the last records are on its disk.
+    # As after a crash of the machine before the last records were durable.
     shutil.rmtree(streams.queue_dir)
     shutil.copytree(tmp_path / "before", streams.queue_dir)
     with pytest.raises(StreamingQueryException, match=r"offsets 10\.\.14 .* the queue ends with offset 10"):
@@ -266,13 +264,13 @@ def test_a_query_without_a_checkpoint_leaves_no_consumer(spark: SparkSession, qu
 
 
 def queue_id(path: Path) -> str:
-    """As docs/reference/format.md has it."""
+    """The queue's id, at its offset in docs/reference/format.md."""
     high, low = struct.unpack_from("<2Q", (path / "meta.dat").read_bytes(), 88)
     return str(uuid.UUID(int=high << 64 | low))
 
 
 def replaced(path: Path, by: Path) -> tuple[str, str]:
-    """Moves a queue away and another one in; the ids of both."""
+    """Replaces a queue by another one; returns both ids."""
     ids = queue_id(path), queue_id(by)
     path.rename(path.with_name("away"))
     by.rename(path)
@@ -287,7 +285,7 @@ def test_a_queue_that_is_replaced_while_the_query_runs(streams: Streams, fill: F
     former, new = replaced(streams.queue_dir, tmp_path / "other")
     with pytest.raises(StreamingQueryException, match="was replaced while the query with checkpoint") as caught:
         query.awaitTermination(SECONDS)
-    assert f"the queue that is there now has the id {new}" in str(caught.value)
+    assert f"the present queue has the id {new}" in str(caught.value)
     assert f"the one that it was reading has the id {former}" in str(caught.value)
     assert len(streams.batches.all()) == 10
 

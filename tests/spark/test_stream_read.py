@@ -1,4 +1,4 @@
-"""Streaming reads: batches, restarts, limits, where a query begins, what it says of itself."""
+"""Streaming reads: batches, restarts, limits, starting offsets, progress."""
 
 import ast
 from datetime import datetime, timedelta, timezone
@@ -115,7 +115,7 @@ def test_few_records_wait_for_more(streams: Streams, fill: Fill) -> None:
     query.stop()
     assert streams.batches.sizes() == [3, 20]
     streams.run(minOffsetsPerTrigger=20)
-    assert streams.batches.sizes() == [3, 20, 19]  # AvailableNow leaves nothing behind
+    assert streams.batches.sizes() == [3, 20, 19]  # AvailableNow reads everything
 
 
 def test_few_records_do_not_wait_for_ever(streams: Streams, fill: Fill) -> None:
@@ -192,16 +192,16 @@ def test_partitions_that_are_added_are_read_from_their_beginning(streams: Stream
     assert streams.batches.all()[20:] == [(2, i, value) for i, value in enumerate(more)]
 
 
-def test_progress_says_how_far_behind(streams: Streams, fill: Fill) -> None:
+def test_progress_reports_the_lag(streams: Streams, fill: Fill) -> None:
     fill([b"x" * 1000] * 90, partition=0)
     fill([b"x" * 1000] * 30, partition=1)
     query = streams.run(maxOffsetsPerTrigger=60)
     said = [each["sources"][0] for each in progresses(query) if each["numInputRows"] > 0]
-    behind, read = (each["metrics"] for each in said)
-    assert (behind["minOffsetsBehindLatest"], behind["maxOffsetsBehindLatest"]) == ("15", "45")
-    assert behind["avgOffsetsBehindLatest"] == "30.0"
-    assert 60_000 <= int(behind["bytesBehindLatest"]) <= 80_000
-    assert int(behind["ageOfOldestUnreadMs"]) > 0
+    lagging, read = (each["metrics"] for each in said)
+    assert (lagging["minOffsetsBehindLatest"], lagging["maxOffsetsBehindLatest"]) == ("15", "45")
+    assert lagging["avgOffsetsBehindLatest"] == "30.0"
+    assert 60_000 <= int(lagging["bytesBehindLatest"]) <= 80_000
+    assert int(lagging["ageOfOldestUnreadMs"]) > 0
     assert read.pop("slowestConsumer").startswith("spark-")
     assert int(read.pop("slowestConsumerBytesBehind")) > 40_000, "the last batch is not committed"
     assert read == {
@@ -248,7 +248,7 @@ def test_no_queue_is_an_error(streams: Streams, options: dict[str, str]) -> None
     with pytest.raises(StreamingQueryException) as caught:
         streams.run(**options)
     text = str(caught.value)
-    assert f"option path = {streams.queue_dir}; allowed: the directory of a queue; there is none" in text
+    assert f"option path = {streams.queue_dir}; allowed: the directory of a queue; it does not exist" in text
     assert "option starting" not in text
 
 

@@ -1,4 +1,4 @@
-"""Real-time mode, where Spark has it: records are handed on while a batch runs."""
+"""Real-time mode, where Spark has it: records are passed on while a batch runs."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -83,7 +83,7 @@ def test_records_do_not_wait_for_the_batch_to_end(
 
 
 @needs_real_time
-def test_a_restart_goes_on_behind_the_last_batch(
+def test_a_restart_continues_after_the_last_batch(
     spark: SparkSession, streams: Streams, fill: Fill, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
@@ -140,7 +140,7 @@ def test_a_task_takes_its_turn_with_others(spark: SparkSession, streams: Streams
 
 @needs_real_time
 def test_from_python(spark: SparkSession, streams: Streams, fill: Fill, tmp_path: Path) -> None:
-    """What docs/reference/spark.md says: projections and filters, to an object."""
+    """As in docs/reference/spark.md: projections and filters, to an object."""
     fill(10)
     frame = spark.readStream.format("mmapqueue").load(str(streams.queue_dir))
     rows = frame.where("offset >= 5").select(sf.concat(sf.col("value").cast("string"), sf.lit("!")).alias("value"))

@@ -1,32 +1,26 @@
-"""Runs a part of the benchmarks, and notes on which machine, when and under which load that was.
+"""Notes on which machine, when and under which load a part of the benchmarks ran: machine.json beside its results.
 
-machine.py PART NAME RUN COMMAND …
-
-RUN is the directory of the run's results; the notes are its machine.json. NAME is what the user has called. Only the
-standard library is used, as the benchmarks of the JVM run without the virtual environment. Neither names of hosts nor
-paths are noted.
+The notes hold neither names of hosts nor paths.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import platform
 import re
 import subprocess
-import sys
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
 NAME = "machine.json"
-#: What a run may consist of; each part is begun and ended by itself.
+#: The parts of a run; each begins and ends by itself.
 PARTS = ("jmh", "latency", "pipeline", "python", "scale", "spark")
 
 
 def facts(directory: Path) -> dict[str, Any]:
-    """Returns what the machine is; `directory` lies on the file system where the queues are made."""
+    """Returns the facts of the machine; `directory` is on the file system of the queues."""
     return {
         "cpu": _field(Path("/proc/cpuinfo"), "model name") or platform.machine(),
         "cores": len(os.sched_getaffinity(0)),
@@ -40,19 +34,19 @@ def facts(directory: Path) -> dict[str, Any]:
 
 def file_system(directory: Path, mounts: str) -> str:
     """Returns the type of the file system that holds a directory, from the lines of /proc/self/mounts."""
-    place = directory.resolve()
+    resolved = directory.resolve()
     found = (-1, "unknown")
     for line in mounts.splitlines():
         _device, point, kind, *_options = line.split()
         mounted = Path(point.replace("\\040", " "))
-        # Of two on one place, the later one lies above.
-        if mounted in (place, *place.parents) and len(mounted.parts) >= found[0]:
+        # Of two mounts on one path, the later one is on top.
+        if mounted in (resolved, *resolved.parents) and len(mounted.parts) >= found[0]:
             found = (len(mounted.parts), kind)
     return found[1]
 
 
 def begin(part: str, name: str, run: Path) -> None:
-    """Notes that a part of the run begins; what an earlier run of this part noted is forgotten."""
+    """Notes that a part of the run begins, in place of the notes of an earlier run of this part."""
     run.mkdir(parents=True, exist_ok=True)
     notes = _read(run)
     notes["machine"] = facts(run)
@@ -61,14 +55,14 @@ def begin(part: str, name: str, run: Path) -> None:
 
 
 def end(part: str, run: Path) -> None:
-    """Notes that it has ended."""
+    """Notes that the part has ended."""
     notes = _read(run)
     notes["parts"][part]["end"] = _now()
     _write(run, notes)
 
 
 def _now() -> dict[str, Any]:
-    # The average of one minute at the beginning tells of others, at the end of the benchmark itself as well.
+    # The average of one minute: at the beginning the load of other programs, at the end including the benchmark.
     return {
         "date": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%MZ"),
         "load": round(os.getloadavg()[0], 2),
@@ -93,9 +87,9 @@ def _field(path: Path, name: str) -> str | None:
 
 
 def _jdk() -> str:
-    told = _output("java", "-XshowSettings:properties", "-version")
+    output = _output("java", "-XshowSettings:properties", "-version")
     names = ("java.vm.name", "java.runtime.version")
-    values = [re.search(rf"^\s*{re.escape(name)} = (.+)$", told, re.MULTILINE) for name in names]
+    values = [re.search(rf"^\s*{re.escape(name)} = (.+)$", output, re.MULTILINE) for name in names]
     return " ".join(value.group(1).strip() for value in values if value) or "unknown"
 
 
@@ -113,22 +107,3 @@ def _output(*command: str) -> str:
     except OSError:
         return ""
     return done.stdout + done.stderr
-
-
-def main() -> int:
-    """Runs the command between two notes, and returns its status. A part that failed has no end."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("part", choices=PARTS)
-    parser.add_argument("name", help="what the user has called")
-    parser.add_argument("run", type=Path, help="directory of the run's results")
-    parser.add_argument("command", nargs=argparse.REMAINDER, help="what to run")
-    options = parser.parse_args()
-    begin(options.part, options.name, options.run)
-    status = subprocess.run(options.command, check=False).returncode
-    if status == 0:
-        end(options.part, options.run)
-    return status
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -19,46 +19,58 @@ from .charts import (
     Bar,
     bars,
     legend,
+    logarithmic,
     plain_ticks,
     save,
     tidy,
 )
-from .contenders import COURSES, NAMES, PAYLOADS, RATE
-from .raw import Run
-from .tables_latency import CONTESTANTS
+from .figure import Figure
+from .raw import Row, Run
+from .subjects import BENCHMARKS, NAMES, PAYLOADS, RATE
+from .tables_latency import SERIES
 from .words import number, size
 
 
 def peers(run: Run, path: Path) -> bool:
     """Push, pop and both at once beside the peers; False when there is nothing to draw."""
-    payloads = [payload for payload in PAYLOADS if run.row(COURSES[0].benchmark, "queue", payload)]
+    payloads = [payload for payload in PAYLOADS if run.row(BENCHMARKS[0].name, "queue", payload)]
     if not payloads:
         return False
     there = {
-        payload: [name for name in NAMES if any(run.row(course.benchmark, name, payload) for course in COURSES)]
+        payload: [name for name in NAMES if any(run.row(benchmark.name, name, payload) for benchmark in BENCHMARKS)]
         for payload in payloads
     }
     heights = [1 + len(names) for names in there.values()]
     canvas, grid = plt.subplots(
         len(payloads),
-        len(COURSES),
+        len(BENCHMARKS),
         figsize=(WIDTH, 0.6 + 0.25 * sum(heights)),
         height_ratios=heights,
         layout="constrained",
         squeeze=False,
     )
+    found = {
+        (payload, benchmark): [_gigabytes(run.row(benchmark.name, name, payload)) for name in names]
+        for payload, names in there.items()
+        for benchmark in BENCHMARKS
+    }
+    log = any(logarithmic(figures) for figures in found.values())
     for line, (payload, names) in zip(grid, there.items(), strict=True):
-        for axes, course in zip(line, COURSES, strict=True):
-            rows = [run.row(course.benchmark, name, payload) for name in names]
+        for axes, benchmark in zip(line, BENCHMARKS, strict=True):
             entries = [
-                Bar(NAMES[name], row.megabytes.map(lambda rate: rate / 1000) if row else None, COLORS[name])
-                for name, row in zip(names, rows, strict=True)
+                Bar(NAMES[name], figure, COLORS[name])
+                for name, figure in zip(names, found[payload, benchmark], strict=True)
             ]
-            bars(axes, entries, f"{course.name}, {size(payload)}", "GB/s" if payload == payloads[-1] else "")
+            unit = "GB/s" if payload == payloads[-1] else ""
+            bars(axes, entries, f"{benchmark.title}, {size(payload)}", unit, log)
             axes.label_outer(remove_inner_ticks=True)
             axes.tick_params(axis="x", labelbottom=True)
     save(canvas, path)
     return True
+
+
+def _gigabytes(row: Row | None) -> Figure | None:
+    return row.megabytes.map(lambda rate: rate / 1000) if row else None
 
 
 def sizes(run: Run, path: Path) -> bool:
@@ -68,31 +80,32 @@ def sizes(run: Run, path: Path) -> bool:
         {
             row.payload
             for row in run.rows
-            if row.benchmark == COURSES[0].benchmark and row.parameters["segment"] == str(64 << 20)
+            if row.benchmark == BENCHMARKS[0].name and row.parameters["segment"] == str(64 << 20)
         }
     )
     if len(payloads) < 2:
         return False
-    canvas, panels = plt.subplots(1, len(COURSES), figsize=(WIDTH, 3.2), layout="constrained", sharey=True)
-    for axes, course in zip(panels, COURSES, strict=True):
-        for contender in shown:
-            found = [row for payload in payloads if (row := run.row(course.benchmark, contender, payload))]
+    canvas, panels = plt.subplots(1, len(BENCHMARKS), figsize=(WIDTH, 3.2), layout="constrained", sharey=True)
+    for axes, benchmark in zip(panels, BENCHMARKS, strict=True):
+        for subject in shown:
+            found = [row for payload in payloads if (row := run.row(benchmark.name, subject, payload))]
             if found:
                 axes.plot(
                     [row.payload for row in found],
                     [row.megabytes.median for row in found],
-                    color=COLORS[contender],
-                    marker=MARKERS[contender],
+                    color=COLORS[subject],
+                    marker=MARKERS[subject],
                     markersize=4.5,
-                    linewidth=2.2 if contender == "queue" else 1.4,
-                    label=NAMES[contender],
+                    linewidth=2.2 if subject == "queue" else 1.4,
+                    label=NAMES[subject],
                 )
         axes.set_xscale("log", base=2)
         axes.set_yscale("log")
         plain_ticks(axes, "x", payloads, sizes=True)
         plain_ticks(axes, "y")
         axes.tick_params(axis="x", labelsize=7.5)
-        axes.set_title(course.name, loc="left", fontweight="bold")
+        axes.margins(x=0.12)
+        axes.set_title(benchmark.title, loc="left", fontweight="bold")
         axes.set_xlabel("record")
         tidy(axes)
     panels[0].set_ylabel("MB/s")
@@ -105,29 +118,29 @@ def latencies(run: Run, path: Path) -> bool:
     """Percentiles of service and response times at one rate, the axis stretched towards the slowest pushes."""
     looks = dict(
         zip(
-            (contestant.name for contestant in CONTESTANTS),
+            (series.name for series in SERIES),
             ((GREY, "-"), (BLUE, "-"), (GREY, "--"), (SKY, "--"), (ORANGE, "-"), (PURPLE, "-"), (GREEN, "-")),
             strict=True,
         )
     )
-    there = [c for c in CONTESTANTS if run.latency(c.contender, RATE, c.segment)]
+    there = [c for c in SERIES if run.latency(c.subject, RATE, c.segment)]
     if not there:
         return False
     canvas, panels = plt.subplots(1, 2, figsize=(WIDTH, 3.9), layout="constrained", sharey=True)
     for axes, kind in zip(panels, ("service", "response"), strict=True):
-        for contestant in there:
-            found = run.latency(contestant.contender, RATE, contestant.segment)
+        for series in there:
+            found = run.latency(series.subject, RATE, series.segment)
             assert found
             points = found.service if kind == "service" else found.response
             curve = sorted((float(name[1:]), figure.median) for name, figure in points.items() if name[0] == "p")
-            color, style = looks[contestant.name]
+            color, style = looks[series.name]
             axes.plot(
                 [1 / (1 - percentile / 100) for percentile, _ in curve],
                 [micros for _, micros in curve],
                 color=color,
                 linestyle=style,
-                linewidth=2.2 if contestant.contender == "queue" else 1.4,
-                label=contestant.name,
+                linewidth=2.2 if series.subject == "queue" else 1.4,
+                label=series.name,
             )
         axes.set_xscale("log")
         axes.set_yscale("log")

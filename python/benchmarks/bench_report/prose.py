@@ -1,14 +1,14 @@
-"""Generated sentences: the machine and when the run was done, and the few ratios that the README tells."""
+"""Generated sentences: machine and dates of the run, and the ratios of the README."""
 
 from __future__ import annotations
 
 from . import python, spark
-from .contenders import KIB, LARGE, PIPE, POP, PUSH, RATE
 from .raw import Run
+from .subjects import KIB, LARGE, PIPE, POP, PUSH, RATE
 from .targets import ratio
 from .words import NOTHING, number, percent, rate, table, times, wrapped
 
-#: What a part of a run is called in the table, by what the notes call it.
+#: Names of the parts in the table, by their names in the notes.
 _PARTS = {
     "jmh": "throughput",
     "latency": "latencies",
@@ -20,7 +20,7 @@ _PARTS = {
 
 
 def machine(run: Run) -> str:
-    """What the run was done on and when, under which load."""
+    """The machine, dates and load of the run."""
     facts = run.machine
     told = [
         ["processor", f"{facts['cpu']}, {facts['cores']} cores"],
@@ -47,7 +47,7 @@ def machine(run: Run) -> str:
 
 
 def _rounds(run: Run) -> dict[str, int]:
-    """How many rounds there were of each part that was measured."""
+    """The number of rounds of each measured part."""
     throughput = {name for row in run.rows for name in row.per_second.rounds if name.startswith("round")}
     latencies = max((len(each.service["max"].rounds) for each in run.latencies), default=0)
     others = {
@@ -69,12 +69,12 @@ def readme(run: Run, picture: str) -> str:
 
 def _throughput(run: Run) -> str:
     told = []
-    for course, what in (
+    for benchmark, what in (
         (PUSH, "one thread pushes 1 KiB records"),
         (POP, "pops them, checksums verified,"),
         (PIPE, "and passes them from one producer to one consumer at once"),
     ):
-        queue, ring, peer = (run.row(course.benchmark, name, KIB) for name in ("queue", "ring", "chronicle"))
+        queue, ring, peer = (run.row(benchmark.name, name, KIB) for name in ("queue", "ring", "chronicle"))
         if not (queue and ring):
             return ""
         share = f"{percent(queue.per_second.over(ring.per_second).median)} of that roofline"

@@ -1,6 +1,6 @@
-"""Copies the raw results of a run to where they are kept: small, and without what tells of places.
+"""Copies the raw results of a run to the directory of kept results: small, and without paths.
 
-The kept results are those of one run: what it has not measured is removed.
+The kept results are of one run: those of parts that it has not measured are removed.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 
 from . import machine
 
-#: Where the parts of a run leave their results below its directory.
-PLACES = (
+#: The files of results below the directory of a run.
+FILES = (
     "latency/latency.json",
     "pipeline/pipeline.json",
     "python/python.json",
@@ -26,22 +26,21 @@ _DIGITS = 5
 
 
 def publish(run: Path, raw: Path) -> list[str]:
-    """Copies a run from `run` to `raw` and returns what was done, a line for each file.
+    """Copies a run from `run` to `raw` and returns a line for each file written or removed.
 
     Raises SystemExit when `run` has no results at all.
     """
-    found = dict(_read(run))
+    found = dict(read(run))
     if not found:
-        raise SystemExit(f"{run}: no results of benchmarks; expected {JMH}/*.json or one of {', '.join(PLACES)}")
+        raise SystemExit(f"{run}: no results of benchmarks; expected {JMH}/*.json or one of {', '.join(FILES)}")
     notes = run / machine.NAME
-    # A run from before the notes were taken still says what it ran on; the load is not known any more.
     found[machine.NAME] = _load(notes) if notes.exists() else {"machine": machine.facts(run), "parts": {}}
     done = []
     for path in sorted(raw.rglob("*.json")):
         name = path.relative_to(raw).as_posix()
         if name not in found:
             path.unlink()
-            done.append(f"{name}: removed, as it was not part of this run")
+            done.append(f"{name}: removed, not part of this run")
     for name, content in sorted(found.items()):
         text = dump(content)
         (raw / name).parent.mkdir(parents=True, exist_ok=True)
@@ -50,15 +49,19 @@ def publish(run: Path, raw: Path) -> list[str]:
     return done
 
 
-def _read(run: Path) -> Iterator[tuple[str, Any]]:
+def files(part: str, run: Path) -> list[Path]:
+    """Returns the files of results of one part of a run."""
+    patterns = [f"{JMH}/*.json"] if part == "jmh" else [pattern for pattern in FILES if pattern.startswith(part)]
+    return [path for pattern in patterns for path in sorted(run.glob(pattern))]
+
+
+def read(run: Path) -> Iterator[tuple[str, Any]]:
+    """Yields the results of a run: the name of the kept file, and its content."""
     for path in sorted((run / JMH).glob("*.json")):
         yield f"jmh/{path.name}", [compact(row) for row in _load(path)]
-    for place in PLACES:
-        for path in sorted(run.glob(place)):
-            content = _load(path)
-            if isinstance(content, dict):
-                content.pop("machine", None)  # told by the notes of the whole run, in one form
-            yield path.name, content
+    for pattern in FILES:
+        for path in sorted(run.glob(pattern)):
+            yield path.name, _load(path)
 
 
 def _load(path: Path) -> Any:
@@ -69,7 +72,7 @@ def _load(path: Path) -> Any:
 
 
 def compact(row: dict[str, Any]) -> dict[str, Any]:
-    """Returns what counts of one of JMH's results: which benchmark with which parameters, and each iteration."""
+    """Returns the benchmark, the parameters and the iterations of one of JMH's results, without its statistics."""
     counters = {name: metric for name, metric in row["secondaryMetrics"].items() if name.lstrip("·") in _COUNTERS}
     return {
         "benchmark": row["benchmark"],
@@ -92,7 +95,7 @@ def _rounded(value: float) -> float | int:
 
 
 def dump(content: Any) -> str:
-    """Returns JSON with a line for each result, so that two runs can be compared line by line."""
+    """Returns JSON with a line for each result, for comparisons by diff."""
     if isinstance(content, list):
         return "[\n" + ",\n".join(_line(row) for row in content) + "\n]\n"
     members = []

@@ -1,29 +1,24 @@
-"""The Python module beside Python's queues: its table, its plot and its targets."""
+"""The Python module beside Python's queues: its tables and its targets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import NamedTuple
 
-from matplotlib import pyplot as plt
-
-from .charts import BLUE, OTHERS, WIDTH, legend, plain_ticks, save, tidy
-from .contenders import KIB
 from .figure import Figure
 from .raw import Run
+from .subjects import KIB
 from .targets import Check, Target
-from .words import NOTHING, number, rate, size, spread, table, trimmed
+from .words import NOTHING, number, rate, size, spread, table
 
-#: The module in a JVM of its own; in a Spark session its name goes on.
+#: The module in a JVM of its own; in a Spark session its name is longer.
 OWN = "mmapqueue"
-_MARKERS = "sD^vP*XphH"
 
 
 class Result(NamedTuple):
-    """Records by the second of one contender in one operation, in each round."""
+    """Records by the second of one subject in one operation, in each round."""
 
-    contender: str
+    subject: str
     operation: str
     batch: int
     payload: int
@@ -33,38 +28,38 @@ class Result(NamedTuple):
 def results(run: Run) -> list[Result]:
     """Returns all of them in the order of the raw results."""
     return [
-        Result(each["contender"], each["operation"], each["batch"], each["payload"], Figure.of(each["per_second"]))
+        Result(each["subject"], each["operation"], each["batch"], each["payload"], Figure.of(each["per_second"]))
         for each in run.python.get("results", [])
     ]
 
 
-def find(run: Run, operation: str, payload: int, batch: int | None = None, contender: str = OWN) -> Figure | None:
-    """Returns records by the second; of the batch that gives most where none is named. None if not measured."""
+def find(run: Run, operation: str, payload: int, batch: int | None = None, subject: str = OWN) -> Figure | None:
+    """Returns records by the second; of the fastest batch if none is given. None if not measured."""
     found = [
         each.per_second
         for each in results(run)
-        if (each.contender, each.operation, each.payload) == (contender, operation, payload)
-        and batch in (None, each.batch)
+        if (each.subject, each.operation, each.payload) == (subject, operation, payload) and batch in (None, each.batch)
     ]
     return max(found, key=lambda figure: figure.median) if found else None
 
 
-def _batches(run: Run, payload: int) -> Sequence[int]:
+def batches_of(run: Run, payload: int) -> Sequence[int]:
+    """Returns the measured sizes of batches, ascending."""
     return sorted({each.batch for each in results(run) if each.payload == payload})
 
 
 def tables(run: Run) -> str:
-    """Records by the second, a table for each size of record: operations and contenders down, batches across."""
+    """Records by the second, a table for each size of record: operations and subjects down, batches across."""
     parts = [_table(run, payload) for payload in sorted({each.payload for each in results(run)})]
     nulls = [f"{name} {number(Figure.of(values).median)} µs" for name, values in _nulls(run).items()]
     if nulls:
         parts.append(f"A py4j call that does nothing: {', '.join(nulls)}.")
-    parts.append(_contenders(run))
+    parts.append(_subjects(run))
     return "\n\n".join(part for part in parts if part)
 
 
-def _contenders(run: Run) -> str:
-    told = run.python.get("contenders", {})
+def _subjects(run: Run) -> str:
+    told = run.python.get("subjects", {})
     rows = [[name, each["version"], each["fast_path"], each["survives"]] for name, each in told.items()]
     parts = [table(["", "version", "used so", "what survives kill -9"], rows, left=4)] if rows else []
     parts += [f"{name}: not measured, {why}." for name, why in run.python.get("missing", {}).items()]
@@ -72,91 +67,34 @@ def _contenders(run: Run) -> str:
 
 
 def _table(run: Run, payload: int) -> str:
-    batches = _batches(run, payload)
+    batches = batches_of(run, payload)
     rows: dict[tuple[str, str], dict[int, Figure]] = {}
     for each in results(run):
         if each.payload == payload:
-            rows.setdefault((each.operation, each.contender), {})[each.batch] = each.per_second
+            rows.setdefault((each.operation, each.subject), {})[each.batch] = each.per_second
     operations = list(dict.fromkeys(operation for operation, _ in rows))
     lines = []
-    for (operation, contender), figures in sorted(rows.items(), key=lambda row: operations.index(row[0][0])):
+    for (operation, subject), figures in sorted(rows.items(), key=lambda row: operations.index(row[0][0])):
         told = [rate(figures[batch].median) if batch in figures else NOTHING for batch in batches]
         best = max(figures.values(), key=lambda figure: figure.median).map(lambda records: records * payload / 1e6)
-        lines.append([operation, contender, *told, number(best.median), spread(best)])
+        lines.append([operation, subject, *told, number(best.median), spread(best)])
     head = ["", "records/s in batches of", *map(number, batches), "most, MB/s", "min–max"]
     return f"Records of {size(payload)}:\n\n{table(head, lines, left=2)}"
 
 
 def _nulls(run: Run) -> dict[str, list[float]]:
-    """Microseconds of a py4j call that does nothing, by contender, in each round."""
+    """Microseconds of a py4j call that does nothing, by subject, in each round."""
     nulls = run.python.get("unit_null_call_us", {})
     by_name = nulls if isinstance(nulls, dict) else {OWN: nulls}
     return {name: values if isinstance(values, list) else [values] for name, values in by_name.items()}
 
 
 def _null_calls(run: Run, operation: str) -> Figure | None:
-    """How many calls that do nothing one operation takes the time of: each was timed next to some of those."""
+    """The duration of an operation in null calls that were timed next to it."""
     for each in run.python.get("results", []):
-        if (each["contender"], each["operation"], each["batch"], each["payload"]) == (OWN, operation, 1, KIB):
+        if (each["subject"], each["operation"], each["batch"], each["payload"]) == (OWN, operation, 1, KIB):
             return Figure.of(each["null_calls"])
     return None
-
-
-def plot(run: Run, path: Path) -> bool:
-    """Records by the second over the size of a batch, of 1 KiB; False when there is nothing to draw."""
-    batches = _batches(run, KIB)
-    if len(batches) < 2:
-        return False
-    canvas, panels = plt.subplots(1, 2, figsize=(WIDTH, 4.2), layout="constrained", sharey=True)
-    looks = _looks(run)
-    for axes, (title, operations) in zip(
-        panels, (("push", ("push", "push_many")), ("pop", ("pop", "pop_many"))), strict=True
-    ):
-        for contender, (color, marker) in looks.items():
-            curve = sorted(_curve(run, contender, operations).items())
-            if curve:
-                # Who has no batches takes as long for each record of many.
-                alone = len(curve) == 1
-                drawn = [(batch, curve[0][1]) for batch in batches] if alone else curve
-                axes.plot(
-                    *zip(*drawn, strict=True),
-                    color=color,
-                    linestyle=":" if alone else "-",
-                    marker=marker,
-                    markevery=[0] if alone else None,
-                    markersize=4.5,
-                    linewidth=2.2 if contender == OWN else 1.3,
-                    label=contender,
-                )
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-        plain_ticks(axes, "x", batches)
-        axes.set_xlabel("records in a call")
-        axes.set_title(f"{title}, {size(KIB)}", loc="left", fontweight="bold")
-        tidy(axes)
-    panels[0].yaxis.set_major_formatter(lambda value, _: trimmed(rate(value)))
-    panels[0].set_ylabel("records/s")
-    legend(canvas, list(panels), 4)
-    save(canvas, path)
-    return True
-
-
-def _looks(run: Run) -> dict[str, tuple[str, str]]:
-    others = [name for name in dict.fromkeys(each.contender for each in results(run)) if name != OWN]
-    looks = {OWN: (BLUE, "o")}
-    for number_, name in enumerate(others):
-        looks[name] = (OTHERS[number_ % len(OTHERS)], _MARKERS[number_ % len(_MARKERS)])
-    return looks
-
-
-def _curve(run: Run, contender: str, operations: Sequence[str]) -> dict[int, float]:
-    """Records by the second by batch. `operations` are that of one record, and that of many."""
-    points: dict[int, float] = {}
-    for operation in reversed(operations):
-        for each in results(run):
-            if (each.contender, each.operation, each.payload) == (contender, operation, KIB):
-                points[each.batch] = each.per_second.median
-    return points
 
 
 def targets(run: Run) -> list[Target]:

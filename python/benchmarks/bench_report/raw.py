@@ -1,4 +1,4 @@
-"""Reads the kept raw results: one run, each of its parts there or not."""
+"""Reads the kept raw results of one run, in which parts may be missing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from . import machine
 from .figure import Figure
 
-#: What a benchmark's parameters are unless a row says otherwise; the batch of a pop is not used where one is popped.
+#: The usual parameters of a benchmark. PopBenchmark.pop ignores its batch.
 _USUAL: Mapping[str, Sequence[str]] = {
     "segment": ["67108864"],
     "capacity": ["16"],
@@ -27,9 +27,9 @@ _USUAL: Mapping[str, Sequence[str]] = {
     "tail": ["0"],
 }
 
-#: What the members of lists must hold, by the beginning of the file's name.
+#: Required members in lists of results, by the beginning of the file's name.
 _SHAPES: Mapping[str, Mapping[str, Sequence[str]]] = {
-    "python": {"results": ("contender", "operation", "batch", "payload", "per_second", "null_calls")},
+    "python": {"results": ("subject", "operation", "batch", "payload", "per_second", "null_calls")},
     "pipeline": {
         "results": (
             *("subject", "protocol", "load", "batch", "logs_per_second"),
@@ -48,7 +48,7 @@ _SHAPES: Mapping[str, Mapping[str, Sequence[str]]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """What one benchmark measured with one set of parameters: records, or calls, by the second."""
+    """One benchmark with one set of parameters: records, or calls, by the second."""
 
     benchmark: str
     parameters: Mapping[str, str]
@@ -59,6 +59,20 @@ class Row:
     def payload(self) -> int:
         """Bytes of a record."""
         return int(self.parameters["payload"])
+
+    @property
+    def ring(self) -> dict[str, object]:
+        """Segments, their number, and the most that are mapped."""
+        return {name: self.parameters[name] for name in ("segment", "capacity", "mapped") if name in self.parameters}
+
+    @property
+    def special(self) -> dict[str, str]:
+        """Parameters other than subject and payload that differ from the usual ones."""
+        return {
+            name: value
+            for name, value in self.parameters.items()
+            if name not in ("subject", "payload") and value not in _USUAL.get(name, [])
+        }
 
     @property
     def megabytes(self) -> Figure:
@@ -75,7 +89,7 @@ class Row:
 class Latency:
     """Times of a push at a steady rate, in microseconds, by percentile: "p50" … "max", each a figure of all rounds."""
 
-    contender: str
+    subject: str
     segment: int
     rate: int
     service: Mapping[str, Figure]
@@ -84,7 +98,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class Run:
-    """All raw results of a run. What it has not measured is empty."""
+    """All raw results of a run. Parts that were not measured are empty."""
 
     machine: Mapping[str, Any] = field(default_factory=dict)
     parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -96,25 +110,25 @@ class Run:
     spark: Mapping[str, Any] = field(default_factory=dict)
     pipeline: Mapping[str, Any] = field(default_factory=dict)
 
-    def row(self, benchmark: str, contender: str, payload: int, **parameters: object) -> Row | None:
+    def row(self, benchmark: str, subject: str, payload: int, **parameters: object) -> Row | None:
         """Returns the row with these parameters and the usual ones besides, or None where it was not measured."""
-        wanted = {"contender": contender, "payload": str(payload), **{k: str(v) for k, v in parameters.items()}}
+        wanted = {"subject": subject, "payload": str(payload), **{k: str(v) for k, v in parameters.items()}}
         for row in self.rows:
             if row.benchmark == benchmark and _fits(row.parameters, wanted):
                 return row
         return None
 
-    def latency(self, contender: str, rate: int, segment: int = 64 << 20) -> Latency | None:
-        """Returns the latencies of a contender at so many pushes a second, or None."""
+    def latency(self, subject: str, rate: int, segment: int = 64 << 20) -> Latency | None:
+        """Returns the latencies of a subject at `rate` pushes a second, or None."""
         for each in self.latencies:
-            if (each.contender, each.rate, each.segment) == (contender, rate, segment):
+            if (each.subject, each.rate, each.segment) == (subject, rate, segment):
                 return each
         return None
 
 
 def _fits(parameters: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
-    # Opening has no contender: it is the queue's own.
-    given = {"contender": "queue", **parameters}
+    # Opening has no subject: it measures the queue alone.
+    given = {"subject": "queue", **parameters}
     return (
         all(
             value == wanted[name] if name in wanted else value in _USUAL.get(name, [value])
@@ -125,10 +139,10 @@ def _fits(parameters: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
 
 
 def load(raw: Path) -> Run:
-    """Reads a run. Raises SystemExit, naming file and place, where a file has another shape than expected."""
+    """Reads a run. Raises SystemExit with file and member if a file has an unexpected shape."""
     notes = _file(raw / machine.NAME)
     if not notes:
-        raise SystemExit(f"{raw}: no results are kept there; name a run to keep")
+        raise SystemExit(f"{raw}: no results; name a run to keep")
     return Run(
         machine=notes["machine"],
         parts=notes["parts"],
@@ -189,7 +203,7 @@ def _latencies(path: Path) -> list[Latency]:
     found: dict[tuple[str, int, int], list[Mapping[str, Any]]] = {}
     for number, result in enumerate(_file(path)):
         try:
-            key = (result["contender"], result["segment_bytes"], result["pushes_per_second"])
+            key = (result["subject"], result["segment_bytes"], result["pushes_per_second"])
             found.setdefault(key, []).append(result)
             for kind in ("service_micros", "response_micros"):
                 result[kind]["max"]

@@ -1,16 +1,10 @@
-"""A queue that grows large: its table, its plot and its targets."""
+"""A queue that grows large: its tables and its targets."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
-
-from .charts import BLUE, GREEN, GREY, ORANGE, RED, WIDTH, plain_ticks, save, tidy
 from .figure import Figure
 from .raw import Run
 from .targets import Check, Target
@@ -57,81 +51,6 @@ def _memory(scale: Mapping[str, Any]) -> str:
     )
 
 
-def plot(run: Run, path: Path) -> bool:
-    """Cost over what is queued, memory over the run, recovery over the tail; False when there is nothing to draw."""
-    if not run.scales:
-        return False
-    scale = run.scales[0]
-    canvas, (cost, memory, recovery) = plt.subplots(1, 3, figsize=(WIDTH, 3.9), layout="constrained")
-    _cost(cost, scale)
-    _memory_panel(memory, scale)
-    _recovery(recovery, scale)
-    for axes in (cost, memory, recovery):
-        tidy(axes)
-        axes.legend(frameon=False, fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
-    save(canvas, path)
-    return True
-
-
-def _cost(axes: Axes, scale: Mapping[str, Any]) -> None:
-    for name, color in (("push", BLUE), ("pop", ORANGE)):
-        queued = [pair["queued_bytes"] for pair in scale["pairs"]]
-        figures = [Figure.of(pair[f"{name}_ns"]) for pair in scale["pairs"]]
-        medians = [figure.median for figure in figures]
-        reach = [[f.median - f.spread[0] for f in figures], [f.spread[1] - f.median for f in figures]]
-        axes.errorbar(queued, medians, yerr=reach, color=color, marker="o", markersize=4, capsize=3, label=name)
-    axes.set_xscale("log", base=2)
-    plain_ticks(axes, "x", queued, sizes=True)
-    axes.set_ylim(0, None)
-    axes.set_xlabel("queued")
-    axes.set_ylabel("ns for each record of 1 KiB")
-    axes.set_title("Cost", loc="left", fontweight="bold")
-
-
-def _memory_panel(axes: Axes, scale: Mapping[str, Any]) -> None:
-    samples = scale["samples"]
-    seconds = [sample["seconds"] for sample in samples]
-    for name, label, color in (
-        ("queued", "queued", GREY),
-        ("rss", "resident", BLUE),
-        ("mapped", "mapped", GREEN),
-        ("rss_anon", "resident, no files", RED),
-        ("heap_live", "live on the heap", ORANGE),
-    ):
-        # Nothing has no place on a logarithmic axis.
-        values = [sample[f"{name}_bytes"] or math.nan for sample in samples]
-        style = "--" if name == "mapped" else "-"  # nearly the same as what is resident
-        axes.plot(seconds, values, color=color, linestyle=style, linewidth=1.5, label=label)
-    axes.set_yscale("log", base=2)
-    highest = max(sample["queued_bytes"] for sample in samples)
-    ticks = [tick for tick in (_MIB * 8**power for power in range(8)) if tick <= highest * 8]
-    plain_ticks(axes, "y", ticks, sizes=True)
-    axes.set_xlabel("seconds: filling, then emptying")
-    axes.set_title("Memory", loc="left", fontweight="bold")
-
-
-def _recovery(axes: Axes, scale: Mapping[str, Any]) -> None:
-    levels = sorted({each["queued_bytes"] for each in scale["recovery"]})
-    for level, (color, marker) in zip(levels, ((GREEN, "s"), (BLUE, "o"), (ORANGE, "x"), (RED, "+")), strict=False):
-        found = sorted(
-            (each["tail_bytes"], Figure.of(each["open_ms"]).median)
-            for each in scale["recovery"]
-            if each["queued_bytes"] == level
-        )
-        tails, medians = zip(*found, strict=True)
-        axes.plot(
-            tails, medians, color=color, marker=marker, markersize=6, linewidth=1.5, label=f"{size(level)} queued"
-        )
-    axes.set_xscale("log", base=2)
-    axes.set_yscale("log")
-    plain_ticks(axes, "x", sorted({each["tail_bytes"] for each in scale["recovery"]}), sizes=True)
-    plain_ticks(axes, "y")
-    axes.tick_params(axis="x", labelsize=7.5)
-    axes.set_xlabel("not flushed when it was killed")
-    axes.set_ylabel("ms to open")
-    axes.set_title("Recovery", loc="left", fontweight="bold")
-
-
 def targets(run: Run) -> list[Target]:
     """What is promised of memory and of large queues."""
     scale = run.scales[0] if run.scales else None
@@ -148,7 +67,7 @@ def _memory_checks(scale: Mapping[str, Any] | None) -> list[Check]:
         mapped = Figure.of([max(sample["mapped_bytes"] for sample in samples) / most])
     return [
         Check("A queue is filled up to and emptied, in a JVM of 32 MiB", filled, 20, "GB"),
-        Check("Live objects on the heap meanwhile", live, 16, "MiB", at_least=False),
+        Check("Live objects on the heap during that run", live, 16, "MiB", at_least=False),
         Check(
             "Bytes mapped, as a share of max_in_mem_segments × segment_size + meta page", mapped, 1, "percent", False
         ),

@@ -1,17 +1,13 @@
-"""The Spark data source beside Spark's own sources and Kafka: its table, its plot and its targets."""
+"""The Spark data source beside Spark's own sources and Kafka: its tables and its targets."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import NamedTuple
 
-from matplotlib import pyplot as plt
-
-from .charts import BLUE, GREY, ORANGE, PURPLE, SKY, WIDTH, Bar, bars, save
-from .contenders import KIB
 from .figure import Figure
 from .raw import Run
+from .subjects import KIB
 from .targets import Check, Target, ratio
 from .words import NOTHING, number, percent, rate, size, spread, table
 
@@ -104,36 +100,6 @@ def _millis(run: Run, kind: str, source: str) -> Figure | None:
     batches = run.spark.get("micro_batch_ms_all", {}).get(kind, {}).get(source)
     # One after the other in one round: their spread says more than that of the rounds would.
     return Figure({"round": batches}) if batches else None
-
-
-def plot(run: Run, path: Path) -> bool:
-    """Bars of all workloads, a panel for each size of record; False when there is nothing to draw."""
-    found = workloads(run)
-    if not found:
-        return False
-    # What was measured once more, with less data and the broker beside it, is told by the table.
-    found = [each for each in found if find(run, each.name, each.size) == each.per_second]
-    sizes = sorted({each.size for each in found})
-    tallest = max(sum(each.size == payload for each in found) for payload in sizes)
-    canvas, panels = plt.subplots(
-        1, len(sizes), figsize=(WIDTH, 0.9 + 0.24 * tallest), layout="constrained", squeeze=False
-    )
-    for axes, payload in zip(panels[0], sizes, strict=True):
-        entries = [
-            Bar(each.name, each.per_second.map(lambda rows: rows / 1e6), _color(each.name))
-            for each in found
-            if each.size == payload
-        ]
-        bars(axes, entries, f"records of {size(payload)}", "million rows/s")
-    save(canvas, path)
-    return True
-
-
-def _color(name: str) -> str:
-    for part, color in (("Kafka", ORANGE), ("Parquet", PURPLE), (FLOOR, GREY), ("rate", GREY), ("write", SKY)):
-        if part in name:
-            return color
-    return BLUE
 
 
 def targets(run: Run) -> list[Target]:

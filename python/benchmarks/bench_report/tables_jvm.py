@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from .contenders import COURSES, KIB, LARGE, NAMES, PAYLOADS, PIPE, POP, PUSH, SHAPES, SMALL, Course
 from .raw import Row, Run
+from .subjects import BENCHMARKS, KIB, LARGE, NAMES, PAYLOADS, PIPE, POP, PUSH, SHAPES, SMALL, Benchmark
 from .words import NOTHING, number, percent, rate, size, spread, table
 
+#: Benchmarks of single calls, and not of the bytes that they move.
+_PER_CALL = ("SyncBenchmark.", "GetBenchmark.", "OpenBenchmark.")
 #: A flusher that goes by its period alone, and none at all.
 _RARELY, _NEVER = {"ceiling": 2**31 - 1}, {"ceiling": 0}
 
@@ -19,29 +21,32 @@ class Line(NamedTuple):
     label: str
     benchmark: str
     parameters: Mapping[str, object] = {}
-    contender: str = "queue"
+    subject: str = "queue"
 
 
 def peers(run: Run) -> str:
-    """The contenders beside each other, a table for each payload."""
-    head = ["", *(column for course in COURSES for column in (f"{course.name}, MB/s", "min–max", "of roofline"))]
+    """The subjects beside each other, a table for each payload."""
+    head = [
+        "",
+        *(column for benchmark in BENCHMARKS for column in (f"{benchmark.title}, MB/s", "min–max", "of roofline")),
+    ]
     parts = []
     for payload in PAYLOADS:
         rows = []
-        for contender, name in NAMES.items():
-            found = [run.row(course.benchmark, contender, payload) for course in COURSES]
+        for subject, name in NAMES.items():
+            found = [run.row(benchmark.name, subject, payload) for benchmark in BENCHMARKS]
             if any(found):
-                cells = [_share(run, course, row) for course, row in zip(COURSES, found, strict=True)]
+                cells = [_share(run, benchmark, row) for benchmark, row in zip(BENCHMARKS, found, strict=True)]
                 rows.append([_strong(name), *(cell for three in cells for cell in three)])
         if rows:
             parts.append(f"Records of {size(payload)}:\n\n{table(head, rows)}")
     return "\n\n".join(parts)
 
 
-def _share(run: Run, course: Course, row: Row | None) -> tuple[str, str, str]:
+def _share(run: Run, benchmark: Benchmark, row: Row | None) -> tuple[str, str, str]:
     if row is None:
         return NOTHING, "", ""
-    roofline = run.row(course.benchmark, "ring", row.payload)
+    roofline = run.row(benchmark.name, "ring", row.payload)
     share = percent(row.per_second.over(roofline.per_second).median) if roofline else NOTHING
     return number(row.megabytes.median), spread(row.megabytes), share
 
@@ -52,15 +57,19 @@ def _strong(name: str) -> str:
 
 def rings(run: Run) -> str:
     """All payloads and rings, each beside the roofline of the same ring."""
-    head = ["ring", "record", *(column for course in COURSES for column in (f"{course.name}, MB/s", "of roofline"))]
+    head = [
+        "ring",
+        "record",
+        *(column for benchmark in BENCHMARKS for column in (f"{benchmark.title}, MB/s", "of roofline")),
+    ]
     rows = []
     for shape in SHAPES:
         payloads = sorted({row.payload for row in run.rows if _is(row, shape.parameters())})
         for payload in payloads:
             cells = []
-            for course in COURSES:
-                row = run.row(course.benchmark, "queue", payload, **shape.parameters())
-                roofline = run.row(course.benchmark, "ring", payload, **shape.parameters())
+            for benchmark in BENCHMARKS:
+                row = run.row(benchmark.name, "queue", payload, **shape.parameters())
+                roofline = run.row(benchmark.name, "ring", payload, **shape.parameters())
                 cells.append(number(row.megabytes.median) if row else NOTHING)
                 cells.append(percent(row.per_second.over(roofline.per_second).median) if row and roofline else NOTHING)
             if any(cell != NOTHING for cell in cells):
@@ -75,34 +84,31 @@ def _is(row: Row, parameters: Mapping[str, object]) -> bool:
 def variants(run: Run) -> str:
     """Batches, threads, options: what they change, against the roofline of a single thread's push, pop or both."""
     lines = [
-        Line("push", PUSH.benchmark),
-        *(Line(f"push, batches of {n}", PUSH.benchmark, {"batch": n}) for n in (100, 10_000)),
-        Line("push, flushed by its period alone", PUSH.benchmark, _RARELY),
-        Line("push, no flusher", PUSH.benchmark, _NEVER),
-        Line("push, no timestamps", PUSH.benchmark, {"timestamps": "false"}),
-        Line("roofline, flushed per 10 000: push", PUSH.benchmark, {}, "ring+flush"),
-        Line("memcpy", PUSH.benchmark, {}, "memcpy"),
-        Line("memcpy and CRC32C", PUSH.benchmark, {}, "memcpy+crc"),
-        Line("write(2), 64 KiB a call", PUSH.benchmark, {}, "write"),
-        Line("pop", POP.benchmark),
+        Line("push", PUSH.name),
+        *(Line(f"push, batches of {n}", PUSH.name, {"batch": n}) for n in (100, 10_000)),
+        Line("push, flushed by its period alone", PUSH.name, _RARELY),
+        Line("push, no flusher", PUSH.name, _NEVER),
+        Line("push, no timestamps", PUSH.name, {"timestamps": "false"}),
+        Line("roofline, flushed per 10 000: push", PUSH.name, {}, "ring+flush"),
+        Line("memcpy", PUSH.name, {}, "memcpy"),
+        Line("memcpy and CRC32C", PUSH.name, {}, "memcpy+crc"),
+        Line("write(2), 64 KiB a call", PUSH.name, {}, "write"),
+        Line("pop", POP.name),
         *(Line(f"pop, batches of {n}", "PopBenchmark.popBatch", {"batch": n}) for n in (100, 10_000)),
         Line("pop, as Message", "PopBenchmark.popMessage"),
-        Line("pop, no timestamps", POP.benchmark, {"timestamps": "false"}),
+        Line("pop, no timestamps", POP.name, {"timestamps": "false"}),
         Line("push + pop, one thread", "PushPopBenchmark.pushPop"),
-        Line("1 + 1 threads", PIPE.benchmark),
-        *(Line(f"1 + 1, batches of {n}", PIPE.benchmark, {"batch": n}) for n in (100, 10_000)),
-        Line("1 + 1, flushed by its period alone", PIPE.benchmark, _RARELY),
-        *(
-            Line(f"{p} + {c} threads", PIPE.benchmark, {"producers": p, "consumers": c})
-            for p, c in ((4, 1), (1, 4), (4, 4))
-        ),
-        Line("Chronicle Queue, 4 + 4 threads", PIPE.benchmark, {"producers": 4, "consumers": 4}, "chronicle"),
+        Line("1 + 1 threads", PIPE.name),
+        *(Line(f"1 + 1, batches of {n}", PIPE.name, {"batch": n}) for n in (100, 10_000)),
+        Line("1 + 1, flushed by its period alone", PIPE.name, _RARELY),
+        *(Line(f"{p} + {c} threads", PIPE.name, {"producers": p, "consumers": c}) for p, c in ((4, 1), (1, 4), (4, 4))),
+        Line("Chronicle Queue, 4 + 4 threads", PIPE.name, {"producers": 4, "consumers": 4}, "chronicle"),
     ]
     head = ["", "record", "MB/s", "min–max", "records/s", "of roofline", "heap, B/record"]
     rows = []
     for payload in PAYLOADS:
         for line in lines:
-            row = run.row(line.benchmark, line.contender, payload, **line.parameters)
+            row = run.row(line.benchmark, line.subject, payload, **line.parameters)
             if row:
                 roofline = _roofline(run, line.benchmark, payload)
                 rows.append(
@@ -119,17 +125,52 @@ def variants(run: Run) -> str:
     return table(head, rows, left=2) if rows else ""
 
 
-def _roofline(run: Run, benchmark: str, payload: int) -> Row | None:
-    # A batch or an object for each record is one more form of the same course.
-    plain = POP.benchmark if benchmark.startswith("PopBenchmark.") else benchmark
-    return run.row(plain, "ring", payload)
+def _roofline(run: Run, benchmark: str, payload: int, ring: Mapping[str, object] | None = None) -> Row | None:
+    # The roofline has neither batches nor objects.
+    plain = POP.name if benchmark.startswith("PopBenchmark.") else benchmark
+    return run.row(plain, "ring", payload, **(ring or {}))
+
+
+def everything(run: Run) -> str:
+    """All rows, a table for records and one for calls, each beside the roofline with the same parameters."""
+    moved = [row for row in run.rows if not row.benchmark.startswith(_PER_CALL)]
+    called = [row for row in run.rows if row.benchmark.startswith(_PER_CALL)]
+    parts = []
+    if moved:
+        head = ["", "subject", "record", "", "MB/s", "min–max", "records/s", "of roofline", "heap, B/record"]
+        rows = []
+        for row in moved:
+            roofline = _roofline(run, row.benchmark, row.payload, row.ring)
+            share = percent(row.per_second.over(roofline.per_second).median) if roofline else NOTHING
+            figures = [number(row.megabytes.median), spread(row.megabytes), rate(row.per_second.median), share]
+            rows.append([*_names(row), *figures, f"{row.allocated.median:.1f}"])
+        parts.append(table(head, rows, left=4))
+    if called:
+        head = ["", "subject", "record", "", "µs a call", "min–max", "calls/s", "heap, B/call"]
+        rows = [
+            [
+                *_names(row),
+                number(row.micros.median),
+                spread(row.micros),
+                rate(row.per_second.median),
+                f"{row.allocated.median:.0f}",
+            ]
+            for row in called
+        ]
+        parts.append(table(head, rows, left=4))
+    return "\n\n".join(parts)
+
+
+def _names(row: Row) -> list[str]:
+    special = ", ".join(f"{name} {value}" for name, value in row.special.items())
+    return [row.benchmark, row.parameters.get("subject", "queue"), size(row.payload), special]
 
 
 def durable(run: Run) -> str:
-    """Pushes that return when the record is on the disk."""
+    """Pushes that return when the record is durable."""
     sync = "SyncBenchmark.pushSync"
     lines = [
-        Line("write(2) + fdatasync(2), 1 thread", sync, _NEVER, "write+force"),
+        Line("write(2) + fdatasync(2), 1 thread", sync, _NEVER, "write+fsync"),
         Line("Chronicle Queue, 1 thread", sync, _NEVER, "chronicle+sync"),
         Line("Chronicle Queue, 1 thread, one sync() for 100", sync, _NEVER, "chronicle+sync100"),
     ]
@@ -189,7 +230,7 @@ def satellite(run: Run) -> str:
         (128, 10, 8, 100_000),
     ):
         shape = {"segment": segment * KIB, "mapped": mapped, "capacity": capacity}
-        found = [run.row(name, "queue", kib * KIB, **shape) for name in (PUSH.benchmark, "PushPopBenchmark.pushPop")]
+        found = [run.row(name, "queue", kib * KIB, **shape) for name in (PUSH.name, "PushPopBenchmark.pushPop")]
         if any(found):
             figures = [f"{number(row.megabytes.median)} ({spread(row.megabytes)})" if row else NOTHING for row in found]
             rows.append([f"{segment} KiB", str(mapped), number(capacity), f"{kib} KiB", *figures])
@@ -199,7 +240,7 @@ def satellite(run: Run) -> str:
 def _calls(run: Run, lines: Sequence[Line], what: str) -> str:
     rows = []
     for line in lines:
-        row = run.row(line.benchmark, line.contender, KIB, **line.parameters)
+        row = run.row(line.benchmark, line.subject, KIB, **line.parameters)
         if row:
             rows.append([line.label, number(row.micros.median), spread(row.micros), rate(row.per_second.median)])
     return table([what, "µs a call", "min–max", "calls/s"], rows) if rows else ""

@@ -1,33 +1,33 @@
-"""The tables of how long a push takes at a steady rate."""
+"""The tables of latencies of pushes at a steady rate."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from .contenders import DEFAULTS, LARGE
 from .raw import Run
+from .subjects import DEFAULTS, LARGE
 from .words import NOTHING, number, table
 
 #: The columns, as the raw results call them.
 POINTS = ("p50", "p90", "p99", "p99.9", "p99.99", "max")
 
 
-class Contestant(NamedTuple):
-    """Who pushes into which segments."""
+class Series(NamedTuple):
+    """A row of the tables, and a curve of the plot: a subject with its segments."""
 
     name: str
-    contender: str
+    subject: str
     segment: int
 
 
-CONTESTANTS = (
-    Contestant("roofline, 64 MiB", "ring+flush", LARGE.segment),
-    Contestant("mmapqueue, 64 MiB", "queue", LARGE.segment),
-    Contestant("roofline, 128 KiB", "ring+flush", DEFAULTS.segment),
-    Contestant("mmapqueue, 128 KiB", "queue", DEFAULTS.segment),
-    Contestant("Chronicle Queue", "chronicle", LARGE.segment),
-    Contestant("bigqueue", "bigqueue", LARGE.segment),
-    Contestant("RocksDB", "rocksdb", LARGE.segment),
+SERIES = (
+    Series("roofline, 64 MiB", "ring+flush", LARGE.segment),
+    Series("mmapqueue, 64 MiB", "queue", LARGE.segment),
+    Series("roofline, 128 KiB", "ring+flush", DEFAULTS.segment),
+    Series("mmapqueue, 128 KiB", "queue", DEFAULTS.segment),
+    Series("Chronicle Queue", "chronicle", LARGE.segment),
+    Series("bigqueue", "bigqueue", LARGE.segment),
+    Series("RocksDB", "rocksdb", LARGE.segment),
 )
 
 
@@ -40,8 +40,8 @@ def latencies(run: Run) -> str:
     ):
         rows = []
         for rate in sorted({each.rate for each in run.latencies}):
-            for name, contender, segment in CONTESTANTS:
-                found = run.latency(contender, rate, segment)
+            for name, subject, segment in SERIES:
+                found = run.latency(subject, rate, segment)
                 if found:
                     points = found.service if kind == "service" else found.response
                     values = [number(points[point].median) if point in points else NOTHING for point in POINTS]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from .contenders import DEFAULTS, KIB, LARGE, PIPE, POP, PUSH, RATE, SMALL, Course, Shape
 from .figure import Figure
 from .raw import Run
+from .subjects import DEFAULTS, KIB, LARGE, PIPE, POP, PUSH, RATE, SMALL, Benchmark, Shape
 from .targets import Check, Target, ratio
 
 #: Percentiles at which a push is to be faster than the peer's.
@@ -39,8 +39,8 @@ def targets(run: Run) -> list[Target]:
     ]
 
 
-def _rate(run: Run, course: Course, payload: int, contender: str, **parameters: object) -> Figure | None:
-    row = run.row(course.benchmark, contender, payload, **parameters)
+def _rate(run: Run, benchmark: Benchmark, payload: int, subject: str, **parameters: object) -> Figure | None:
+    row = run.row(benchmark.name, subject, payload, **parameters)
     return row.per_second if row else None
 
 
@@ -51,19 +51,19 @@ _DONE = {
 }
 
 
-def _words(course: Course, payload: int, against: str) -> str:
-    return f"{_DONE[course].format('1 KiB' if payload == KIB else f'{payload} B')}, as a {against}"
+def _words(benchmark: Benchmark, payload: int, against: str) -> str:
+    return f"{_DONE[benchmark].format('1 KiB' if payload == KIB else f'{payload} B')}, as a {against}"
 
 
-def _roofline(run: Run, course: Course, payload: int, least: float) -> Check:
-    figure = ratio(_rate(run, course, payload, "queue"), _rate(run, course, payload, "ring"))
-    return Check(_words(course, payload, "share of the roofline"), figure, least, "percent")
+def _roofline(run: Run, benchmark: Benchmark, payload: int, least: float) -> Check:
+    figure = ratio(_rate(run, benchmark, payload, "queue"), _rate(run, benchmark, payload, "ring"))
+    return Check(_words(benchmark, payload, "share of the roofline"), figure, least, "percent")
 
 
-def _peer(run: Run, course: Course, payload: int, peer: str, least: float) -> Check:
+def _peer(run: Run, benchmark: Benchmark, payload: int, peer: str, least: float) -> Check:
     name = {"chronicle": "Chronicle Queue", "bigqueue": "bigqueue"}[peer]
-    figure = ratio(_rate(run, course, payload, "queue"), _rate(run, course, payload, peer))
-    return Check(_words(course, payload, f"multiple of {name}"), figure, least, "times")
+    figure = ratio(_rate(run, benchmark, payload, "queue"), _rate(run, benchmark, payload, peer))
+    return Check(_words(benchmark, payload, f"multiple of {name}"), figure, least, "times")
 
 
 def _threads(run: Run) -> Check:
@@ -96,21 +96,21 @@ def _segment(shape: Shape) -> str:
     return shape.name.partition(" ×")[0]
 
 
-def _point(run: Run, contender: str, shape: Shape, point: str) -> Figure | None:
-    found = run.latency(contender, RATE, shape.segment)
+def _point(run: Run, subject: str, shape: Shape, point: str) -> Figure | None:
+    found = run.latency(subject, RATE, shape.segment)
     return found.service.get(point) if found else None
 
 
 def _durable(run: Run) -> list[Check]:
-    sync = Course("SyncBenchmark.pushSync", "durable push")
+    sync = Benchmark("SyncBenchmark.pushSync", "durable push")
 
-    def synced(contender: str, threads: int = 1, shape: Shape = LARGE) -> Figure | None:
-        return _rate(run, sync, KIB, contender, ceiling=0, threads=threads, **shape.parameters())
+    def synced(subject: str, threads: int = 1, shape: Shape = LARGE) -> Figure | None:
+        return _rate(run, sync, KIB, subject, ceiling=0, threads=threads, **shape.parameters())
 
     return [
         Check(
             "1 KiB by one thread, segments of 128 KiB, as a multiple of write(2) + fdatasync(2)",
-            ratio(synced("queue", shape=SMALL), synced("write+force")),
+            ratio(synced("queue", shape=SMALL), synced("write+fsync")),
             1,
             "times",
         ),

@@ -1,4 +1,4 @@
-"""Measures what the arguments say: `make bench-pipeline`, or `python -m pipeline_bench` in python/benchmarks."""
+"""Measures gather beside other servers: `make bench-pipeline`, or `python -m pipeline_bench` in python/benchmarks."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def parser() -> argparse.ArgumentParser:
     """The options."""
     found = argparse.ArgumentParser(prog="pipeline_bench", description=(__doc__ or "").splitlines()[0])
     found.add_argument("--rounds", type=lambda text: _numbers(text)[0], default=3, help="how often (%(default)s)")
-    found.add_argument("--seconds", type=_positive, default=6.0, help="of each course in a round (%(default)s)")
+    found.add_argument("--seconds", type=_positive, default=6.0, help="of each measurement in a round (%(default)s)")
     found.add_argument("--warm", type=_positive, default=3.0, help="seconds of load before it (%(default)s)")
-    found.add_argument("--minutes", type=_positive, default=20.0, help="no round is begun later (%(default)s)")
-    found.add_argument("--only", type=_regex, default="", help="courses that match, as --list prints them (all)")
+    found.add_argument("--minutes", type=_positive, default=20.0, help="no round starts later (%(default)s)")
+    found.add_argument("--only", type=_regex, default="", help="measurements that match, as --list prints them (all)")
     found.add_argument("--parts", type=_some(PARTS), default=list(PARTS), help=f"some of {','.join(PARTS)} (all)")
     found.add_argument("--loads", type=_some(rounds.LOADS), default=list(rounds.LOADS), help="generators (all)")
     found.add_argument("--batches", type=_numbers, default="100,1000", help="logs in a request (%(default)s)")
@@ -77,9 +77,9 @@ def parser() -> argparse.ArgumentParser:
         "--directory",
         type=Path,
         default=Path("build/bench/pipeline"),
-        help="where to work, on a real disk (%(default)s)",
+        help="for the servers' files, on a real disk (%(default)s)",
     )
-    found.add_argument("--list", action="store_true", help="print the courses and measure nothing")
+    found.add_argument("--list", action="store_true", help="print the measurements and measure nothing")
     return found
 
 
@@ -96,12 +96,12 @@ def present(known: Sequence[Subject]) -> tuple[list[Subject], dict[str, str], di
 
 
 def main(words: list[str] | None = None) -> None:
-    """Measures, prints tables and writes the results."""
+    """Measures and writes the results."""
     options = parser().parse_args(words)
     tools = Tools(options.peers)
     if options.list:
         known = subjects(tools)
-        titles = [course.title for course in _chosen(known, options)] if "rates" in options.parts else []
+        titles = [measurement.title for measurement in _chosen(known, options)] if "rates" in options.parts else []
         for part, some in (("kills", _persistent(known)), ("article", known)):
             titles += [f"{each.name}: {part}" for each in _wanted(some, part, options)]
         print("\n".join(titles))
@@ -134,13 +134,12 @@ def main(words: list[str] | None = None) -> None:
     }
     file = options.directory / "pipeline.json"
     file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(report.tables(found))
-    print(f"\nMedians of {found['rounds']} rounds; raw results: {file}")
+    _tell(f"{found['rounds']} rounds: {file}")
 
 
-def _chosen(known: Sequence[Subject], options: argparse.Namespace) -> list[rounds.Course]:
-    every = rounds.courses(known, options.loads, options.batches)
-    return [course for course in every if options.only.search(course.title)]
+def _chosen(known: Sequence[Subject], options: argparse.Namespace) -> list[rounds.Measurement]:
+    every = rounds.measurements(known, options.loads, options.batches)
+    return [measurement for measurement in every if options.only.search(measurement.title)]
 
 
 def _persistent(known: Sequence[Subject]) -> list[Persistent]:
@@ -162,7 +161,7 @@ def _measured(
         "rounds": number,
         "seconds": options.seconds,
         "warm_seconds": options.warm,
-        "results": [report.course_result(course) for course in chosen],
+        "results": [report.measurement_result(measurement) for measurement in chosen],
         "kills": _kills(_wanted(_persistent(known), "kills", options), options, tools, scratch),
         "article": _article(_wanted(known, "article", options), options, tools, scratch),
     }
@@ -190,7 +189,7 @@ def _article(
     found = []
     for subject in known:
         for spark in [False, True] if isinstance(subject, Gather) else [False]:
-            held = article.hold(subject, setting, spark=spark)
+            held = article.sustain(subject, setting, spark=spark)
             row = report.article_result(subject, options.connections, options.rate, held)
             row["subject"] += ", read by Spark" if spark else ""
             found.append(row)

@@ -1,4 +1,4 @@
-"""The Spark job of the article's course: reader.py QUEUE OUT.
+"""The Spark job of the article's measurement: reader.py QUEUE OUT.
 
 A streaming query reads the queue while it is written, and writes Parquet: partition, offset, bytes and the request's id
 of each record. When OUT/stop exists, it reads what is left, and prints what it has read as a line of JSON.

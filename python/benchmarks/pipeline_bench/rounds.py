@@ -1,4 +1,4 @@
-"""The rate that servers accept, in rounds: all courses once in each, the one time forth, the next time back."""
+"""The rate that servers accept, in rounds of all measurements, forth and back in turn."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ LOADS = ("telemetrygen", "load")
 
 
 @dataclass
-class Course:
-    """One server under one load, and what was measured in each round.
+class Measurement:
+    """One server under one load, and its figures by round.
 
     Attributes:
         subject: The server.
@@ -27,9 +27,9 @@ class Course:
         batch: Logs in a request.
         logs_per_second: Accepted logs by the second.
         cpu_us_per_log: Microseconds of processor time that the server took for a log.
-        memory: The most that the server had resident.
+        memory: The most resident memory.
         disk_bytes_per_log: Growth of its files by log; empty for servers that keep nothing.
-        latency_ms: Latencies by percentile, where the generator measures them.
+        latency_ms: Latencies by percentile, if the generator measures them.
     """
 
     subject: Subject
@@ -43,29 +43,29 @@ class Course:
 
     @property
     def title(self) -> str:
-        """What it is called when it is chosen."""
+        """Name for --only and --list."""
         return f"{self.subject.name}: {self.load}, batch {self.batch}"
 
 
-def courses(subjects: Sequence[Subject], kinds: Sequence[str], batches: Sequence[int]) -> Iterator[Course]:
-    """All courses; those that are compared stand side by side."""
+def measurements(subjects: Sequence[Subject], kinds: Sequence[str], batches: Sequence[int]) -> Iterator[Measurement]:
+    """All measurements; compared ones are neighbours."""
     for protocol in ("grpc", "http"):
         for kind in kinds:
             for batch in batches:
                 for subject in subjects:
                     if subject.protocol == protocol:
-                        yield Course(subject, kind, batch)
+                        yield Measurement(subject, kind, batch)
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What all courses share.
+    """Settings of all measurements.
 
     Attributes:
         tools: The generators.
-        directory: Where servers keep their files, on a real disk.
-        warm: Seconds of load before anything is measured.
-        seconds: Seconds that are measured.
+        directory: For the servers' files, on a real disk.
+        warm: Seconds of warm-up.
+        seconds: Seconds of measured load.
     """
 
     tools: Tools
@@ -73,66 +73,68 @@ class Setting:
     warm: float
     seconds: float
 
-    def command(self, course: Course, server: Server, seconds: float) -> list[str]:
+    def command(self, measurement: Measurement, server: Server, seconds: float) -> list[str]:
         """The generator's command line."""
-        if course.load == "telemetrygen":
+        if measurement.load == "telemetrygen":
             make, binary = loads.telemetrygen_command, self.tools.telemetrygen()
         else:
             make, binary = loads.load_command, self.tools.load()
-        return make(binary, server, course.subject.protocol, course.batch, seconds)
+        return make(binary, server, measurement.subject.protocol, measurement.batch, seconds)
 
 
-def measure(course: Course, setting: Setting) -> None:
-    """Starts the server anew, warms it up, loads it and removes its files."""
-    place = Path(tempfile.mkdtemp(prefix="server-", dir=setting.directory))
-    log = place / "load.log"
-    parse = loads.parse_telemetrygen if course.load == "telemetrygen" else loads.parse_load
+def measure(measurement: Measurement, setting: Setting) -> None:
+    """Starts a new server, warms it up, loads it and removes its files."""
+    scratch = Path(tempfile.mkdtemp(prefix="server-", dir=setting.directory))
+    log = scratch / "load.log"
+    parse = loads.parse_telemetrygen if measurement.load == "telemetrygen" else loads.parse_load
     try:
-        server = course.subject.start(place)
+        server = measurement.subject.start(scratch)
         try:
             server.ready()
-            loads.run(setting.command(course, server, setting.warm), log)
-            data = course.subject.data(place) if isinstance(course.subject, Persistent) else None
+            loads.run(setting.command(measurement, server, setting.warm), log)
+            data = measurement.subject.data(scratch) if isinstance(measurement.subject, Persistent) else None
             disk = disk_bytes(data) if data else 0
             cpu = server.cpu_seconds()
             with Watch(server) as watch:
-                told = loads.run(setting.command(course, server, setting.seconds), log)
+                told = loads.run(setting.command(measurement, server, setting.seconds), log)
             cpu = server.cpu_seconds() - cpu
-            sent = parse(told + log.read_text("utf-8", "replace") if course.load == "telemetrygen" else told)
+            sent = parse(told + log.read_text("utf-8", "replace") if measurement.load == "telemetrygen" else told)
             if sent.failed or sent.refused:
-                raise RuntimeError(f"{course.title}: {sent.refused} requests refused, {sent.failed} failed")
+                raise RuntimeError(f"{measurement.title}: {sent.refused} requests refused, {sent.failed} failed")
             if data:
-                course.disk_bytes_per_log.append((disk_bytes(data) - disk) / sent.logs)
+                measurement.disk_bytes_per_log.append((disk_bytes(data) - disk) / sent.logs)
         finally:
             server.kill()
     finally:
-        shutil.rmtree(place)
-    course.logs_per_second.append(sent.logs_per_second)
-    course.cpu_us_per_log.append(cpu * 1e6 / sent.logs)
-    course.memory.append(watch.most)
-    course.latency_ms.append(dict(sent.latency_ms))
+        shutil.rmtree(scratch)
+    measurement.logs_per_second.append(sent.logs_per_second)
+    measurement.cpu_us_per_log.append(cpu * 1e6 / sent.logs)
+    measurement.memory.append(watch.most)
+    measurement.latency_ms.append(dict(sent.latency_ms))
 
 
-def go(chosen: Sequence[Course], setting: Setting, rounds: int, deadline: float, tell: Callable[[str], None]) -> int:
-    """Measures all courses so often.
+def go(
+    chosen: Sequence[Measurement], setting: Setting, rounds: int, deadline: float, tell: Callable[[str], None]
+) -> int:
+    """Measures in rounds.
 
     Args:
-        chosen: What is measured.
-        setting: What all of them share.
-        rounds: How often.
-        deadline: No round is begun, after the first, that would probably end later: seconds of `time.monotonic`.
-        tell: Gets a line for each course.
+        chosen: The measurements of a round.
+        setting: Settings of all measurements.
+        rounds: The most rounds.
+        deadline: After the first, no round starts that would probably end later: seconds of `time.monotonic`.
+        tell: Gets a line for each measurement.
 
     Returns:
-        How many rounds there were.
+        The number of rounds.
     """
     longest = 0.0
     for number in range(rounds):
         start = time.monotonic()
         if number and start + longest > deadline:
             return number
-        for course in reversed(chosen) if number % 2 else chosen:
-            measure(course, setting)
-            tell(f"round {number + 1}: {course.title}: {course.logs_per_second[-1]:,.0f} logs/s")
+        for measurement in reversed(chosen) if number % 2 else chosen:
+            measure(measurement, setting)
+            tell(f"round {number + 1}: {measurement.title}: {measurement.logs_per_second[-1]:,.0f} logs/s")
         longest = max(longest, time.monotonic() - start)
     return rounds

@@ -1,4 +1,4 @@
-"""Measures what the arguments say: `make bench-python`, or `python -m queue_bench` in python/benchmarks."""
+"""Measures the Python module and other queues: `make bench-python`, or `python -m queue_bench` in python/benchmarks."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from queue_bench import files, memory, own, redis_server, report, rounds, sqlite
-from queue_bench.course import Contender, Course
+from queue_bench.workload import Subject, Workload
 
 _BATCHES = "1,10,100,1000,10000"
 
@@ -37,95 +37,99 @@ def _regex(text: str) -> re.Pattern[str]:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What can be said."""
+    """The options."""
     found = argparse.ArgumentParser(prog="queue_bench", description=__doc__.splitlines()[0])
-    found.add_argument("--rounds", type=_positive, default=5, help="how often all is gone through (%(default)s)")
-    found.add_argument("--seconds", type=float, default=0.3, help="of each course in a round (%(default)s)")
-    found.add_argument(
-        "--minutes", type=float, default=7.5, help="no round is begun that would end later (%(default)s)"
-    )
-    found.add_argument(
-        "--only", type=_regex, default="", help="courses whose 'contender: operations, batch N' matches (all)"
-    )
+    found.add_argument("--rounds", type=_positive, default=5, help="the most rounds (%(default)s)")
+    found.add_argument("--seconds", type=float, default=0.3, help="of each workload in a round (%(default)s)")
+    found.add_argument("--minutes", type=float, default=7.5, help="no round starts that would end later (%(default)s)")
+    found.add_argument("--only", type=_regex, default="", help="workloads that match, as --list prints them (all)")
     found.add_argument("--batches", type=_numbers, default=_BATCHES, help="records in a call (%(default)s)")
     found.add_argument("--payloads", type=_numbers, default="100,1024", help="bytes of a record (%(default)s)")
     found.add_argument("--ring", type=_positive, default=256, help="MiB of mmapqueue's ring (%(default)s)")
     found.add_argument("--segment-size", default="1m", help="of mmapqueue's segments (%(default)s)")
     found.add_argument("--spark", action="store_true", help="mmapqueue in a Spark session, too")
     found.add_argument(
-        "--directory", type=Path, default=Path("build/bench/python"), help="where to work, on a real disk (%(default)s)"
+        "--directory",
+        type=Path,
+        default=Path("build/bench/python"),
+        help="for the queues, on a real disk (%(default)s)",
     )
     found.add_argument("--json", type=Path, help="a file for the results (python.json in that directory)")
-    found.add_argument("--list", action="store_true", help="print the courses and measure nothing")
+    found.add_argument("--list", action="store_true", help="print the workloads and measure nothing")
     return found
 
 
-def _present(contenders: list[Contender]) -> tuple[list[Contender], dict[str, str]]:
-    """Those that are installed, and why the others are not there."""
+def _present(subjects: list[Subject]) -> tuple[list[Subject], dict[str, str]]:
+    """The installed ones, and why the others are missing."""
     present = []
     missing = {}
-    for contender in contenders:
+    for subject in subjects:
         try:
-            contender.version()
-            present.append(contender)
+            subject.version()
+            present.append(subject)
         except (ImportError, FileNotFoundError) as error:
-            missing[contender.name] = str(error)
+            missing[subject.name] = str(error)
     return present, missing
 
 
-def _title(contender: Contender, course: Course) -> str:
-    operations = ", ".join(step.operation for step in course.steps if step.operation)
-    return f"{contender.name}: {operations}, batch {course.batch}"
+def _title(subject: Subject, workload: Workload) -> str:
+    operations = ", ".join(step.operation for step in workload.steps if step.operation)
+    return f"{subject.name}: {operations}, batch {workload.batch}"
 
 
-def _cells(contender: Contender, options: argparse.Namespace, scratch: Path, stack: ExitStack) -> list[rounds.Cell]:
-    """The courses of a contender that are wanted; what they need is open until the stack is left."""
-    cells = []
+def _measurements(
+    subject: Subject, options: argparse.Namespace, scratch: Path, stack: ExitStack
+) -> list[rounds.Measurement]:
+    """The chosen workloads of a subject; their queues are open until the stack is left."""
+    measurements = []
     for payload in options.payloads:
-        session = contender.open(Path(tempfile.mkdtemp(dir=scratch)), payload)
+        session = subject.open(Path(tempfile.mkdtemp(dir=scratch)), payload)
         stack.callback(session.close)
-        for course in session.courses(options.batches):
-            if options.only.search(_title(contender, course)):
-                title = _title(contender, course)
-                cells.append(rounds.Cell(title, contender.name, payload, course, session.null, session.room))
-        if cells and not options.list:
+        for workload in session.workloads(options.batches):
+            if options.only.search(_title(subject, workload)):
+                title = _title(subject, workload)
+                measurements.append(
+                    rounds.Measurement(title, subject.name, payload, workload, session.null, session.room)
+                )
+        if measurements and not options.list:
             session.warm()
-    return cells
+    return measurements
 
 
 def main(words: list[str] | None = None) -> None:
-    """Measures, prints a table and writes the results."""
+    """Measures and writes the results."""
     options = parser().parse_args(words)
     end = time.monotonic() + options.minutes * 60
     present, missing = _present(
         [
-            *own.contenders(options.ring << 20, options.segment_size, options.spark),
-            *memory.CONTENDERS,
-            *files.CONTENDERS,
-            *sqlite.CONTENDERS,
-            *redis_server.CONTENDERS,
+            *own.subjects(options.ring << 20, options.segment_size, options.spark),
+            *memory.SUBJECTS,
+            *files.SUBJECTS,
+            *sqlite.SUBJECTS,
+            *redis_server.SUBJECTS,
         ]
     )
     for name, why in missing.items():
         _tell(f"{name}: not found ({why})")
-    before = report.machine()
     options.directory.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="queues-", dir=options.directory)))
-        cells = {contender: _cells(contender, options, scratch, stack) for contender in present}
-        # Those that are compared stand side by side.
-        ordered = sorted(itertools.chain(*cells.values()), key=lambda cell: (cell.payload, cell.course.batch))
+        measurements = {subject: _measurements(subject, options, scratch, stack) for subject in present}
+        # Compared measurements are neighbours.
+        ordered = sorted(
+            itertools.chain(*measurements.values()),
+            key=lambda measurement: (measurement.payload, measurement.workload.batch),
+        )
         if options.list:
-            print("\n".join(dict.fromkeys(cell.title for cell in ordered)))
+            print("\n".join(dict.fromkeys(measurement.title for measurement in ordered)))
             return
         number = rounds.go(ordered, options.rounds, options.seconds, end, _tell)
-    taken_part = [contender for contender, chosen in cells.items() if chosen]
-    found = report.results(ordered, taken_part, missing, number, before)
+    taken_part = [subject for subject, chosen in measurements.items() if chosen]
+    found = report.results(ordered, taken_part, missing, number)
     file = options.json or options.directory / "python.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
-    print(report.table(found))
-    print(f"\nMedians of {number} rounds; raw results: {file}")
+    _tell(f"{number} rounds: {file}")
 
 
 def _tell(line: str) -> None:

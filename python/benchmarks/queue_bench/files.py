@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from queue_bench.course import Contender, Course, Held, Session, Step, one, times
+from queue_bench.workload import Popped, Session, Step, Subject, Workload, one, times
 
 
 class _PersistQueue(Session):
@@ -20,18 +20,18 @@ class _PersistQueue(Session):
         temporary.mkdir()
         self._queue: Any = Queue(str(directory / "queue"), tempdir=str(temporary))
 
-    def courses(self, batches: Sequence[int]) -> Iterable[Course]:
+    def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         if 1 in batches:
-            held = Held(self.record)
+            popped = Popped(self.record)
             steps = (
                 Step("push", times(partial(self._queue.put, self.record)), 1),
-                Step("pop", held.take(partial(self._queue.get, block=False)), 1),
+                Step("pop", popped.keep(partial(self._queue.get, block=False)), 1),
                 Step("ack", times(self._queue.task_done), 1),
             )
-            yield Course(steps, held.check(1, one))
+            yield Workload(steps, popped.check(1, one))
 
     def close(self) -> None:
-        """It has no such thing: its files are closed when it is collected."""
+        """Does nothing: the garbage collector closes the files."""
         del self._queue
 
 
@@ -42,30 +42,30 @@ class _Queuelib(Session):
         super().__init__(payload)
         self._queue: Any = FifoDiskQueue(str(directory / "queue"))
 
-    def courses(self, batches: Sequence[int]) -> Iterable[Course]:
+    def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         if 1 in batches:
-            held = Held(self.record)
+            popped = Popped(self.record)
             steps = (
                 Step("push", times(partial(self._queue.push, self.record)), 1),
-                Step("pop", held.take(self._queue.pop), 1),
+                Step("pop", popped.keep(self._queue.pop), 1),
             )
-            yield Course(steps, held.check(1, one))
+            yield Workload(steps, popped.check(1, one))
 
     def close(self) -> None:
         self._queue.close()
 
 
-CONTENDERS = [
-    Contender(
+SUBJECTS = [
+    Subject(
         "persist-queue Queue",
         "put, get, task_done, which saves the position; files of 100 records",
         "what was pushed; the position is that of the last task_done",
         lambda: version("persist-queue"),
         _PersistQueue,
     ),
-    Contender(
+    Subject(
         "queuelib FifoDiskQueue",
-        "push, pop; files of 100 000 records. No acks: what is popped is gone",
+        "push, pop; files of 100 000 records. No acks: popped records are gone",
         "nothing that can be found: the positions are written by close() alone",
         lambda: version("queuelib"),
         _Queuelib,

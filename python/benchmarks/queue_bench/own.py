@@ -11,11 +11,11 @@ from typing import Any
 
 import mmapqueue
 from mmapqueue._jvm import standalone
-from queue_bench.course import Contender, Course, Held, Run, Session, Step, nothing, times
+from queue_bench.workload import Popped, Run, Session, Step, Subject, Workload, nothing, times
 
 STANDALONE = "mmapqueue"
 IN_SPARK = "mmapqueue in Spark"
-#: Where one batch tells all: what these cost hardly depends on it.
+#: The cost of these hardly depends on the batch.
 _ONE_BATCH = 1000
 
 
@@ -23,14 +23,14 @@ class _Queue(Session):
     def __init__(self, spark: Any, ring: int, segment_size: str, directory: Path, payload: int) -> None:
         super().__init__(payload)
         self.room = ring // 8
-        # A method of an object that gives back a number, called the way py4j does it.
+        # A method that returns a number, called as py4j calls it.
         self._jvm = standalone.jvm() if spark is None else spark._jvm
         self.null = self._jvm.java.lang.Object().hashCode
         self._queue = mmapqueue.Queue(spark, directory / "queue", capacity=ring, segment_size=segment_size)
 
     def warm(self) -> None:
         records = [self.record] * (self.room // len(self.record))
-        # Until the ring has gone round its files are new, and after that never again.
+        # Files are new until the ring has wrapped once.
         for _ in range(9):
             self._queue.push_many(records)
             self._drain()
@@ -39,7 +39,7 @@ class _Queue(Session):
         while batch := self._queue.pop_many(10_000):
             self._queue.ack(batch[-1])
 
-    def courses(self, batches: Sequence[int]) -> Iterable[Course]:
+    def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         for batch in batches:
             if batch == 1:
                 yield self._singles()
@@ -50,31 +50,31 @@ class _Queue(Session):
                 yield self._workers(batch)
                 yield self._by_offset(batch)
 
-    def _singles(self) -> Course:
+    def _singles(self) -> Workload:
         queue = self._queue
-        held = Held(self.record)
+        popped = Popped(self.record)
         steps = (
             Step("push", times(partial(queue.push, self.record)), 1),
-            Step("pop", held.take(queue.pop), 1),
-            Step("ack_single", held.give(partial(queue.ack, single=True)), 1),
+            Step("pop", popped.keep(queue.pop), 1),
+            Step("ack_single", popped.each(partial(queue.ack, single=True)), 1),
         )
-        return Course(steps, held.check(1, lambda message: (message.data,)))
+        return Workload(steps, popped.check(1, lambda message: (message.data,)))
 
-    def _many(self, batch: int) -> Course:
+    def _many(self, batch: int) -> Workload:
         queue = self._queue
-        held = Held(self.record)
+        popped = Popped(self.record)
         steps = (
             Step("push_many", self._push(batch), batch),
-            Step("pop_many", held.take(partial(queue.pop_many, batch)), batch),
-            Step("ack_many", held.give(queue.ack_many), batch),
+            Step("pop_many", popped.keep(partial(queue.pop_many, batch)), batch),
+            Step("ack_many", popped.each(queue.ack_many), batch),
         )
-        return Course(steps, held.check(batch, lambda messages: [message.data for message in messages]))
+        return Workload(steps, popped.check(batch, lambda messages: [message.data for message in messages]))
 
     def _push(self, batch: int) -> Run:
         return times(partial(self._queue.push_many, [self.record] * batch))
 
-    def _iteration(self, batch: int, operation: str, iterate: Any) -> Course:
-        """Goes over records that are popped by batches, then acks them by batches: the last one and all before it."""
+    def _iteration(self, batch: int, operation: str, iterate: Any) -> Workload:
+        """Iterates over records popped in batches, then acks each batch cumulatively."""
         first = 0
 
         def go(calls: int) -> None:
@@ -82,14 +82,14 @@ class _Queue(Session):
             first = self._queue.end_offset() - calls * batch
             last = iterate(calls * batch, batch)
             if last.offset != self._queue.end_offset() - 1 or last.data != self.record:
-                raise RuntimeError(f"{operation} ended with record {last.offset}, or gave it wrong")
+                raise RuntimeError(f"{operation} ended with record {last.offset}, or changed it")
 
         def ack(calls: int) -> None:
             for call in range(calls):
                 self._queue.ack(first + (call + 1) * batch - 1)
 
         acks = "ack" if operation == "consume" else ""
-        return Course(
+        return Workload(
             (Step("", self._push(batch), batch), Step(operation, go, batch), Step(acks, ack, batch)), self._empty
         )
 
@@ -106,15 +106,15 @@ class _Queue(Session):
 
         return asyncio.run(consume())
 
-    def _workers(self, batch: int) -> Course:
+    def _workers(self, batch: int) -> Workload:
         def go(calls: int) -> None:
             handled = self._queue.consume(0.0, handler=lambda _message: None, workers=2, max_records=batch)
             if handled != calls * batch:
                 raise RuntimeError(f"{handled} records were handled of {calls * batch}")
 
-        return Course((Step("", self._push(batch), batch), Step("consume_2_workers", go, batch)), self._empty)
+        return Workload((Step("", self._push(batch), batch), Step("consume_2_workers", go, batch)), self._empty)
 
-    def _by_offset(self, batch: int) -> Course:
+    def _by_offset(self, batch: int) -> Workload:
         def go(calls: int) -> None:
             end = self._queue.end_offset()
             for first in range(end - calls * batch, end, batch):
@@ -124,7 +124,7 @@ class _Queue(Session):
             self._drain()
 
         steps = (Step("", self._push(batch), batch), Step("get_many", go, batch), Step("", drain, batch))
-        return Course(steps, nothing)
+        return Workload(steps, nothing)
 
     def _empty(self, _calls: int) -> None:
         if self._queue.lag():
@@ -135,7 +135,7 @@ class _Queue(Session):
 
 
 class _Session:
-    """The Spark session, made when it is first asked for."""
+    """The Spark session, created at its first use."""
 
     def __init__(self) -> None:
         self._spark: Any = None
@@ -153,12 +153,12 @@ class _Session:
         return self._spark
 
 
-def contenders(ring: int, segment_size: str, in_spark: bool) -> list[Contender]:
-    """The queue without Spark, and with it if told so."""
+def subjects(ring: int, segment_size: str, in_spark: bool) -> list[Subject]:
+    """The queue without Spark, and with Spark if `spark`."""
     fast = f"push_many, pop_many, ack_many; ring of {ring >> 20} MiB, segments of {segment_size}, flusher on"
     survives = "everything that was pushed; a loss of power takes at most a second, nothing after flush()"
     found = [
-        Contender(STANDALONE, fast, survives, lambda: mmapqueue.__version__, partial(_Queue, None, ring, segment_size))
+        Subject(STANDALONE, fast, survives, lambda: mmapqueue.__version__, partial(_Queue, None, ring, segment_size))
     ]
     if in_spark:
         session = _Session()
@@ -171,5 +171,5 @@ def contenders(ring: int, segment_size: str, in_spark: bool) -> list[Contender]:
         def open_in_spark(directory: Path, payload: int) -> Session:
             return _Queue(session.get(), ring, segment_size, directory, payload)
 
-        found.append(Contender(IN_SPARK, fast + "; in the driver of a Spark session", survives, version, open_in_spark))
+        found.append(Subject(IN_SPARK, fast + "; in the driver of a Spark session", survives, version, open_in_spark))
     return found

@@ -1,4 +1,4 @@
-"""Measures courses in rounds: all of them once in each, so that a slow minute of the machine meets all and not one."""
+"""Measures workloads in rounds: a round measures each once, so a slow minute of the machine affects all of them."""
 
 from __future__ import annotations
 
@@ -7,25 +7,25 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
-from queue_bench.course import Course, Step, times
+from queue_bench.workload import Step, Workload, times
 
-#: A cycle is so long, that it can be timed and that the machine hardly changes meanwhile.
+#: Long enough to time, and too short for the machine to change.
 _CYCLE_SECONDS = 0.02
 _MOST_RECORDS = 200_000
 _GROWTH = 8
-#: Null calls before and behind each step: as many as it makes itself, within these limits. Whether a scheduler keeps
-#: both ends of a connection on one processor or on two, which makes a call three times as long, it decides anew every
-#: some milliseconds, and after every pause: too few calls would be timed by another decision than the step.
+#: Null calls before and after each step: as many as the step's own, within these limits. Every few milliseconds the
+#: scheduler moves both ends of a connection to one processor or to two, which changes a call's duration threefold: too
+#: few null calls would meet another decision than the step.
 _LEAST_NULL_CALLS, _MOST_NULL_CALLS = 25, 200
 
 
 @dataclass
 class Figures:
-    """One operation of one course, round by round; each figure is the median over the cycles of a round.
+    """One operation of one workload, round by round; each figure is the median over the cycles of a round.
 
     Attributes:
         us_per_call: Microseconds of a call.
-        null_calls: How many null calls take as long, by those that were made just before and behind; empty without.
+        null_calls: Duration of a call in null calls made just before and after it; empty without any.
     """
 
     us_per_call: list[float] = field(default_factory=list)
@@ -33,24 +33,24 @@ class Figures:
 
 
 @dataclass
-class Cell:
-    """A course of a contender, and what came of it so far.
+class Measurement:
+    """A workload of a subject, and its figures so far.
 
     Attributes:
-        title: What it is called when it is chosen.
-        contender: Its name.
+        title: Name for --only and --list.
+        subject: Name of the subject.
         payload: Bytes of a record.
-        course: What is done.
-        null: The null call that it is compared with, if it has one.
-        room: The most bytes of records that are to be in it at once.
+        workload: The workload.
+        null: The null call that calls are compared with, if the subject has one.
+        room: The most bytes of records in the queue at once.
         figures: By operation.
-        null_us: Microseconds of the null calls made meanwhile, round by round.
+        null_us: Microseconds of the null calls, round by round.
     """
 
     title: str
-    contender: str
+    subject: str
     payload: int
-    course: Course
+    workload: Workload
     null: Callable[[], object] | None
     room: int
     figures: dict[Step, Figures] = field(default_factory=dict)
@@ -59,10 +59,10 @@ class Cell:
     _grown: bool = False
 
     def __post_init__(self) -> None:
-        self._whole = self.course.whole
+        self._whole = self.workload.whole
 
     def measure(self, seconds: float) -> None:
-        """Goes through the course for so long, once at least, and adds the figures of a round."""
+        """Repeats the workload for `seconds`, once at least, and adds the figures of a round."""
         taken: dict[Step, list[tuple[float, float | None]]] = {}
         nulls: list[float] = []
         end = time.perf_counter() + seconds
@@ -90,7 +90,7 @@ class Cell:
         found: list[tuple[Step, tuple[float, float | None]]] = []
         null_calls = max(_LEAST_NULL_CALLS, min(_MOST_NULL_CALLS, self._calls))
         nulls = [_null_us(self.null, null_calls)] if self.null else []
-        for step in self.course.steps:
+        for step in self.workload.steps:
             start = time.perf_counter_ns()
             step.run(self._calls)
             us = (time.perf_counter_ns() - start) / self._calls / 1000
@@ -103,14 +103,14 @@ class Cell:
         if self._whole:
             whole = sum(us for _, (us, _) in found)
             found.append((self._whole, (whole, whole / statistics.mean(nulls) if nulls else None)))
-        self.course.settle(self._calls)
+        self.workload.verify(self._calls)
         return found, nulls
 
-    # What is too short to be timed is done more often, as far as the queue has room.
+    # Short steps get more calls, as far as the queue has room.
     def _grow(self, seconds: float) -> None:
         if self._grown:
             return
-        batch = self.course.batch
+        batch = self.workload.batch
         most = max(1, min(_MOST_RECORDS, self.room // self.payload) // batch)
         if seconds >= _CYCLE_SECONDS / 2 or self._calls >= most:
             self._grown = True
@@ -125,27 +125,29 @@ def _null_us(null: Callable[[], object], calls: int) -> float:
     return (time.perf_counter_ns() - start) / calls / 1000
 
 
-def go(cells: list[Cell], rounds: int, seconds: float, deadline: float, tell: Callable[[str], None]) -> int:
-    """Goes through the cells so often, the one time forth, the next time back.
+def go(
+    measurements: list[Measurement], rounds: int, seconds: float, deadline: float, tell: Callable[[str], None]
+) -> int:
+    """Measures in rounds, forth and back in turn.
 
     Args:
-        cells: What is measured.
-        rounds: How often.
-        seconds: How long each cell takes in a round, if one cycle does not take longer.
-        deadline: No round is begun, after the first, that would probably end later: seconds of `time.monotonic`.
-        tell: Is told what goes on.
+        measurements: The measurements of a round.
+        rounds: The most rounds.
+        seconds: Duration of each measurement in a round, if one cycle is not longer.
+        deadline: After the first, no round starts that would probably end later: seconds of `time.monotonic`.
+        tell: Prints progress.
 
     Returns:
-        How many rounds there were.
+        The number of rounds.
     """
     longest = 0.0
     for number in range(rounds):
         start = time.monotonic()
         if number and start + longest > deadline:
             return number
-        tell(f"round {number + 1} of {rounds}: {len(cells)} courses")
-        order: Iterable[Cell] = reversed(cells) if number % 2 else cells
-        for cell in order:
-            cell.measure(seconds)
+        tell(f"round {number + 1} of {rounds}: {len(measurements)} workloads")
+        order: Iterable[Measurement] = reversed(measurements) if number % 2 else measurements
+        for measurement in order:
+            measurement.measure(seconds)
         longest = max(longest, time.monotonic() - start)
     return rounds

@@ -1,6 +1,6 @@
 """All that the two languages must agree on: names of classes and methods, numbers, the layout of a shared buffer.
 
-The Java side of it is the package org.mmapqueue.bridge: Status.java and StageLayout.java say the same.
+Their Java counterparts are in org.mmapqueue.bridge: Status.java, SharedBufferLayout.java.
 """
 
 import struct
@@ -52,7 +52,7 @@ HANDLE_CALLS = {
     "ack": "iL",
     "ackSingle": "iL",
     "ackMany": "ib",
-    "unpop": "ib",
+    "release": "ib",
     "nack": "iLL",
     "seek": "is",
     "lag": "i",
@@ -77,14 +77,14 @@ HANDLE_CALLS = {
     "close": "",
     "full": "",
     "heldBy": "",
-    "mappedStage": "sis",
-    "heapStage": "i",
+    "mappedBuffer": "sis",
+    "heapBuffer": "i",
 }
 
 #: The consumer that a queue reads as when no other is named.
 DEFAULT_CONSUMER = "default"
 
-#: Methods of Stage.
+#: Methods of SharedBuffer.
 SHARED_BUFFER_CALLS = {
     "push": "iiii",
     "pushMany": "iiiii",
@@ -108,7 +108,7 @@ EMPTY = -2
 CLOSED = -3
 DONE = -4
 
-# StageLayout.java
+# SharedBufferLayout.java
 #: Offset, timestamp in µs (0 = none), number of records, flags, bytes of payload, attempts.
 HEADER = struct.Struct("=qqiiii")
 PAYLOAD = 64

@@ -27,10 +27,9 @@ _signal_set = _signal.signal
 
 
 class Shield:
-    """Context manager: signals that come within are handled, by the handlers that were in force, at the end.
+    """Context manager that defers signals to its end. For one use by one thread.
 
-    For one use by one thread. Does nothing outside of the main thread, the only one that Python runs signal handlers
-    in, nor about signals that no Python function handles.
+    Defers signals with a Python handler, in the main thread: Python runs signal handlers in no other thread.
     """
 
     __slots__ = ("_handlers", "_noted", "_up")

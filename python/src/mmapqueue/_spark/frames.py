@@ -48,10 +48,10 @@ def read(
         spark: A session, classic or Connect.
         path: The queue's directory, as Spark's driver and executors see it.
         starting_offsets: The first record; by default the oldest that is retained.
-        ending_offsets: Behind the last record; by default the end, as it is when the job begins.
+        ending_offsets: The offset after the last record; by default the log end when the job begins.
         starting_timestamp: In place of starting_offsets: the first record that was pushed then or later.
         ending_timestamp: In place of ending_offsets: the first record that was pushed then or later.
-        consumer: Whose position "committed" means; by default the default consumer's.
+        consumer: The consumer with the position that "committed" means; by default the default consumer.
         min_partitions: The least number of tasks, where there are enough records.
         max_partition_bytes: About the most bytes of the log for a task.
         fail_on_data_loss: Whether records that are not there any more are an error; by default they are.
@@ -100,7 +100,7 @@ def read_stream(
         spark: A session, classic or Connect.
         path: The queue's directory, as Spark's driver and executors see it.
         starting_offsets: The first record of a new query; by default the oldest that is retained. One that is restarted
-            goes on where its checkpoint says.
+            continues where its checkpoint says.
         starting_timestamp: In place of starting_offsets: the first record that was pushed then or later.
         consumer: The consumer's name; by default one that is made of the checkpoint's location.
         max_offsets_per_trigger: The most records of a micro-batch.
@@ -150,7 +150,7 @@ def write(
         frame: Rows with a column `value`, binary or string.
         path: The queue's directory, as Spark's driver and executors see it; made when it is not there.
         partitions: How many partitions the queue is to have; more than there are makes the missing ones.
-        key: The column whose values decide the partition; without it rows go round robin.
+        key: The column with the values that decide the partition; without it rows go round robin.
         sync: Whether the rows are on the disk when this returns; by default they outlive any process, but no loss of
             power.
         push_timeout: How long to wait for room.
@@ -181,14 +181,14 @@ def write_stream(
     Args:
         frame: Streaming rows with a column `value`, binary or string.
         path: The queue's directory, as Spark's driver and executors see it; made when it is not there.
-        checkpoint: The directory of the query's checkpoint. The query goes on from it, and with another one it is
+        checkpoint: The directory of the query's checkpoint. The query continues from it, and with another one it is
             another query.
         partitions: How many partitions the queue is to have; more than there are makes the missing ones.
-        key: The column whose values decide the partition; without it rows go round robin.
+        key: The column with the values that decide the partition; without it rows go round robin.
         sync: Whether an epoch's rows are on the disk when it is committed; by default they outlive any process, but no
             loss of power.
         push_timeout: How long to wait for room.
-        fail_on_data_loss: Whether an epoch that was pushed before, and comes again with other rows, is an error; by
+        fail_on_data_loss: Whether an epoch that was pushed before, and is retried with other rows, is an error; by
             default it is. If not, these rows are dropped, with a line in the log.
         **configuration: Of a queue that is made, or opened to be written; see Configuration.
 
@@ -271,12 +271,12 @@ def _given(options: Mapping[str, object]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _offsets(place: Offsets | None) -> str | None:
-    if place is None or isinstance(place, str):
-        return place
-    if isinstance(place, int):
-        return str(place)
-    return json.dumps({str(partition): offset for partition, offset in place.items()})
+def _offsets(offsets: Offsets | None) -> str | None:
+    if offsets is None or isinstance(offsets, str):
+        return offsets
+    if isinstance(offsets, int):
+        return str(offsets)
+    return json.dumps({str(partition): offset for partition, offset in offsets.items()})
 
 
 def _instant(time: datetime | None) -> str | None:

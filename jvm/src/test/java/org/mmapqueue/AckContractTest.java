@@ -25,11 +25,11 @@ class AckContractTest extends ContractTest {
         List<byte[]> payloads = fill();
         Payload.drain(queue);
         assertCommitted(0);
-        queue.ack(0);
+        queue.consumer().ack(0);
         assertCommitted(1);
-        queue.ack(7);
+        queue.consumer().ack(7);
         assertCommitted(8);
-        queue.ack(payloads.size() - 1);
+        queue.consumer().ack(payloads.size() - 1);
         assertCommitted(payloads.size());
         assertEquals(queue.stats().writingPosition(), queue.stats().lowWatermark());
     }
@@ -38,28 +38,30 @@ class AckContractTest extends ContractTest {
     void anEarlierAckChangesNothing() {
         fill();
         Payload.drain(queue);
-        queue.ack(9);
-        queue.ack(9);
-        queue.ack(0);
-        queue.ack(5);
+        queue.consumer().ack(9);
+        queue.consumer().ack(9);
+        queue.consumer().ack(0);
+        queue.consumer().ack(5);
         assertCommitted(10);
     }
 
     @Test
     void whatWasNotPoppedCanNotBeAcked() {
-        OutOfRangeException nothing = assertThrows(OutOfRangeException.class, () -> queue.ack(0));
+        OutOfRangeException nothing =
+                assertThrows(OutOfRangeException.class, () -> queue.consumer().ack(0));
         assertEquals(0, nothing.requested());
         fill();
-        queue.pop();
-        queue.pop();
-        OutOfRangeException ahead = assertThrows(OutOfRangeException.class, () -> queue.ack(2));
+        queue.consumer().pop();
+        queue.consumer().pop();
+        OutOfRangeException ahead =
+                assertThrows(OutOfRangeException.class, () -> queue.consumer().ack(2));
         assertEquals(2, ahead.requested());
         assertEquals(0, ahead.first());
         assertEquals(1, ahead.last());
-        assertThrows(OutOfRangeException.class, () -> queue.ack(Long.MAX_VALUE));
-        assertThrows(OutOfRangeException.class, () -> queue.ack(-1));
+        assertThrows(OutOfRangeException.class, () -> queue.consumer().ack(Long.MAX_VALUE));
+        assertThrows(OutOfRangeException.class, () -> queue.consumer().ack(-1));
         assertCommitted(0);
-        queue.ack(1);
+        queue.consumer().ack(1);
         assertCommitted(2);
     }
 
@@ -75,7 +77,7 @@ class AckContractTest extends ContractTest {
                 long offset = offsetNow(i, acked);
                 Payload.assertNextIs(offset, payloads.get(i), queue);
             }
-            queue.ack(offsetNow(acked + more - 1, acked));
+            queue.consumer().ack(offsetNow(acked + more - 1, acked));
             acked += more;
             reopen();
             assertEquals(payloads.size() - acked, queue.consumer().lag());
@@ -89,14 +91,14 @@ class AckContractTest extends ContractTest {
         for (int i = 0; i < count; i++) {
             queue.push(new byte[] {(byte) i});
         }
-        while (!queue.popBatch(1000, Long.MAX_VALUE, Duration.ZERO).isEmpty()) {
+        while (!queue.consumer().popBatch(1000, Long.MAX_VALUE, Duration.ZERO).isEmpty()) {
             assertTrue(queue.consumer().readOffset() <= count);
         }
         SplittableRandom random = new SplittableRandom(5);
         long acked = -1;
         while (acked < count - 1) {
             acked = Math.min(count - 1, acked + 1 + random.nextLong(Math.max(2, count / 40)));
-            queue.ack(acked);
+            queue.consumer().ack(acked);
             assertCommitted(acked + 1);
         }
         queue.push(Payload.of(1, 10));
@@ -109,7 +111,7 @@ class AckContractTest extends ContractTest {
         long lag = payloads.size();
         Payload.assertMessages(0, payloads, Payload.drain(queue));
         long half = payloads.size() / 2;
-        queue.ack(half);
+        queue.consumer().ack(half);
         assertCommitted(half + 1);
         List<byte[]> more = fill();
         assertTrue(more.size() >= payloads.size() / 2 - 20, more.size() + " went in where " + half + " were acked");
@@ -129,12 +131,14 @@ class AckContractTest extends ContractTest {
             for (int i = 0; i < 12; i++) {
                 queue.push(Payload.numbered(pushed++, setup.segmentSize / 10));
             }
-            for (Message message = queue.poll(); message != null; message = queue.poll()) {
+            for (Message message = queue.consumer().poll();
+                    message != null;
+                    message = queue.consumer().poll()) {
                 assertEquals(message.offset(), Payload.numberOf(message.data()));
                 window.add(message.offset());
             }
             int acked = random.nextInt(window.size());
-            queue.ack(window.get(acked));
+            queue.consumer().ack(window.get(acked));
             window.subList(0, acked + 1).clear();
             assertEquals(window.size(), queue.consumer().lag());
         }

@@ -64,7 +64,7 @@ class AckSingleContractTest extends ContractTest {
         }
         assertEquals(payloads.size(), committed);
         assertEquals(queue.stats().writingPosition(), queue.stats().lowWatermark());
-        assertNull(queue.poll());
+        assertNull(queue.consumer().poll());
     }
 
     @Test
@@ -83,12 +83,12 @@ class AckSingleContractTest extends ContractTest {
     void toAckAgainDoesNothing() {
         int count = fill().size();
         Payload.drain(queue);
-        queue.ack(3);
+        queue.consumer().ack(3);
         consumer().ackSingle(6);
         consumer().ackSingle(0);
         consumer().ackSingle(6);
         consumer().ackSingle(new long[] {2, 3, 6});
-        queue.ack(1);
+        queue.consumer().ack(1);
         assertState(4, count - 5);
     }
 
@@ -96,7 +96,7 @@ class AckSingleContractTest extends ContractTest {
     void ofSeveralNoneIsAckedWhenOneWasNotPopped() {
         int count = fill().size();
         for (int i = 0; i < 5; i++) {
-            queue.pop();
+            queue.consumer().pop();
         }
         for (long bad : new long[] {5, -1, count, Long.MAX_VALUE, Long.MIN_VALUE}) {
             OutOfRangeException refused =
@@ -116,9 +116,9 @@ class AckSingleContractTest extends ContractTest {
         int count = fill().size();
         Payload.drain(queue);
         consumer().ackSingle(new long[] {6, 7, 9});
-        queue.ack(5);
+        queue.consumer().ack(5);
         assertState(8, count - 9);
-        queue.ack(8);
+        queue.consumer().ack(8);
         assertState(10, count - 10);
     }
 
@@ -166,7 +166,7 @@ class AckSingleContractTest extends ContractTest {
         assertState(1, 0);
         long[] expected = {1, 4, 6};
         for (long offset : expected) {
-            assertEquals(offset, queue.pop().offset());
+            assertEquals(offset, queue.consumer().pop().offset());
         }
         consumer().ackSingle(1);
         assertState(4, 2);
@@ -180,8 +180,8 @@ class AckSingleContractTest extends ContractTest {
         Payload.drain(queue);
         consumer().ackSingle(new long[] {1, 2});
         reopen();
-        assertEquals(0, queue.pop().offset());
-        queue.ack(0);
+        assertEquals(0, queue.consumer().pop().offset());
+        queue.consumer().ack(0);
         if (setup.isV1()) {
             assertState(1, 0);
         } else {

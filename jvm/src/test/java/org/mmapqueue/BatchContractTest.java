@@ -51,7 +51,7 @@ class BatchContractTest extends ContractTest {
             assertEquals(first, queue.pushBatch(batch));
             assertEquals(first + batch.size(), queue.endOffset());
             Payload.assertMessages(first, batch, Payload.drain(queue));
-            queue.ack(queue.endOffset() - 1);
+            queue.consumer().ack(queue.endOffset() - 1);
         }
     }
 
@@ -64,7 +64,7 @@ class BatchContractTest extends ContractTest {
             }
             long first = queue.pushBatch(batch);
             Payload.assertMessages(first, batch, Payload.drain(queue));
-            queue.ack(queue.endOffset() - 1);
+            queue.consumer().ack(queue.endOffset() - 1);
         }
     }
 
@@ -103,7 +103,7 @@ class BatchContractTest extends ContractTest {
         List<byte[]> batch = List.of(new byte[1], new byte[setup.maxEvent + 1], new byte[1]);
         assertThrows(TooLargeException.class, () -> queue.pushBatch(batch));
         assertEquals(0, queue.endOffset());
-        assertNull(queue.poll());
+        assertNull(queue.consumer().poll());
         queue.push(new byte[2]);
         Payload.assertMessages(0, List.of(new byte[2]), Payload.drain(queue));
     }
@@ -131,7 +131,7 @@ class BatchContractTest extends ContractTest {
         }
         assertEquals(half.size(), queue.endOffset());
         Payload.assertMessages(0, half, Payload.drain(queue));
-        queue.ack(half.size() - 1);
+        queue.consumer().ack(half.size() - 1);
         assertEquals(half.size(), queue.pushBatch(tenths(5000, 15)));
         Payload.assertMessages(half.size(), tenths(5000, 15), Payload.drain(queue));
     }
@@ -216,7 +216,7 @@ class BatchContractTest extends ContractTest {
             long expected = 0;
             while (true) {
                 boolean last = done.get();
-                Message first = queue.poll();
+                Message first = queue.consumer().poll();
                 if (first == null) {
                     if (last) {
                         return expected;
@@ -226,12 +226,12 @@ class BatchContractTest extends ContractTest {
                 assertEquals(expected, first.offset());
                 for (int i = 1; i < size; i++) {
                     // Whoever has seen the first record of a batch finds all the others.
-                    Message next = queue.poll();
+                    Message next = queue.consumer().poll();
                     assertTrue(next != null, "record " + i + " of the batch at " + expected + " is missing");
                     assertEquals(expected + i, Payload.numberOf(next.data()));
                 }
                 expected += size;
-                queue.ack(expected - 1);
+                queue.consumer().ack(expected - 1);
             }
         });
         long next = 0;

@@ -193,7 +193,7 @@ class CallbackTest {
             caller.call(queue, queue.consumer(), queue::close, seen);
             assertEquals(0, seen.get(0));
         }
-        assertThrows(ClosedException.class, queue::poll);
+        assertThrows(ClosedException.class, () -> queue.consumer().poll());
         queue = openIn("queue");
         assertEquals(RECORDS, queue.endOffset());
         Payload.assertMessages(

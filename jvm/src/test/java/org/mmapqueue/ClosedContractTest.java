@@ -36,12 +36,12 @@ class ClosedContractTest extends ContractTest {
                 () -> queue.consumer(),
                 () -> queue.consumer("default", StartAt.EARLIEST),
                 () -> queue.consumer("other", StartAt.LATEST),
-                () -> queue.poll(),
-                () -> queue.pop(),
-                () -> queue.pop(NOW),
-                () -> queue.popBatch(1, 1, NOW),
-                () -> queue.peek(),
-                () -> queue.ack(0),
+                () -> queue.consumer().poll(),
+                () -> queue.consumer().pop(),
+                () -> queue.consumer().pop(NOW),
+                () -> queue.consumer().popBatch(1, 1, NOW),
+                () -> queue.consumer().peek(),
+                () -> queue.consumer().ack(0),
                 () -> queue.endOffset(),
                 () -> queue.flush(),
                 () -> queue.stats(),
@@ -90,7 +90,7 @@ class ClosedContractTest extends ContractTest {
         try (MmapQueue other = setup.open(directory)) {
             queue.close();
             assertAllClosed(consumer);
-            assertEquals(1, other.pop().data().length);
+            assertEquals(1, other.consumer().pop().data().length);
         }
     }
 
@@ -105,9 +105,10 @@ class ClosedContractTest extends ContractTest {
     @Test
     void aWaitingPopIsToldOfTheClose() {
         Waiting.Running<Message> popping =
-                Waiting.start(() -> queue.pop(Waiting.LONG)).untilItWaits();
-        Waiting.Running<List<Message>> batching =
-                Waiting.start(() -> queue.popBatch(5, 100, Waiting.LONG)).untilItWaits();
+                Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
+        Waiting.Running<List<Message>> batching = Waiting.start(
+                        () -> queue.consumer().popBatch(5, 100, Waiting.LONG))
+                .untilItWaits();
         queue.close();
         assertThrows(ClosedException.class, popping::result);
         assertThrows(ClosedException.class, batching::result);
@@ -129,11 +130,11 @@ class ClosedContractTest extends ContractTest {
     void aWaitingCallOfAClosedHandleEndsWhileTheQueueIsOpenThroughAnother() throws Exception {
         try (MmapQueue other = setup.open(directory)) {
             Waiting.Running<Message> popping =
-                    Waiting.start(() -> queue.pop(Waiting.LONG)).untilItWaits();
+                    Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
             queue.close();
             assertThrows(ClosedException.class, popping::result);
             other.push(BYTES);
-            assertEquals(1, other.pop().data().length);
+            assertEquals(1, other.consumer().pop().data().length);
         }
     }
 
@@ -168,9 +169,11 @@ class ClosedContractTest extends ContractTest {
                 try {
                     while (true) {
                         assertEquals(
-                                popped, Payload.numberOf(queue.pop(Waiting.LONG).data()));
+                                popped,
+                                Payload.numberOf(
+                                        queue.consumer().pop(Waiting.LONG).data()));
                         popped++;
-                        queue.ack(queue.consumer().readOffset() - 1);
+                        queue.consumer().ack(queue.consumer().readOffset() - 1);
                     }
                 } catch (ClosedException e) {
                     return popped;
@@ -189,7 +192,7 @@ class ClosedContractTest extends ContractTest {
             }
             assertEquals(pushed, first);
             if (queue.consumer().lag() > 0) {
-                queue.ack(queue.consumer().readOffset() - 1);
+                queue.consumer().ack(queue.consumer().readOffset() - 1);
             }
             reopen();
         }

@@ -23,7 +23,8 @@ class FullContractTest extends ContractTest {
     void aNegativeTimeoutDoesNotWait() throws Exception {
         for (Duration timeout :
                 List.of(Duration.ofNanos(Long.MIN_VALUE), Duration.ofSeconds(Long.MIN_VALUE), Duration.ofNanos(-1))) {
-            Waiting.start(() -> assertThrows(EmptyException.class, () -> queue.pop(timeout)))
+            Waiting.start(() -> assertThrows(
+                            EmptyException.class, () -> queue.consumer().pop(timeout)))
                     .result();
         }
         fill();
@@ -88,7 +89,7 @@ class FullContractTest extends ContractTest {
                 .untilItWaits();
         Payload.assertMessages(0, payloads, Payload.drain(queue));
         assertFalse(pushing.isDone() || batching.isDone());
-        queue.ack(payloads.size() - 1);
+        queue.consumer().ack(payloads.size() - 1);
         long single = pushing.result();
         long batch = batching.result();
         assertEquals(payloads.size(), Math.min(single, batch));
@@ -105,9 +106,9 @@ class FullContractTest extends ContractTest {
         long read = 0;
         for (int generation = 0; generation < 3; generation++) {
             for (int i = 0; i < setup.capacity * 10; i++) {
-                Message message = queue.pop();
+                Message message = queue.consumer().pop();
                 assertEquals(read, message.offset());
-                queue.ack(read++);
+                queue.consumer().ack(read++);
                 while (end - read < payloads.size() - 25) {
                     assertEquals(end, queue.push(setup.tenth(end)));
                     end++;
@@ -124,7 +125,7 @@ class FullContractTest extends ContractTest {
         fill();
         Payload.drain(queue);
         assertThrows(FullException.class, () -> queue.push(new byte[setup.maxEvent]));
-        queue.ack(queue.endOffset() - 1);
+        queue.consumer().ack(queue.endOffset() - 1);
         long offset = queue.push(Payload.of(9, setup.maxEvent));
         Payload.assertMessages(offset, List.of(Payload.of(9, setup.maxEvent)), Payload.drain(queue));
     }
@@ -135,7 +136,7 @@ class FullContractTest extends ContractTest {
         reopen();
         assertThrows(FullException.class, () -> queue.push(setup.tenth(1)));
         Payload.assertMessages(0, payloads, Payload.drain(queue));
-        queue.ack(payloads.size() - 1);
+        queue.consumer().ack(payloads.size() - 1);
         assertEquals(payloads.size(), queue.push(setup.tenth(1)));
     }
 }

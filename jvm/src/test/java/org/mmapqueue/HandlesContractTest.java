@@ -26,13 +26,13 @@ class HandlesContractTest extends ContractTest {
             assertEquals(0, queue.push(new byte[1]));
             assertEquals(1, second.push(new byte[2]));
             assertEquals(2, queue.endOffset());
-            assertEquals(0, second.pop().offset());
-            assertEquals(1, queue.pop().offset());
-            second.ack(1);
+            assertEquals(0, second.consumer().pop().offset());
+            assertEquals(1, queue.consumer().pop().offset());
+            second.consumer().ack(1);
             assertEquals(0, queue.consumer().lag());
         }
         queue.push(new byte[3]);
-        assertEquals(2, queue.pop().offset());
+        assertEquals(2, queue.consumer().pop().offset());
     }
 
     @Test

@@ -18,7 +18,7 @@ class InterruptContractTest extends ContractTest {
     private void assertPushesAndPops() {
         List<byte[]> payloads = setup.payloads(99, 10);
         if (queue.consumer().readOffset() > queue.consumer().committedOffset()) {
-            queue.ack(queue.consumer().readOffset() - 1);
+            queue.consumer().ack(queue.consumer().readOffset() - 1);
         }
         long first = Payload.pushAll(queue, payloads);
         Payload.assertMessages(first, payloads, Payload.drain(queue));
@@ -28,11 +28,12 @@ class InterruptContractTest extends ContractTest {
     @Test
     void aWaitingPopIsInterruptedAndNothingIsPopped() throws Exception {
         Waiting.Running<Message> popping =
-                Waiting.start(() -> queue.pop(Waiting.LONG)).untilItWaits();
+                Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
         popping.thread().interrupt();
         assertThrows(InterruptedException.class, popping::result);
-        Waiting.Running<List<Message>> batching =
-                Waiting.start(() -> queue.popBatch(9, 99, Waiting.LONG)).untilItWaits();
+        Waiting.Running<List<Message>> batching = Waiting.start(
+                        () -> queue.consumer().popBatch(9, 99, Waiting.LONG))
+                .untilItWaits();
         batching.thread().interrupt();
         assertThrows(InterruptedException.class, batching::result);
         assertEquals(0, queue.consumer().readOffset());
@@ -52,7 +53,7 @@ class InterruptContractTest extends ContractTest {
         assertThrows(InterruptedException.class, syncing::result);
         assertEquals(payloads.size(), queue.endOffset());
         Payload.assertMessages(0, payloads, Payload.drain(queue));
-        queue.ack(payloads.size() - 1);
+        queue.consumer().ack(payloads.size() - 1);
         assertPushesAndPops();
     }
 
@@ -61,7 +62,8 @@ class InterruptContractTest extends ContractTest {
         queue.push(new byte[1]);
         Waiting.start(() -> {
                     Thread.currentThread().interrupt();
-                    assertThrows(InterruptedException.class, () -> queue.pop(Duration.ZERO));
+                    assertThrows(
+                            InterruptedException.class, () -> queue.consumer().pop(Duration.ZERO));
                     Thread.currentThread().interrupt();
                     assertThrows(InterruptedException.class, () -> queue.push(new byte[1], Duration.ZERO));
                     Thread.currentThread().interrupt();
@@ -96,11 +98,13 @@ class InterruptContractTest extends ContractTest {
         List<Message> popped = new ArrayList<>();
         Waiting.start(() -> {
                     Thread.currentThread().interrupt();
-                    for (Message message = queue.poll(); message != null; message = queue.poll()) {
+                    for (Message message = queue.consumer().poll();
+                            message != null;
+                            message = queue.consumer().poll()) {
                         popped.add(message);
                         queue.flush();
-                        queue.peek();
-                        queue.ack(message.offset());
+                        queue.consumer().peek();
+                        queue.consumer().ack(message.offset());
                     }
                     return null;
                 })
@@ -153,9 +157,9 @@ class InterruptContractTest extends ContractTest {
             while (true) {
                 boolean last = stop.get() && pushers.stream().allMatch(Waiting.Running::isDone);
                 try {
-                    for (Message message : queue.popBatch(100, Long.MAX_VALUE, Duration.ofMillis(5))) {
+                    for (Message message : queue.consumer().popBatch(100, Long.MAX_VALUE, Duration.ofMillis(5))) {
                         assertEquals(popped++, message.offset());
-                        queue.ack(message.offset());
+                        queue.consumer().ack(message.offset());
                     }
                 } catch (InterruptedException e) {
                     continue;

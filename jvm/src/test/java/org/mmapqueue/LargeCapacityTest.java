@@ -40,12 +40,12 @@ class LargeCapacityTest {
         }
         try (MmapQueue queue = open()) {
             for (int i = 0; i < 100; i++) {
-                assertEquals(i, Payload.numberOf(queue.pop().data()));
+                assertEquals(i, Payload.numberOf(queue.consumer().pop().data()));
             }
-            queue.ack(99);
+            queue.consumer().ack(99);
             assertTrue(queue.gc() > 0);
             queue.push(Payload.numbered(100, 300));
-            assertEquals(100, queue.pop().offset());
+            assertEquals(100, queue.consumer().pop().offset());
         }
         long bytes = threads.getCurrentThreadAllocatedBytes() - before;
         assertTrue(bytes < MOST_BYTES, bytes + " bytes of the heap");

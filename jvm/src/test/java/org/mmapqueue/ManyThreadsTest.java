@@ -89,8 +89,8 @@ class ManyThreadsTest {
                                 }
                             }
                             List<Message> batch = kind == 0
-                                    ? one(queue.poll())
-                                    : queue.popBatch(1 + 20 * kind, 50_000, Duration.ofMillis(2));
+                                    ? one(queue.consumer().poll())
+                                    : queue.consumer().popBatch(1 + 20 * kind, 50_000, Duration.ofMillis(2));
                             for (Message message : batch) {
                                 check(message.data());
                                 ByteBuffer head = ByteBuffer.wrap(message.data());
@@ -102,7 +102,7 @@ class ManyThreadsTest {
                                     // All before the first one not seen are dealt with.
                                     int done = seen.nextClearBit(0) - 1;
                                     if (done >= 0) {
-                                        queue.ack(done);
+                                        queue.consumer().ack(done);
                                     }
                                 }
                             }
@@ -154,7 +154,7 @@ class ManyThreadsTest {
                         try (MmapQueue handle = setup.open(directory)) {
                             assertNotNull(handle.stats());
                             assertTrue(handle.consumer().lag() >= 0);
-                            handle.peek();
+                            handle.consumer().peek();
                             visits++;
                         }
                     }
@@ -163,10 +163,10 @@ class ManyThreadsTest {
             }
             int popped = 0;
             while (popped < 2 * records) {
-                Message message = queue.pop(Waiting.LONG);
+                Message message = queue.consumer().pop(Waiting.LONG);
                 assertEquals(popped++, message.offset());
                 check(message.data());
-                queue.ack(message.offset());
+                queue.consumer().ack(message.offset());
             }
             stop.set(true);
             for (Waiting.Running<Integer> each : all) {
@@ -201,9 +201,9 @@ class ManyThreadsTest {
                 return flushes;
             });
             for (int popped = 0; popped < records; popped++) {
-                Message message = queue.pop(Waiting.LONG);
+                Message message = queue.consumer().pop(Waiting.LONG);
                 check(message.data());
-                queue.ack(message.offset());
+                queue.consumer().ack(message.offset());
             }
             stop.set(true);
             assertEquals(records, producer.result());

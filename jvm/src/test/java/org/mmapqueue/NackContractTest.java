@@ -38,10 +38,10 @@ class NackContractTest extends ContractTest {
     }
 
     private void assertPops(int offset, int attempts) {
-        Message peeked = queue.peek();
+        Message peeked = queue.consumer().peek();
         assertEquals(offset, peeked.offset());
         assertEquals(attempts, peeked.attempts());
-        Message message = queue.pop();
+        Message message = queue.consumer().pop();
         assertEquals(offset, message.offset());
         assertEquals(attempts, message.attempts());
         assertArrayEquals(payloads.get(offset), message.data());
@@ -66,7 +66,7 @@ class NackContractTest extends ContractTest {
         for (int i = 6; i < 12; i++) {
             assertPops(i, 1);
         }
-        assertNull(queue.poll());
+        assertNull(queue.consumer().poll());
         assertEquals(12, consumer().unacked());
         assertEquals(0, consumer().size());
     }
@@ -97,7 +97,7 @@ class NackContractTest extends ContractTest {
     @Test
     void whatIsAckedOrWasNotPoppedCanNotBeGivenBack() {
         pushAndPop(10, 6);
-        queue.ack(1);
+        queue.consumer().ack(1);
         consumer().ackSingle(4);
         for (long bad : new long[] {-1, 0, 1, 4, 6, 9, 10, Long.MAX_VALUE, Long.MIN_VALUE}) {
             OutOfRangeException refused =
@@ -105,7 +105,7 @@ class NackContractTest extends ContractTest {
             assertEquals(bad, refused.requested());
             assertEquals(2, refused.first());
             assertEquals(5, refused.last());
-            assertThrows(OutOfRangeException.class, () -> queue.nack(bad, LATER));
+            assertThrows(OutOfRangeException.class, () -> queue.consumer().nack(bad, LATER));
         }
         assertEquals(3, consumer().unacked());
         assertPops(6, 1);
@@ -119,11 +119,11 @@ class NackContractTest extends ContractTest {
         consumer().nack(3, LATER);
         consumer().nack(5);
         consumer().ackSingle(new long[] {2, 3});
-        queue.ack(0);
+        queue.consumer().ack(0);
         assertEquals(1, consumer().committedOffset());
         assertPops(5, 2);
         assertPops(6, 1);
-        queue.ack(6);
+        queue.consumer().ack(6);
         assertEquals(7, consumer().committedOffset());
         assertEquals(0, consumer().unacked());
         assertPops(7, 1);
@@ -139,8 +139,8 @@ class NackContractTest extends ContractTest {
         for (int i = 5; i < 8; i++) {
             assertPops(i, 1);
         }
-        assertNull(queue.poll());
-        assertNull(queue.peek());
+        assertNull(queue.consumer().poll());
+        assertNull(queue.consumer().peek());
         assertEquals(2, consumer().size());
         assertEquals(8, consumer().unacked());
     }
@@ -148,14 +148,14 @@ class NackContractTest extends ContractTest {
     @Test
     void aDelayedOneComesWhenItsTimeIsOver() throws InterruptedException {
         pushAndPop(3, 3);
-        queue.nack(2, LATER);
-        queue.nack(0, Duration.ofNanos(1));
-        queue.nack(1, Duration.ofMillis(30));
-        assertEquals(0, queue.pop(Waiting.LONG).offset());
-        Message second = queue.pop(Waiting.LONG);
+        queue.consumer().nack(2, LATER);
+        queue.consumer().nack(0, Duration.ofNanos(1));
+        queue.consumer().nack(1, Duration.ofMillis(30));
+        assertEquals(0, queue.consumer().pop(Waiting.LONG).offset());
+        Message second = queue.consumer().pop(Waiting.LONG);
         assertEquals(1, second.offset());
         assertEquals(2, second.attempts());
-        assertNull(queue.poll());
+        assertNull(queue.consumer().poll());
     }
 
     @Test
@@ -169,8 +169,8 @@ class NackContractTest extends ContractTest {
     void aWaitingPopIsWokenByANack() throws Exception {
         pushAndPop(2, 2);
         Waiting.Running<Message> popping =
-                Waiting.start(() -> queue.pop(Waiting.LONG)).untilItWaits();
-        queue.nack(1, Duration.ZERO);
+                Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
+        queue.consumer().nack(1, Duration.ZERO);
         Message message = popping.result();
         assertEquals(1, message.offset());
         assertEquals(2, message.attempts());
@@ -181,12 +181,12 @@ class NackContractTest extends ContractTest {
         pushAndPop(9, 4);
         consumer().nack(3);
         consumer().nack(1);
-        List<Message> batch = queue.popBatch(4, Long.MAX_VALUE, Duration.ZERO);
+        List<Message> batch = queue.consumer().popBatch(4, Long.MAX_VALUE, Duration.ZERO);
         assertEquals(
                 List.of(1L, 3L, 4L, 5L), batch.stream().map(Message::offset).toList());
         assertEquals(List.of(2, 2, 1, 1), batch.stream().map(Message::attempts).toList());
         consumer().nack(0);
-        List<Message> byBytes = queue.popBatch(9, payloads.get(0).length, Duration.ZERO);
+        List<Message> byBytes = queue.consumer().popBatch(9, payloads.get(0).length, Duration.ZERO);
         assertEquals(List.of(0L), byBytes.stream().map(Message::offset).toList());
     }
 
@@ -197,8 +197,8 @@ class NackContractTest extends ContractTest {
         consumer().nack(0);
         consumer().ackSingle(1);
         assertThrows(FullException.class, () -> queue.push(setup.tenth(1)));
-        assertEquals(0, queue.pop().offset());
-        queue.ack(count - 1);
+        assertEquals(0, queue.consumer().pop().offset());
+        queue.consumer().ack(count - 1);
         assertEquals(count, queue.push(setup.tenth(1)));
     }
 

@@ -30,7 +30,7 @@ class PopBatchContractTest extends ContractTest {
     }
 
     private List<Message> popBatch(int maxRecords, long maxBytes) throws InterruptedException {
-        return queue.popBatch(maxRecords, maxBytes, Duration.ZERO);
+        return queue.consumer().popBatch(maxRecords, maxBytes, Duration.ZERO);
     }
 
     @Test
@@ -74,8 +74,9 @@ class PopBatchContractTest extends ContractTest {
     @Test
     void itWaitsForTheFirstRecordOnly() throws Exception {
         popBatch(100, ANY);
-        Waiting.Running<List<Message>> popping =
-                Waiting.start(() -> queue.popBatch(5, ANY, Waiting.LONG)).untilItWaits();
+        Waiting.Running<List<Message>> popping = Waiting.start(
+                        () -> queue.consumer().popBatch(5, ANY, Waiting.LONG))
+                .untilItWaits();
         assertFalse(popping.isDone());
         queue.push(Payload.of(10, 7));
         Payload.assertMessages(10, List.of(Payload.of(10, 7)), popping.result());
@@ -84,8 +85,8 @@ class PopBatchContractTest extends ContractTest {
     @Test
     void nothingInTimeIsAnEmptyList() throws InterruptedException {
         popBatch(100, ANY);
-        assertEquals(List.of(), queue.popBatch(5, ANY, Duration.ofMillis(20)));
-        assertEquals(List.of(), queue.popBatch(5, ANY, Duration.ofMillis(-20)));
+        assertEquals(List.of(), queue.consumer().popBatch(5, ANY, Duration.ofMillis(20)));
+        assertEquals(List.of(), queue.consumer().popBatch(5, ANY, Duration.ofMillis(-20)));
     }
 
     @Test
@@ -117,7 +118,7 @@ class PopBatchContractTest extends ContractTest {
     @Test
     void batchesOverManySegments() throws InterruptedException {
         popBatch(100, ANY);
-        queue.ack(9);
+        queue.consumer().ack(9);
         List<byte[]> mixed = setup.payloads(77, 300);
         Payload.pushAll(queue, mixed);
         List<Message> got = new ArrayList<>();

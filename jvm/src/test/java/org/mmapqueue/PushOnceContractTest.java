@@ -151,7 +151,7 @@ class PushOnceContractTest extends ContractTest {
             assertEquals(first, queue.pushOnce("p", sequence, Records.of(batch), Duration.ZERO, round % 2 == 0));
             assertEquals(-1, queue.pushOnce("p", sequence++, batch, Duration.ZERO));
             Payload.assertMessages(first, batch, Payload.drain(queue));
-            queue.ack(queue.endOffset() - 1);
+            queue.consumer().ack(queue.endOffset() - 1);
         }
         assertEquals(OptionalLong.of(5), queue.lastSequence("p"));
     }
@@ -209,7 +209,7 @@ class PushOnceContractTest extends ContractTest {
         assertEquals(-1, queue.pushOnce("p", 1, batch(15), Duration.ZERO)); // needs no room
         Waiting.Running<Long> waiting = Waiting.start(() -> queue.pushOnce("p", 2, batch(15), Waiting.LONG));
         Payload.drain(queue);
-        queue.ack(end - 1);
+        queue.consumer().ack(end - 1);
         assertEquals(end, waiting.result());
         assertEquals(-1, queue.pushOnce("p", 2, batch(15), Duration.ZERO));
         assertEquals(end + 15, queue.endOffset());
@@ -239,9 +239,9 @@ class PushOnceContractTest extends ContractTest {
         }
         assertEquals(rounds, done);
         for (int i = 0; i < 2 * rounds; i++) {
-            assertEquals(i, Payload.numberOf(queue.poll().data()));
+            assertEquals(i, Payload.numberOf(queue.consumer().poll().data()));
         }
-        assertNull(queue.poll());
+        assertNull(queue.consumer().poll());
     }
 
     @Test

@@ -31,7 +31,7 @@ class PushPopContractTest extends ContractTest {
         assertEquals(0, Payload.pushAll(queue, payloads));
         assertEquals(payloads.size(), queue.endOffset());
         Payload.assertMessages(0, payloads, Payload.drain(queue));
-        assertNull(queue.poll());
+        assertNull(queue.consumer().poll());
     }
 
     @Test
@@ -42,7 +42,7 @@ class PushPopContractTest extends ContractTest {
             assertEquals(next, Payload.pushAll(queue, payloads));
             Payload.assertMessages(next, payloads, Payload.drain(queue));
             next += payloads.size();
-            queue.ack(next - 1);
+            queue.consumer().ack(next - 1);
         }
         assertEquals(0, queue.consumer().lag());
     }
@@ -55,11 +55,11 @@ class PushPopContractTest extends ContractTest {
             byte[] payload = Payload.of(length, length);
             assertEquals(offset, queue.push(payload));
             assertEquals(offset + 1, queue.push(new byte[0]));
-            Message message = queue.pop();
+            Message message = queue.consumer().pop();
             assertArrayEquals(payload, message.data(), "length " + length);
             assertEquals(offset, message.offset());
-            assertEquals(0, queue.pop().data().length);
-            queue.ack(offset + 1);
+            assertEquals(0, queue.consumer().pop().data().length);
+            queue.consumer().ack(offset + 1);
             offset += 2;
         }
     }
@@ -86,8 +86,8 @@ class PushPopContractTest extends ContractTest {
         assertThrows(TooLargeException.class, () -> queue.push(ByteBuffer.allocate(setup.maxEvent + 1)));
         assertThrows(TooLargeException.class, () -> queue.push(new byte[2 * setup.maxEvent], 1, setup.maxEvent + 1));
         assertEquals(1, queue.endOffset());
-        assertArrayEquals(largest, queue.pop().data());
-        assertNull(queue.poll());
+        assertArrayEquals(largest, queue.consumer().pop().data());
+        assertNull(queue.consumer().poll());
     }
 
     @Test
@@ -118,12 +118,12 @@ class PushPopContractTest extends ContractTest {
         byte[] before = array.clone();
         queue.push(array);
         Arrays.fill(array, (byte) 0);
-        assertArrayEquals(before, queue.peek().data());
-        Message message = queue.pop();
+        assertArrayEquals(before, queue.consumer().peek().data());
+        Message message = queue.consumer().pop();
         Arrays.fill(message.data(), (byte) 1);
-        queue.ack(0);
+        queue.consumer().ack(0);
         queue.push(before);
-        assertArrayEquals(before, queue.pop().data());
+        assertArrayEquals(before, queue.consumer().pop().data());
     }
 
     @Test
@@ -159,29 +159,29 @@ class PushPopContractTest extends ContractTest {
 
     @Test
     void peekLeavesTheRecordThere() {
-        assertNull(queue.peek());
+        assertNull(queue.consumer().peek());
         byte[] payload = Payload.of(7, setup.maxEvent);
         queue.push(payload);
         for (int i = 0; i < 3; i++) {
-            assertArrayEquals(payload, queue.peek().data());
-            assertEquals(0, queue.peek().offset());
+            assertArrayEquals(payload, queue.consumer().peek().data());
+            assertEquals(0, queue.consumer().peek().offset());
         }
         assertEquals(0, queue.consumer().readOffset());
-        assertArrayEquals(payload, queue.pop().data());
-        assertNull(queue.peek());
+        assertArrayEquals(payload, queue.consumer().pop().data());
+        assertNull(queue.consumer().peek());
     }
 
     @Test
     void anEmptyQueueSaysSo() throws InterruptedException {
-        assertNull(queue.poll());
-        assertThrows(EmptyException.class, queue::pop);
-        assertThrows(EmptyException.class, () -> queue.pop(Duration.ofMillis(20)));
-        assertThrows(EmptyException.class, () -> queue.pop(Duration.ofSeconds(-1)));
-        assertEquals(List.of(), queue.popBatch(10, 1000, Duration.ofMillis(1)));
+        assertNull(queue.consumer().poll());
+        assertThrows(EmptyException.class, queue.consumer()::pop);
+        assertThrows(EmptyException.class, () -> queue.consumer().pop(Duration.ofMillis(20)));
+        assertThrows(EmptyException.class, () -> queue.consumer().pop(Duration.ofSeconds(-1)));
+        assertEquals(List.of(), queue.consumer().popBatch(10, 1000, Duration.ofMillis(1)));
         assertFalse(queue.consumer().poll((offset, timestamp, buffer, start, length, attempts) -> {}));
         queue.push(new byte[3]);
-        queue.pop();
-        assertThrows(EmptyException.class, queue::pop);
+        queue.consumer().pop();
+        assertThrows(EmptyException.class, queue.consumer()::pop);
     }
 
     @Test
@@ -189,7 +189,7 @@ class PushPopContractTest extends ContractTest {
         for (int i = 0; i < 3; i++) {
             byte[] payload = setup.tenth(i);
             Waiting.Running<Message> popping =
-                    Waiting.start(() -> queue.pop(Waiting.LONG)).untilItWaits();
+                    Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
             assertFalse(popping.isDone());
             queue.push(payload);
             assertArrayEquals(payload, popping.result().data());
@@ -199,7 +199,7 @@ class PushPopContractTest extends ContractTest {
     @Test
     void aPopWithATimeoutWaitsForItsTime() {
         long start = System.nanoTime();
-        assertThrows(EmptyException.class, () -> queue.pop(Duration.ofMillis(60)));
+        assertThrows(EmptyException.class, () -> queue.consumer().pop(Duration.ofMillis(60)));
         assertTrue(System.nanoTime() - start >= MILLISECONDS.toNanos(60));
     }
 
@@ -240,8 +240,8 @@ class PushPopContractTest extends ContractTest {
         queue.push(new byte[3]);
         List<Message> inner = new ArrayList<>();
         assertTrue(queue.consumer().poll((offset, timestamp, buffer, start, length, attempts) -> {
-            inner.add(queue.poll());
-            queue.ack(2);
+            inner.add(queue.consumer().poll());
+            queue.consumer().ack(2);
             inner.add(new Message(offset, timestamp, Arrays.copyOfRange(buffer, start, start + length), attempts));
         }));
         Payload.assertMessages(2, List.of(new byte[3]), inner.subList(0, 1));
@@ -283,7 +283,7 @@ class PushPopContractTest extends ContractTest {
         assertTrue(pushed.mappedSegments() >= 1 && pushed.mappedSegments() <= setup.maxInMem);
         Payload.drain(queue);
         assertEquals(queue.endOffset(), queue.consumer().lag());
-        queue.ack(queue.endOffset() - 1);
+        queue.consumer().ack(queue.endOffset() - 1);
         QueueStats acked = queue.stats();
         assertEquals(acked.writingPosition(), acked.lowWatermark());
         assertEquals(0, acked.segmentsInUse());

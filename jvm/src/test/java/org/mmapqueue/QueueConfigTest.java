@@ -410,11 +410,11 @@ class QueueConfigTest {
                 .build())) {
             for (int i = 0; i < 60; i++) {
                 queue.push(Payload.of(i, i * 67 % 700));
-                queue.ack(queue.pop().offset());
+                queue.consumer().ack(queue.consumer().pop().offset());
                 byte[] largest = Payload.of(i, maxEvent);
                 long offset = queue.push(largest);
                 Payload.assertMessages(offset, List.of(largest), Payload.drain(queue));
-                queue.ack(offset);
+                queue.consumer().ack(offset);
             }
         }
     }
@@ -429,8 +429,8 @@ class QueueConfigTest {
         }
         try (MmapQueue queue = MmapQueue.open(builder().maxEventSize(10).build())) {
             assertThrows(TooLargeException.class, () -> queue.push(new byte[11]));
-            assertEquals(1000, queue.pop().data().length);
-            assertEquals(5000, queue.pop().data().length);
+            assertEquals(1000, queue.consumer().pop().data().length);
+            assertEquals(5000, queue.consumer().pop().data().length);
         }
         try (MmapQueue queue = MmapQueue.open(builder().build())) {
             assertEquals("5000", queue.config().asMap().get("max_event_size"));
@@ -448,7 +448,7 @@ class QueueConfigTest {
         }
         try (MmapQueue queue = MmapQueue.open(builder().build())) {
             for (int i = 0; i < stamps.length; i++) {
-                Message message = queue.pop();
+                Message message = queue.consumer().pop();
                 assertEquals(i, message.data().length);
                 assertEquals(stamps[i], message.timestampMicros() > 0);
             }

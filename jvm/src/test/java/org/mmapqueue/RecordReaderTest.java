@@ -179,10 +179,10 @@ class RecordReaderTest {
         push(0, 300);
         try (RecordReader reader = queue.reader(2, 300)) {
             assertEquals(1, reader.read(1, 1, new Kept()));
-            while (queue.poll() != null) {
+            while (queue.consumer().poll() != null) {
                 // all of them
             }
-            queue.ack(299);
+            queue.consumer().ack(299);
             push(300, 800);
             OutOfRangeException lost = assertThrows(OutOfRangeException.class, () -> readAll(reader, 10, 1 << 20));
             assertEquals(3, lost.requested());
@@ -303,10 +303,10 @@ class RecordReaderTest {
             }
             assertEquals(10, again.endOffset());
             // One consumer, one owner, though both are of this process.
-            assertEquals(0, reading.pop().offset());
-            assertThrows(MmapQueueException.class, () -> queue.pop());
+            assertEquals(0, reading.consumer().pop().offset());
+            assertThrows(MmapQueueException.class, () -> queue.consumer().pop());
         }
-        assertEquals(0, queue.pop().offset());
+        assertEquals(0, queue.consumer().pop().offset());
     }
 
     @Test

@@ -53,7 +53,7 @@ class SatelliteBehaviourTest {
             List<byte[]> events = events(10);
             Payload.pushAll(queue, events);
             for (byte[] event : events) {
-                assertArrayEquals(event, queue.pop().data());
+                assertArrayEquals(event, queue.consumer().pop().data());
             }
         }
     }
@@ -72,14 +72,14 @@ class SatelliteBehaviourTest {
         for (int i = 0; i < 10; i++) {
             try (MmapQueue queue = MmapQueue.open(config)) {
                 for (int j = 0; j < 100; j++) {
-                    Message message = queue.pop();
+                    Message message = queue.consumer().pop();
                     assertArrayEquals(events.get(i * 100 + j), message.data());
-                    queue.ack(message.offset());
+                    queue.consumer().ack(message.offset());
                 }
             }
         }
         try (MmapQueue queue = MmapQueue.open(config)) {
-            assertNull(queue.poll());
+            assertNull(queue.consumer().poll());
         }
     }
 
@@ -155,7 +155,7 @@ class SatelliteBehaviourTest {
             byte[] event = Payload.of(1, size);
             queue.push(event);
             assertEquals(size / 4096, queue.stats().writingPosition() / 4096);
-            assertArrayEquals(event, queue.pop().data());
+            assertArrayEquals(event, queue.consumer().pop().data());
         }
     }
 
@@ -171,9 +171,9 @@ class SatelliteBehaviourTest {
             for (int i = 0; i < 100; i++) {
                 byte[] event = Payload.of(i, 2048 + 100);
                 queue.push(event);
-                Message message = queue.pop();
+                Message message = queue.consumer().pop();
                 assertArrayEquals(event, message.data());
-                queue.ack(message.offset());
+                queue.consumer().ack(message.offset());
             }
             assertTrue(queue.stats().writingPosition() / 4096 > 5);
             assertTrue(queue.stats().lowWatermark() / 4096 > 5);
@@ -190,12 +190,12 @@ class SatelliteBehaviourTest {
         QueueConfig config =
                 config(version).segmentSize(4096).queueCapacitySegments(10).build();
         try (MmapQueue queue = MmapQueue.open(config)) {
-            assertThrows(EmptyException.class, queue::pop);
+            assertThrows(EmptyException.class, queue.consumer()::pop);
             Payload.pushAll(queue, events(3));
             for (int i = 0; i < 3; i++) {
-                queue.pop();
+                queue.consumer().pop();
             }
-            assertThrows(EmptyException.class, queue::pop);
+            assertThrows(EmptyException.class, queue.consumer()::pop);
         }
     }
 

@@ -42,42 +42,43 @@ class SeekContractTest extends ContractTest {
     @Test
     void version1KnowsOneOtherPlaceAlone() {
         push();
-        queue.pop();
+        queue.consumer().pop();
         if (setup.isV1()) {
             for (StartAt place : List.of(StartAt.EARLIEST, StartAt.LATEST, StartAt.offset(0), StartAt.timestamp(0))) {
-                ConfigException refused = assertThrows(ConfigException.class, () -> queue.seek(place));
+                ConfigException refused = assertThrows(
+                        ConfigException.class, () -> queue.consumer().seek(place));
                 assertEquals("seek", refused.key());
             }
             assertEquals(1, consumer().unacked());
         }
-        queue.seek(StartAt.COMMITTED);
-        assertEquals(0, queue.pop().offset());
+        queue.consumer().seek(StartAt.COMMITTED);
+        assertEquals(0, queue.consumer().pop().offset());
     }
 
     @Test
     void committedGivesBackWhatIsOutAndKeepsWhatIsAcked() {
         push();
         for (int i = 0; i < 8; i++) {
-            queue.pop();
+            queue.consumer().pop();
         }
-        queue.ack(1);
+        queue.consumer().ack(1);
         consumer().ackSingle(4);
         consumer().nack(6);
-        assertEquals(6, queue.pop().offset());
-        queue.seek(StartAt.COMMITTED);
+        assertEquals(6, queue.consumer().pop().offset());
+        queue.consumer().seek(StartAt.COMMITTED);
         assertEquals(2, consumer().committedOffset());
         assertEquals(8, consumer().readOffset());
         assertEquals(5, consumer().unacked());
         for (long offset : new long[] {2, 3, 5, 6, 7}) {
-            Message message = queue.pop();
+            Message message = queue.consumer().pop();
             assertEquals(offset, message.offset());
             assertEquals(offset == 6 ? 3 : 2, message.attempts());
         }
-        assertEquals(8, queue.pop().offset());
-        queue.seek(StartAt.COMMITTED);
-        queue.ack(8); // what was popped before can be acked still
+        assertEquals(8, queue.consumer().pop().offset());
+        queue.consumer().seek(StartAt.COMMITTED);
+        queue.consumer().ack(8); // what was popped before can be acked still
         assertEquals(9, consumer().committedOffset());
-        assertEquals(9, queue.pop().offset());
+        assertEquals(9, queue.consumer().pop().offset());
     }
 
     @Test
@@ -88,12 +89,12 @@ class SeekContractTest extends ContractTest {
         Payload.drain(queue);
         queue.createConsumer("keeper", StartAt.EARLIEST); // nothing is given free
         for (int offset = 0; offset <= payloads.size(); offset++) {
-            queue.seek(StartAt.offset(offset));
+            queue.consumer().seek(StartAt.offset(offset));
             assertStandsAt(offset);
         }
         for (long bad : new long[] {-1, payloads.size() + 1, Long.MAX_VALUE, Long.MIN_VALUE}) {
-            OutOfRangeException refused =
-                    assertThrows(OutOfRangeException.class, () -> queue.seek(StartAt.offset(bad)));
+            OutOfRangeException refused = assertThrows(
+                    OutOfRangeException.class, () -> queue.consumer().seek(StartAt.offset(bad)));
             assertEquals(bad, refused.requested());
             assertEquals(0, refused.first());
             assertEquals(payloads.size() - 1, refused.last());
@@ -107,10 +108,11 @@ class SeekContractTest extends ContractTest {
         push();
         queue.createConsumer("slow", StartAt.offset(3));
         Payload.drain(queue);
-        queue.ack(payloads.size() - 1);
-        queue.seek(StartAt.EARLIEST);
+        queue.consumer().ack(payloads.size() - 1);
+        queue.consumer().seek(StartAt.EARLIEST);
         assertStandsAt(3);
-        OutOfRangeException gone = assertThrows(OutOfRangeException.class, () -> queue.seek(StartAt.offset(2)));
+        OutOfRangeException gone =
+                assertThrows(OutOfRangeException.class, () -> queue.consumer().seek(StartAt.offset(2)));
         assertEquals(3, gone.first());
     }
 
@@ -118,10 +120,10 @@ class SeekContractTest extends ContractTest {
     void latestSkipsAllThereIs() {
         assumeFalse(setup.isV1());
         push();
-        queue.pop();
-        queue.seek(StartAt.LATEST);
+        queue.consumer().pop();
+        queue.consumer().seek(StartAt.LATEST);
         assertStandsAt(payloads.size());
-        assertNull(queue.poll());
+        assertNull(queue.consumer().poll());
         assertEquals(0, consumer().lag());
         long offset = queue.push(setup.tenth(1));
         Payload.assertMessages(offset, List.of(setup.tenth(1)), Payload.drain(queue));
@@ -132,20 +134,20 @@ class SeekContractTest extends ContractTest {
         assumeFalse(setup.isV1());
         push();
         for (int i = 0; i < 6; i++) {
-            queue.pop();
+            queue.consumer().pop();
         }
         consumer().nack(2);
         consumer().ackSingle(4);
-        queue.seek(StartAt.offset(1));
-        assertThrows(OutOfRangeException.class, () -> queue.ack(1));
+        queue.consumer().seek(StartAt.offset(1));
+        assertThrows(OutOfRangeException.class, () -> queue.consumer().ack(1));
         assertThrows(OutOfRangeException.class, () -> consumer().ackSingle(4));
         assertThrows(OutOfRangeException.class, () -> consumer().nack(2));
         for (int offset = 1; offset < 7; offset++) {
-            Message message = queue.pop();
+            Message message = queue.consumer().pop();
             assertEquals(offset, message.offset());
             assertEquals(1, message.attempts());
         }
-        queue.ack(0); // before the place: it counts as acked
+        queue.consumer().ack(0); // before the place: it counts as acked
         assertEquals(1, consumer().committedOffset());
     }
 
@@ -154,13 +156,13 @@ class SeekContractTest extends ContractTest {
         assumeFalse(setup.isV1());
         queue.createConsumer("other", StartAt.EARLIEST);
         int count = fill().size();
-        queue.seek(StartAt.LATEST);
+        queue.consumer().seek(StartAt.LATEST);
         assertThrows(FullException.class, () -> queue.push(setup.tenth(1)));
-        queue.seek(StartAt.offset(count / 2));
+        queue.consumer().seek(StartAt.offset(count / 2));
         queue.deleteConsumer("other");
         int more = fill().size();
         assertTrue(more > 0 && more < count, more + " of " + count);
-        assertThrows(OutOfRangeException.class, () -> queue.seek(StartAt.offset(count / 2 - 1)));
+        assertThrows(OutOfRangeException.class, () -> queue.consumer().seek(StartAt.offset(count / 2 - 1)));
         assertEquals(count - count / 2 + more, Payload.drain(queue).size());
     }
 
@@ -170,7 +172,7 @@ class SeekContractTest extends ContractTest {
         int count = fill().size();
         Waiting.Running<Long> pushing =
                 Waiting.start(() -> queue.push(setup.tenth(1), Waiting.LONG)).untilItWaits();
-        queue.seek(StartAt.LATEST);
+        queue.consumer().seek(StartAt.LATEST);
         assertEquals(count, pushing.result());
     }
 
@@ -179,10 +181,10 @@ class SeekContractTest extends ContractTest {
         assumeFalse(setup.isV1());
         queue.createConsumer("keeper", StartAt.EARLIEST);
         push();
-        queue.seek(StartAt.LATEST);
+        queue.consumer().seek(StartAt.LATEST);
         Waiting.Running<Message> popping =
-                Waiting.start(() -> queue.pop(Waiting.LONG)).untilItWaits();
-        queue.seek(StartAt.EARLIEST);
+                Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
+        queue.consumer().seek(StartAt.EARLIEST);
         assertEquals(0, popping.result().offset());
     }
 
@@ -191,7 +193,7 @@ class SeekContractTest extends ContractTest {
         assumeFalse(setup.isV1());
         push();
         Payload.drain(queue);
-        queue.seek(StartAt.offset(5));
+        queue.consumer().seek(StartAt.offset(5));
         reopen();
         assertStandsAt(5);
     }
@@ -202,7 +204,8 @@ class SeekContractTest extends ContractTest {
         push();
         queue.createConsumer("keeper", StartAt.EARLIEST);
         if (!setup.timestamps) {
-            ConfigException refused = assertThrows(ConfigException.class, () -> queue.seek(StartAt.timestamp(0)));
+            ConfigException refused =
+                    assertThrows(ConfigException.class, () -> queue.consumer().seek(StartAt.timestamp(0)));
             assertEquals("timestamps", refused.key());
             return;
         }
@@ -212,11 +215,11 @@ class SeekContractTest extends ContractTest {
                 .findFirst()
                 .orElseThrow()
                 .offset();
-        queue.seek(StartAt.timestamp(middle));
+        queue.consumer().seek(StartAt.timestamp(middle));
         assertStandsAt(expected);
-        queue.seek(StartAt.timestamp(0));
+        queue.consumer().seek(StartAt.timestamp(0));
         assertStandsAt(0);
-        queue.seek(StartAt.timestamp(Long.MAX_VALUE));
+        queue.consumer().seek(StartAt.timestamp(Long.MAX_VALUE));
         assertStandsAt(payloads.size());
     }
 }

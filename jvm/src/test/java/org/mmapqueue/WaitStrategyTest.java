@@ -40,11 +40,11 @@ class WaitStrategyTest {
             assertEquals(strategy, queue.config().asMap().get("wait_strategy"));
             Waiting.Running<Boolean> popping = Waiting.start(() -> {
                 for (int i = 0; i < total; i++) {
-                    Message message = queue.pop(Waiting.LONG);
+                    Message message = queue.consumer().pop(Waiting.LONG);
                     assertEquals(i, message.offset());
                     assertEquals(i, Payload.numberOf(message.data()));
                     if (i % 10 == 9) {
-                        queue.ack(i); // some of the time the ring is full, some of the time it is empty
+                        queue.consumer().ack(i); // some of the time the ring is full, some of the time it is empty
                     }
                 }
                 return true;
@@ -60,7 +60,7 @@ class WaitStrategyTest {
     @ValueSource(strings = {"backoff", "park", "spin"})
     void whoWaitsInVainEnds(String strategy) {
         try (MmapQueue queue = open(strategy)) {
-            assertThrows(EmptyException.class, () -> queue.pop(Duration.ofMillis(5)));
+            assertThrows(EmptyException.class, () -> queue.consumer().pop(Duration.ofMillis(5)));
             assertThrows(FullException.class, () -> {
                 while (true) {
                     queue.push(new byte[1000], Duration.ofMillis(5));
@@ -73,7 +73,8 @@ class WaitStrategyTest {
     @ValueSource(strings = {"backoff", "park", "spin"})
     void anInterruptEndsAWait(String strategy) {
         try (MmapQueue queue = open(strategy)) {
-            Waiting.Running<Message> popping = Waiting.start(() -> queue.pop(Waiting.LONG));
+            Waiting.Running<Message> popping =
+                    Waiting.start(() -> queue.consumer().pop(Waiting.LONG));
             popping.thread().interrupt();
             assertThrows(InterruptedException.class, popping::result);
         }

@@ -23,6 +23,7 @@ import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.MetaPageV2;
 import org.mmapqueue.registry.Registry;
+import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentRing;
@@ -49,7 +50,7 @@ final class SmallQueue {
             .with(ConfigKey.MAX_IN_MEM_SEGMENTS, MemoryStorage.SEGMENTS)
             .with(ConfigKey.MAX_EVENT_SIZE, SPANNING)
             .with(ConfigKey.FLUSH_PERIOD, 1000));
-    private static final Geometry GEOMETRY = new Geometry(2, MemoryStorage.SEGMENT, MemoryStorage.SEGMENTS);
+    private static final Geometry GEOMETRY = new Geometry(Format.V2, MemoryStorage.SEGMENT, MemoryStorage.SEGMENTS);
     private static final Settings SMALL = small();
     private static final byte[] EMPTY = emptyMeta();
 

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.concurrent.ThreadLocalRandom;
 import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentRing;
@@ -20,7 +21,7 @@ final class SwappedSegments {
     SwappedSegments(int most) {
         this.most = most;
         this.swapper = new Swapper(
-                new SegmentRing(DiskStorage.INSTANCE, Memory.directory(), new Geometry(2, SEGMENT, COUNT)),
+                new SegmentRing(DiskStorage.INSTANCE, Memory.directory(), new Geometry(Format.V2, SEGMENT, COUNT)),
                 most,
                 true,
                 new Ends());

@@ -9,10 +9,9 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collection;
-import java.util.LinkedHashMap;
+import java.util.HashSet;
 import java.util.LinkedHashSet;
 import java.util.List;
-import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
 import org.mmapqueue.bench.peer.JvmFlags;
@@ -27,81 +26,81 @@ import org.openjdk.jmh.runner.options.TimeValue;
 import org.openjdk.jmh.runner.options.VerboseMode;
 
 /**
- * Runs the suite and prints one table. Each cell is a JVM of its own. The suite is gone through in rounds, each cell
- * once in each, so that a slow minute of the machine meets all rows and not one; a row stands next to its roofline for
- * the same reason. Figures are medians over all iterations of all rounds.
+ * Runs the suite and writes JMH's results as JSON, a file for each round. Each row runs in a JVM of its own. A round runs
+ * each row once, so a slow minute of the machine affects all rows; for the same reason a row runs next to its roofline.
  */
 public final class BenchMain {
     private static final String HEAP = "-Xmx512m";
 
-    private final Arguments arguments;
-    private final Map<Cell, Scores> scores = new LinkedHashMap<>();
+    private final BenchOptions options;
+    private final Set<Row> measured = new HashSet<>();
     private final long start = System.nanoTime();
     private int runs;
 
-    private BenchMain(Arguments arguments) {
-        this.arguments = arguments;
+    private BenchMain(BenchOptions options) {
+        this.options = options;
     }
 
-    /** See {@link Arguments#USAGE}. */
+    /** See {@link BenchOptions#USAGE}. */
     public static void main(String[] words) throws IOException, RunnerException {
         List<String> rest = new ArrayList<>(Arrays.asList(words));
         boolean list = rest.remove("--list");
-        Arguments arguments;
+        BenchOptions options;
         try {
-            arguments = Arguments.parse(rest.toArray(String[]::new));
+            options = BenchOptions.parse(rest.toArray(String[]::new));
         } catch (IllegalArgumentException e) {
-            System.err.println(e.getMessage() + System.lineSeparator() + Arguments.USAGE);
+            System.err.println(e.getMessage() + System.lineSeparator() + BenchOptions.USAGE);
             System.exit(2);
             return;
         }
-        Set<Cell> cells = chosen(arguments);
+        Set<Row> rows = chosen(options);
         if (list) {
-            cells.forEach(System.out::println);
+            rows.forEach(System.out::println);
         } else {
-            new BenchMain(arguments).run(cells);
+            new BenchMain(options).run(rows);
         }
     }
 
-    private static Set<Cell> chosen(Arguments arguments) {
-        Set<Cell> chosen = new LinkedHashSet<>();
-        List<Cell> all = Suite.of(arguments.full());
-        Set<Cell> wanted = new LinkedHashSet<>();
-        for (Cell cell : all) {
-            if (arguments.only().matcher(cell.toString()).find()) {
-                wanted.add(cell);
-                if (cell.roofline() != null) {
-                    wanted.add(cell.roofline());
+    private static Set<Row> chosen(BenchOptions options) {
+        Set<Row> chosen = new LinkedHashSet<>();
+        List<Row> all = Suite.of(options.full());
+        Set<Row> wanted = new LinkedHashSet<>();
+        for (Row row : all) {
+            if (options.only().matcher(row.toString()).find()) {
+                wanted.add(row);
+                if (row.roofline() != null) {
+                    wanted.add(row.roofline());
                 }
             }
         }
-        for (Cell cell : all) {
-            if (wanted.contains(cell)) {
-                chosen.add(cell);
+        for (Row row : all) {
+            if (wanted.contains(row)) {
+                chosen.add(row);
             }
         }
         return chosen;
     }
 
-    private void run(Set<Cell> cells) throws IOException, RunnerException {
-        cells.forEach(cell -> scores.put(cell, new Scores()));
-        List<Cell> core = cells.stream().filter(Cell::everyRound).toList();
-        List<Cell> once = cells.stream().filter(cell -> !cell.everyRound()).toList();
-        clear(arguments.results());
+    private void run(Set<Row> rows) throws IOException, RunnerException {
+        List<Row> core = rows.stream().filter(Row::everyRound).toList();
+        List<Row> once = rows.stream().filter(row -> !row.everyRound()).toList();
+        clear(options.results());
         try {
-            // The core first: what there is no time for is left out.
+            // The core first: rows that there is no time for are left out.
             round("round-1", core);
             round("once", once);
-            for (int round = 2; round <= arguments.rounds() && hasTime(); round++) {
+            for (int round = 2; round <= options.rounds() && hasTime(); round++) {
                 round("round-" + round, core);
             }
         } finally {
             BenchDirectory.delete(BenchDirectory.root());
         }
-        print();
+        System.err.printf(
+                "[%3d s] %d of %d rows measured, %d runs: %s%n",
+                TimeUnit.NANOSECONDS.toSeconds(spentNanos()), measured.size(), rows.size(), runs, options.results());
     }
 
-    // Rounds of an earlier run, which may have had more of them, would pass for rounds of this one.
+    // Files of an earlier run with more rounds would count as rounds of this one.
     private static void clear(Path results) throws IOException {
         Files.createDirectories(results);
         try (DirectoryStream<Path> old = Files.newDirectoryStream(results, "{once,round-*}.json")) {
@@ -111,19 +110,18 @@ public final class BenchMain {
         }
     }
 
-    private void round(String name, List<Cell> cells) throws IOException, RunnerException {
+    private void round(String name, List<Row> rows) throws IOException, RunnerException {
         List<RunResult> raw = new ArrayList<>();
-        for (Cell cell : cells) {
+        for (Row row : rows) {
             if (!hasTime()) {
                 break;
             }
-            System.err.printf("[%3d s] %s, %s%n", spentNanos() / 1_000_000_000, name, cell);
-            Collection<RunResult> results = run(cell);
-            raw.addAll(results);
-            scores.get(cell).add(results);
+            System.err.printf("[%3d s] %s, %s%n", spentNanos() / 1_000_000_000, name, row);
+            raw.addAll(run(row));
+            measured.add(row);
             runs++;
         }
-        Path file = arguments.results().resolve(name + ".json");
+        Path file = options.results().resolve(name + ".json");
         try (PrintStream out = new PrintStream(Files.newOutputStream(file), false, StandardCharsets.UTF_8)) {
             ResultFormatFactory.getInstance(ResultFormatType.JSON, out).writeOut(raw);
         }
@@ -134,53 +132,31 @@ public final class BenchMain {
     }
 
     private boolean hasTime() {
-        return runs == 0 || spentNanos() + spentNanos() / runs < TimeUnit.SECONDS.toNanos(arguments.seconds());
+        return runs == 0 || spentNanos() + spentNanos() / runs < TimeUnit.SECONDS.toNanos(options.seconds());
     }
 
-    private void print() {
-        System.out.printf(
-                "JDK %s, %d processors, %s form, %d rows, %d runs of %d x %d ms, %d s in all%n",
-                Runtime.version(),
-                Runtime.getRuntime().availableProcessors(),
-                arguments.full() ? "full" : "short",
-                scores.size(),
-                runs,
-                arguments.iterations(),
-                arguments.millis(),
-                TimeUnit.NANOSECONDS.toSeconds(spentNanos()));
-        System.out.print(Table.of(scores));
-        long left = scores.values().stream().filter(Scores::isEmpty).count();
-        if (left > 0) {
-            System.out.printf("%nThere was no time for %d rows.%n", left);
-        }
-        System.out.printf(
-                "%nMedians; roofline = share of the roofline row of the same payload, ring and course.%n"
-                        + "Raw results: %s%n",
-                arguments.results());
-    }
-
-    private static String[] flags(String contender) {
-        List<String> flags = new ArrayList<>(JvmFlags.of(contender));
+    private static String[] flags(String subject) {
+        List<String> flags = new ArrayList<>(JvmFlags.of(subject));
         flags.add(HEAP);
         flags.add(BenchDirectory.quietLogging());
         flags.add("-D" + BenchDirectory.PROPERTY + "=" + BenchDirectory.base());
         return flags.toArray(String[]::new);
     }
 
-    private Collection<RunResult> run(Cell cell) throws RunnerException {
-        ChainedOptionsBuilder options = new OptionsBuilder()
+    private Collection<RunResult> run(Row row) throws RunnerException {
+        ChainedOptionsBuilder builder = new OptionsBuilder()
                 .forks(1)
                 .warmupIterations(1)
-                .warmupTime(TimeValue.milliseconds(arguments.warmupMillis()))
-                .measurementIterations(arguments.iterations())
-                .measurementTime(TimeValue.milliseconds(arguments.millis()))
-                .jvmArgs(flags(cell.contender()))
+                .warmupTime(TimeValue.milliseconds(options.warmupMillis()))
+                .measurementIterations(options.iterations())
+                .measurementTime(TimeValue.milliseconds(options.millis()))
+                .jvmArgs(flags(row.subject()))
                 .shouldFailOnError(true)
                 .verbosity(VerboseMode.SILENT);
-        cell.select(options);
-        if (arguments.profiler() != null) {
-            options.addProfiler(arguments.profiler());
+        row.select(builder);
+        if (options.profiler() != null) {
+            builder.addProfiler(options.profiler());
         }
-        return new Runner(options.build()).run();
+        return new Runner(builder.build()).run();
     }
 }

@@ -3,15 +3,11 @@ package org.mmapqueue.bench;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.concurrent.TimeUnit;
 import org.mmapqueue.MmapQueue;
 import org.openjdk.jmh.annotations.Benchmark;
-import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
 import org.openjdk.jmh.annotations.Measurement;
-import org.openjdk.jmh.annotations.Mode;
-import org.openjdk.jmh.annotations.OutputTimeUnit;
 import org.openjdk.jmh.annotations.Param;
 import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
@@ -20,13 +16,10 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * How long it takes to open a queue that holds {@code size} bytes: after a clean close, or, with a {@code tail}, after
- * its writer was killed with so many bytes pushed since the last flush. Another JVM writes; the tail must be looked
- * through, what lies before it must not.
+ * Opens a queue that holds {@code size} bytes. It was closed cleanly or, with a {@code tail}, its writer in another JVM was
+ * killed after pushing the tail without a flush. Recovery reads the tail, and nothing before it.
  */
 @State(Scope.Benchmark)
-@BenchmarkMode(Mode.Throughput)
-@OutputTimeUnit(TimeUnit.SECONDS)
 @Fork(1)
 @Warmup(iterations = 2, time = 1)
 @Measurement(iterations = 5, time = 1)
@@ -42,10 +35,12 @@ public class OpenBenchmark {
 
     @Param({"64"})
     public int mapped;
+
     /** Bytes that were flushed. */
     @Param({"67108864"})
     public long size;
-    /** Bytes that were not; 0 to close cleanly. */
+
+    /** Bytes that were not flushed; 0 to close cleanly. */
     @Param({"0"})
     public long tail;
 
@@ -79,18 +74,18 @@ public class OpenBenchmark {
     public void close() {
         long end = queue.endOffset();
         queue.close();
-        // A kill loses nothing that was pushed: a shorter tail would be a cheaper recovery than the one measured.
+        // A shorter tail would be a cheaper recovery than the one measured.
         if (end != expected) {
-            throw new IllegalStateException(end + " records are there of " + expected);
+            throw new IllegalStateException(end + " records found, expected " + expected);
         }
     }
 
-    /** Opens it. */
+    /** Opens the queue. */
     @Benchmark
-    public void open(Tally tally) {
-        tally.begin();
-        queue = MmapQueue.open(QueueContender.config(queueDirectory(), shape));
-        tally.end(1);
+    public void open(RecordCounters counters) {
+        counters.begin();
+        queue = MmapQueue.open(QueueSubject.config(queueDirectory(), shape));
+        counters.end(1);
     }
 
     private void runFiller(long unflushed) throws IOException {

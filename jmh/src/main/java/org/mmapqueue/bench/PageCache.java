@@ -7,17 +7,17 @@ import java.nio.file.Path;
 import java.util.stream.Stream;
 
 /**
- * Has the system forget the pages of files, so that they are read from the disk. No right of root is needed: GNU dd
- * asks for it by posix_fadvise(2), file by file. What is mapped stays, so close first.
+ * Drops the pages of files from the page cache, so that they are read from the disk. Needs no root: GNU dd
+ * calls posix_fadvise(2) for each file. Mapped pages stay, so close first.
  */
 final class PageCache {
 
     private PageCache() {}
 
-    static void forget(Path directory) {
+    static void drop(Path directory) {
         try (Stream<Path> paths = Files.walk(directory)) {
             for (Path file : (Iterable<Path>) paths.filter(Files::isRegularFile)::iterator) {
-                // Written pages stay until they are on the disk: conv=fdatasync of this very file sees to it.
+                // Dirty pages stay: conv=fdatasync makes those of this file durable first.
                 run("dd", "of=" + file, "oflag=nocache", "conv=notrunc,fdatasync", "count=0", "status=none");
             }
         } catch (IOException e) {

@@ -3,51 +3,61 @@ package org.mmapqueue.bench;
 import java.util.Collections;
 import java.util.List;
 import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Measurement;
 import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * One producer alone. An invocation pushes as many records as the ring takes; the ring is emptied before each, untimed,
- * so no consumer runs beside the producer. What runs beside it is the contender's own: preparing segments, flushing.
- * The few segments that were prepared before the clock starts are a small share of the ring, and the same share for the
- * roofline.
+ * One producer alone. An invocation pushes as many records as fit into the ring, which is drained before, untimed. No
+ * consumer runs; the subject's own threads do: preallocation, flusher. The segments preallocated before the clock starts
+ * are a small share of the ring, the same share for the roofline.
  */
-public class PushBenchmark extends Course {
+@State(Scope.Benchmark)
+@Fork(1)
+@Warmup(iterations = 2, time = 1)
+@Measurement(iterations = 5, time = 1)
+public class PushBenchmark {
+    /** Records of a call. */
     @Param({"1"})
     public int batch;
 
-    private List<byte[]> group;
+    private List<byte[]> records;
 
-    @Override
-    void opened() {
-        group = Collections.nCopies(batch, record);
+    @Setup(Level.Trial)
+    public void wrap(SubjectState subject) {
+        records = Collections.nCopies(batch, subject.record);
+        subject.wrap();
     }
 
     @Setup(Level.Invocation)
-    public void makeRoom() {
-        drain();
+    public void drain(SubjectState subject) {
+        subject.drain();
     }
 
-    /** Pushes single records, or groups of {@code batch}. */
+    /** Pushes records one by one, or in batches. */
     @Benchmark
-    public void push(Tally tally) {
-        tally.begin();
+    public void push(SubjectState subject, RecordCounters counters) {
+        counters.begin();
         if (batch == 1) {
-            fill(records);
-            tally.end(records);
+            subject.fill(subject.records);
+            counters.end(subject.records);
         } else {
-            int groups = records / batch;
-            pushGroups(groups);
-            tally.end((long) groups * batch);
+            int batches = subject.records / batch;
+            pushBatches(subject.writer(), batches);
+            subject.addQueued(batches * batch);
+            counters.end((long) batches * batch);
         }
     }
 
-    private void pushGroups(int groups) {
+    private void pushBatches(Subject.Writer writer, int batches) {
         Idle idle = new Idle();
-        for (int i = 0; i < groups; i++) {
-            pushBatch(writer, group, idle);
+        for (int i = 0; i < batches; i++) {
+            SubjectState.pushBatch(writer, records, idle);
         }
-        inside += groups * batch;
     }
 }

@@ -1,23 +1,42 @@
 package org.mmapqueue.bench;
 
 import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Fork;
+import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Measurement;
+import org.openjdk.jmh.annotations.Scope;
+import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.Warmup;
 
-/** One thread that pushes a record and pops it, over and over: SkyWalking Satellite's BenchmarkPushAndPop. */
-public class PushPopBenchmark extends Course {
+/** One thread that pushes a record and pops it, repeatedly: SkyWalking Satellite's BenchmarkPushAndPop. */
+@State(Scope.Benchmark)
+@Fork(1)
+@Warmup(iterations = 2, time = 1)
+@Measurement(iterations = 5, time = 1)
+public class PushPopBenchmark {
 
-    /** One push and one pop for each record counted. */
+    @Setup(Level.Trial)
+    public void wrap(SubjectState subject) {
+        subject.wrap();
+    }
+
+    /** One push and one pop for each record. */
     @Benchmark
-    public void pushPop(Tally tally) {
-        tally.begin();
+    public void pushPop(SubjectState subject, RecordCounters counters) {
+        counters.begin();
         Idle idle = new Idle();
+        Subject.Writer writer = subject.writer();
+        Subject.Reader reader = subject.reader();
+        int records = subject.records;
         for (int i = 0; i < records; i++) {
-            push(writer, record, idle);
-            pop(reader, idle);
-            if (i % ACK_EVERY == ACK_EVERY - 1) {
+            SubjectState.push(writer, subject.record, idle);
+            SubjectState.pop(reader, idle);
+            if (i % SubjectState.ACK_EVERY == SubjectState.ACK_EVERY - 1) {
                 reader.ack();
             }
         }
         reader.ack();
-        tally.end(records);
+        counters.end(records);
     }
 }

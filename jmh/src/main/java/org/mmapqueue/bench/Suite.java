@@ -5,11 +5,11 @@ import java.util.List;
 import java.util.Map;
 import org.mmapqueue.bench.peer.BigQueue;
 
-/** Which benchmarks are run, in which order: every row right after the roofline that it is compared with. */
+/** The rows of both forms, in their order: each row after its roofline. */
 final class Suite {
     private static final int SMALL = 128 << 10;
     private static final int LARGE = 64 << 20;
-    // 128 KiB, 4000 and 10 are the queue's defaults. The large ring is made comparable: half a gigabyte to a gigabyte.
+    // 128 KiB, 4000 and 10 are the queue's defaults. The large ring is of similar size: 1 GiB beside 500 MiB.
     private static final int SMALL_CAPACITY = 4000;
     private static final int SMALL_MAPPED = 10;
     private static final int LARGE_CAPACITY = 16;
@@ -17,14 +17,14 @@ final class Suite {
     private static final int KIB = 1024;
 
     private final boolean full;
-    private final List<Cell> cells = new ArrayList<>();
+    private final List<Row> rows = new ArrayList<>();
     private String section;
 
     private Suite(boolean full) {
         this.full = full;
     }
 
-    static List<Cell> of(boolean full) {
+    static List<Row> of(boolean full) {
         Suite suite = new Suite(full);
         suite.core(
                 "64 MiB x 16, all mapped",
@@ -33,7 +33,7 @@ final class Suite {
                 LARGE_CAPACITY,
                 full ? new int[] {16, 100, KIB, 8 * KIB, 64 * KIB} : new int[] {100, KIB});
         suite.peers();
-        suite.faces();
+        suite.variants();
         suite.options();
         suite.durable();
         suite.reads();
@@ -50,9 +50,9 @@ final class Suite {
                 SMALL_CAPACITY,
                 SMALL_MAPPED,
                 full ? new int[] {100, KIB, 8 * KIB} : new int[] {KIB});
-        suite.ancestor();
-        suite.bearings();
-        return suite.cells;
+        suite.satellite();
+        suite.baselines();
+        return suite.rows;
     }
 
     private static Shape large(int payload) {
@@ -63,11 +63,11 @@ final class Suite {
         section = title;
         for (int payload : payloads) {
             Shape shape = new Shape(payload, segment, capacity, mapped);
-            // What is no target of its own is measured once.
+            // Rows without a target run once.
             boolean everyRound = segment == LARGE && (payload == 100 || payload == KIB);
-            Cell write = pair("PushBenchmark.push", "push", "write", shape, everyRound);
+            Row write = pair("PushBenchmark.push", "push", "write", shape, everyRound);
             pair("PopBenchmark.pop", "pop", "read", shape, everyRound);
-            Cell both = pair("PipeBenchmark.pipe", "1 producer + 1 consumer", "1 writer + 1 reader", shape, everyRound);
+            Row both = pair("PipeBenchmark.pipe", "1 producer + 1 consumer", "1 writer + 1 reader", shape, everyRound);
             if (full || payload == KIB && segment == LARGE) {
                 flushed(shape, write, both);
             }
@@ -95,28 +95,21 @@ final class Suite {
         }
     }
 
-    private void peer(String label, String contender, int payload, boolean everyRound) {
+    private void peer(String label, String subject, int payload, boolean everyRound) {
         Shape shape = large(payload);
-        Cell both = find("PipeBenchmark.pipe", shape);
+        Row both = find("PipeBenchmark.pipe", shape);
         add(
                 "PushBenchmark.push",
                 label + ", push",
-                contender,
+                subject,
                 shape,
                 Map.of(),
                 find("PushBenchmark.push", shape),
                 everyRound);
-        add(
-                "PopBenchmark.pop",
-                label + ", pop",
-                contender,
-                shape,
-                Map.of(),
-                find("PopBenchmark.pop", shape),
-                everyRound);
-        add("PipeBenchmark.pipe", label + ", 1 + 1", contender, shape, Map.of(), both, everyRound);
+        add("PopBenchmark.pop", label + ", pop", subject, shape, Map.of(), find("PopBenchmark.pop", shape), everyRound);
+        add("PipeBenchmark.pipe", label + ", 1 + 1", subject, shape, Map.of(), both, everyRound);
         if (full) {
-            add("PipeBenchmark.pipe", label + ", 4 + 4 (of 1 + 1)", contender, shape, threads(4, 4), both, everyRound);
+            add("PipeBenchmark.pipe", label + ", 4 + 4 (of 1 + 1)", subject, shape, threads(4, 4), both, everyRound);
         }
     }
 
@@ -124,8 +117,8 @@ final class Suite {
         return Map.of("producers", Integer.toString(producers), "consumers", Integer.toString(consumers));
     }
 
-    // What the flusher costs: with the ceiling it hardly ever rests at this speed, with the period alone it does.
-    private void flushed(Shape shape, Cell write, Cell both) {
+    // The cost of the flusher: at this speed it flushes without a pause by its ceiling, and with pauses by its period.
+    private void flushed(Shape shape, Row write, Row both) {
         Shape rare = shape.withCeiling(Shape.NO_CEILING);
         String flushed = "ring+flush";
         add("PushBenchmark.push", "roofline: write, flushed per 10 000", flushed, shape, Map.of(), write, false);
@@ -136,13 +129,13 @@ final class Suite {
         queue("PipeBenchmark.pipe", "1 + 1, flushed per second", rare, Map.of(), both);
     }
 
-    private void faces() {
+    private void variants() {
         section = "Batches, messages, threads; 64 MiB x 16, all mapped";
         for (int payload : full ? new int[] {16, 100, KIB, 8 * KIB} : new int[] {KIB}) {
             Shape shape = large(payload);
-            Cell write = find("PushBenchmark.push", shape);
-            Cell read = find("PopBenchmark.pop", shape);
-            Cell both = find("PipeBenchmark.pipe", shape);
+            Row write = find("PushBenchmark.push", shape);
+            Row read = find("PopBenchmark.pop", shape);
+            Row both = find("PipeBenchmark.pipe", shape);
             for (int batch : new int[] {100, 10_000}) {
                 Map<String, String> size = Map.of("batch", Integer.toString(batch));
                 queue("PushBenchmark.push", "push, batches of " + batch, shape, size, write);
@@ -163,7 +156,7 @@ final class Suite {
         section = "What options cost; 64 MiB x 16, all mapped";
         for (int payload : full ? new int[] {100, KIB, 8 * KIB} : new int[] {KIB}) {
             Shape shape = large(payload);
-            Cell write = find("PushBenchmark.push", shape);
+            Row write = find("PushBenchmark.push", shape);
             queue("PushBenchmark.push", "push, no flusher", shape.withCeiling(Shape.NO_FLUSHER), Map.of(), write);
             queue("PushBenchmark.push", "push, no timestamps", shape.withoutTimestamps(), Map.of(), write);
             queue(
@@ -177,12 +170,12 @@ final class Suite {
         }
     }
 
-    // Without the flusher, so that all that is fsynced is what a push waits for.
+    // Without the flusher, so all fsyncs are those of pushes.
     private void durable() {
-        section = "Durable pushes, 1 KiB: each returns when it is on the disk";
+        section = "Durable pushes, 1 KiB";
         Shape large = large(KIB).withCeiling(Shape.NO_FLUSHER);
         Shape small = new Shape(KIB, SMALL, SMALL_CAPACITY, SMALL_CAPACITY, Shape.NO_FLUSHER, true);
-        sync("write(2) + fdatasync(2), 1 thread", "write+force", large, 1);
+        sync("write(2) + fdatasync(2), 1 thread", "write+fsync", large, 1);
         sync("Chronicle Queue, 1 thread", "chronicle+sync", large, 1);
         sync("Chronicle Queue, one sync for 100", "chronicle+sync100", large, 1);
         for (int threads : new int[] {1, 8, 64}) {
@@ -197,15 +190,8 @@ final class Suite {
         }
     }
 
-    private void sync(String label, String contender, Shape shape, int threads) {
-        add(
-                "SyncBenchmark.pushSync",
-                label,
-                contender,
-                shape,
-                Map.of("threads", Integer.toString(threads)),
-                null,
-                false);
+    private void sync(String label, String subject, Shape shape, int threads) {
+        add("SyncBenchmark.pushSync", label, subject, shape, Map.of("threads", Integer.toString(threads)), null, false);
     }
 
     private void reads() {
@@ -215,7 +201,7 @@ final class Suite {
                 Map<String, String> extra = Map.of("cold", Boolean.toString(cold));
                 String suffix = cold ? ", from disk" : ", from page cache";
                 Shape shape = large(payload);
-                Cell files = add(
+                Row files = add(
                         "ColdBenchmark.readFiles", "roofline: read(2)" + suffix, "queue", shape, extra, null, false);
                 queue("ColdBenchmark.pop", "pop" + suffix, shape, extra, files);
             }
@@ -247,8 +233,8 @@ final class Suite {
                 null);
     }
 
-    // SkyWalking Satellite's parameter sets. In its push + pop nothing is acked, and its ring is never full.
-    private void ancestor() {
+    // SkyWalking Satellite's parameter sets; its own benchmark neither acks nor fills the ring.
+    private void satellite() {
         section = "Parameter sets of SkyWalking Satellite's benchmark";
         int[][] sets = {
             {128, 10, 8, 10_000},
@@ -258,7 +244,7 @@ final class Suite {
             {128, 10, 8, 100_000}
         };
         for (int[] set : sets) {
-            // The last set is a ring of 12 GiB, which takes the disk and not the queue to its limits.
+            // The last set is a ring of 12 GiB: it measures the disk, not the queue.
             if (set[3] == 100_000 && !full) {
                 continue;
             }
@@ -275,41 +261,41 @@ final class Suite {
         }
     }
 
-    private void bearings() {
-        section = "Bearings: no queue, no checksum";
+    private void baselines() {
+        section = "Baselines: no queue, no checksum";
         for (int payload : full ? new int[] {100, KIB, 8 * KIB} : new int[] {KIB}) {
             add("PushBenchmark.push", "write(2), 64 KiB a call", "write", large(payload), Map.of(), null, false);
         }
     }
 
-    private Cell pair(String benchmark, String label, String rooflineLabel, Shape shape, boolean everyRound) {
-        Cell roofline = add(benchmark, "roofline: " + rooflineLabel, "ring", shape, Map.of(), null, everyRound);
+    private Row pair(String benchmark, String label, String rooflineLabel, Shape shape, boolean everyRound) {
+        Row roofline = add(benchmark, "roofline: " + rooflineLabel, "ring", shape, Map.of(), null, everyRound);
         add(benchmark, label, "queue", shape, Map.of(), roofline, everyRound);
         return roofline;
     }
 
-    private void queue(String benchmark, String label, Shape shape, Map<String, String> extra, Cell roofline) {
+    private void queue(String benchmark, String label, Shape shape, Map<String, String> extra, Row roofline) {
         add(benchmark, label, "queue", shape, extra, roofline, false);
     }
 
-    private Cell add(
+    private Row add(
             String benchmark,
             String label,
-            String contender,
+            String subject,
             Shape shape,
             Map<String, String> extra,
-            Cell roofline,
+            Row roofline,
             boolean everyRound) {
-        Cell cell = new Cell(section, label, benchmark, contender, shape, extra, roofline, everyRound);
-        cells.add(cell);
-        return cell;
+        Row row = new Row(section, label, benchmark, subject, shape, extra, roofline, everyRound);
+        rows.add(row);
+        return row;
     }
 
-    private Cell find(String benchmark, Shape shape) {
-        return cells.stream()
-                .filter(cell -> cell.contender().equals("ring")
-                        && cell.benchmark().equals(benchmark)
-                        && cell.shape().equals(shape))
+    private Row find(String benchmark, Shape shape) {
+        return rows.stream()
+                .filter(row -> row.subject().equals("ring")
+                        && row.benchmark().equals(benchmark)
+                        && row.shape().equals(shape))
                 .findFirst()
                 .orElseThrow();
     }

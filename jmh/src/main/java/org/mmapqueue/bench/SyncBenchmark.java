@@ -1,75 +1,76 @@
 package org.mmapqueue.bench;
 
+import java.util.concurrent.atomic.AtomicInteger;
 import org.openjdk.jmh.annotations.Benchmark;
+import org.openjdk.jmh.annotations.Fork;
 import org.openjdk.jmh.annotations.Level;
+import org.openjdk.jmh.annotations.Measurement;
 import org.openjdk.jmh.annotations.Param;
+import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
+import org.openjdk.jmh.annotations.State;
+import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.annotations.Warmup;
+import org.openjdk.jmh.infra.BenchmarkParams;
+import org.openjdk.jmh.infra.Control;
 
 /**
- * Durable pushes: each returns when its record is on the disk. One thread shows what an fsync costs; many show what it
- * is worth to share one.
+ * Durable pushes: each returns when its record is durable. One thread shows the cost of an fsync; many threads show the
+ * gain of sharing one. The ring is drained between iterations, untimed.
  */
-public class SyncBenchmark extends Course {
-    private static final int RECORDS_PER_THREAD = 256;
-    private static final int MOST_RECORDS = 4096;
+@State(Scope.Benchmark)
+@Fork(1)
+@Warmup(iterations = 2, time = 1)
+@Measurement(iterations = 5, time = 1)
+public class SyncBenchmark {
+    private static final int FIRST_RECORDS = 256;
 
-    /** Producers at once. */
+    /** Producers: JMH needs the same number in {@code -t}. */
     @Param({"1"})
     public int threads;
 
-    private Crew crew;
-    private int each;
+    private final AtomicInteger queued = new AtomicInteger();
 
-    @Override
-    void begin() {
-        for (int i = 0; i < RECORDS_PER_THREAD; i++) {
-            writer.pushSync(record);
+    @Setup(Level.Trial)
+    public void wrap(SubjectState subject, BenchmarkParams parameters) {
+        if (parameters.getThreads() != threads) {
+            throw new IllegalArgumentException("-t " + parameters.getThreads() + ": expected threads = " + threads);
         }
-        inside += RECORDS_PER_THREAD;
-        drain();
-    }
-
-    @Override
-    void opened() {
-        each = Math.min(RECORDS_PER_THREAD, MOST_RECORDS / threads);
-        crew = new Crew();
-        for (int i = 0; i < threads; i++) {
-            Contender.Writer mine = i == 0 ? writer : subject.writer();
-            crew.add("producer-" + i, () -> produce(mine));
+        // A queue chooses the blocks of its files by the pushes that it has seen: durable ones come before the wrap.
+        for (int i = 0; i < FIRST_RECORDS; i++) {
+            subject.writer().pushSync(subject.record);
+        }
+        subject.addQueued(FIRST_RECORDS);
+        subject.drain();
+        if (!subject.subject.equals(Subjects.SYNCED_WRITE)) {
+            subject.wrap();
         }
     }
 
-    @Override
-    void closing() {
-        crew.dismiss();
+    @TearDown(Level.Iteration)
+    public void drain(SubjectState subject) {
+        subject.addQueued(queued.getAndSet(0));
+        subject.drain();
     }
 
-    @Override
-    boolean recycled() {
-        return !contender.equals("write+force");
-    }
+    /** One thread's writer. */
+    @State(Scope.Thread)
+    public static class Producer {
+        private Subject.Writer writer;
 
-    @Setup(Level.Invocation)
-    public void makeRoom() {
-        if (recycled()) {
-            drain();
+        @Setup(Level.Trial)
+        public void open(SubjectState subject, SyncBenchmark benchmark) {
+            writer = subject.threadWriter();
         }
     }
 
-    /** Pushes some hundred records, or some thousand, divided among the threads. */
+    /** Pushes one record. */
     @Benchmark
-    public void pushSync(Tally tally) {
-        tally.begin();
-        crew.work();
-        inside += each * threads;
-        tally.end((long) each * threads);
-    }
-
-    private void produce(Contender.Writer mine) {
-        for (int i = 0; i < each; i++) {
-            if (!mine.pushSync(record)) {
-                throw new IllegalStateException("full after " + i + " records");
-            }
+    public void pushSync(SubjectState subject, Producer producer, ThreadCounters counters, Control control) {
+        if (!producer.writer.pushSync(subject.record)) {
+            throw new IllegalStateException("full with " + queued + " records");
         }
+        queued.incrementAndGet();
+        counters.add(1, control);
     }
 }

@@ -160,7 +160,6 @@ public abstract class Appender {
      * @throws org.mmapqueue.errors.PoisonedException when that can not be done
      */
     private void settle() {
-        StackRoom.ensure();
         if (pendingEnd == BEYOND_REPAIR) {
             throw poisoned(new IllegalStateException("an append failed half way"));
         }
@@ -223,6 +222,9 @@ public abstract class Appender {
 
     /** Prepares the segments behind the tail up to {@code last}; false when a consumer still needs one of them. */
     final boolean reserve(long last) {
+        if (last > segmentId) {
+            StackRoom.ensureForLocks();
+        }
         for (long id = segmentId + 1; id <= last; id++) {
             if (!ring.isFree(id)) {
                 return false;
@@ -241,16 +243,12 @@ public abstract class Appender {
 
     /** Lets no append use a producer's page any more. */
     public final void retire(ProducerPage page) {
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             checkUsable();
             page.retire();
-            lock.release();
-        } catch (Throwable e) {
-            if (lock.owner == self) {
-                lock.owner = null;
-            }
-            throw e;
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -263,7 +261,7 @@ public abstract class Appender {
 
     /** Waits for the append that is under way and lets no other one begin. */
     public final void close() {
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             if (!closed && pendingEnd != 0 && flusher.failure() == null) {
                 settleAtLast();
@@ -274,12 +272,8 @@ public abstract class Appender {
                 swapper.unpin(segment);
                 segment = null;
             }
-            lock.release();
-        } catch (Throwable e) {
-            if (lock.owner == self) {
-                lock.owner = null;
-            }
-            throw e;
+        } finally {
+            lock.unlock();
         }
     }
 

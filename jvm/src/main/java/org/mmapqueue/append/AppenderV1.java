@@ -5,7 +5,6 @@ import org.mmapqueue.Records;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.flush.Flusher;
-import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.log.LogReaderV1;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.swap.Swapper;
@@ -48,21 +47,16 @@ public final class AppenderV1 extends Appender {
             throw new TooLargeException("a batch of " + size + " bytes is larger than what a ring of "
                     + geometry.capacity() + " segments of " + segmentSize + " bytes holds");
         }
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             checkUsable();
             long first = appendWhole(batch);
-            lock.release();
             return first;
         } catch (Throwable e) {
-            try {
-                failed(e);
-            } finally {
-                if (lock.owner == self) {
-                    lock.owner = null;
-                }
-            }
+            failed(e);
             throw e;
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -77,9 +71,6 @@ public final class AppenderV1 extends Appender {
         for (int i = 0; i < batch.count(); i++) {
             lastStart = end;
             end = LogReaderV1.normal(geometry, end + LENGTH_BYTES + batch.length(i));
-        }
-        if (geometry.segmentOfEnd(end) > segmentId) {
-            StackRoom.ensure();
         }
         // Satellite would look at the writing position before each record, the last one being the strictest.
         if (!ring.isFree(geometry.segmentOf(lastStart) + margin) || !reserve(geometry.segmentOfEnd(end))) {

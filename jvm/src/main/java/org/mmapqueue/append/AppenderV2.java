@@ -7,7 +7,6 @@ import org.mmapqueue.concurrent.Ticker;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.flush.Flusher;
-import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.RecordChecksum;
@@ -49,7 +48,7 @@ public final class AppenderV2 extends Appender {
         crc.update(source, from, length);
         int flags = length | stampFlag;
         int size = RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags);
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             checkUsable();
             int at = offset;
@@ -61,17 +60,12 @@ public final class AppenderV2 extends Appender {
                 segment.publish(at, put(at, flags, source, from, length, crc));
                 first = published(1);
             }
-            lock.release();
             return first;
         } catch (Throwable e) {
-            try {
-                failed(e);
-            } finally {
-                if (lock.owner == self) {
-                    lock.owner = null;
-                }
-            }
+            failed(e);
             throw e;
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -92,13 +86,10 @@ public final class AppenderV2 extends Appender {
             throw new TooLargeException("a batch of " + size + " bytes is larger than what " + (geometry.capacity() - 1)
                     + " segments of " + segmentSize + " bytes hold");
         }
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             checkUsable();
             long firstOffset;
-            if (once != null) {
-                StackRoom.ensure(); // the page is changed under a lock
-            }
             if (once != null && once.isRefused()) {
                 firstOffset = once.refusal();
             } else if (count == 0 && once == null) {
@@ -110,17 +101,12 @@ public final class AppenderV2 extends Appender {
                 putAll(batch, once);
                 firstOffset = published(count);
             }
-            lock.release();
             return firstOffset;
         } catch (Throwable e) {
-            try {
-                failed(e);
-            } finally {
-                if (lock.owner == self) {
-                    lock.owner = null;
-                }
-            }
+            failed(e);
             throw e;
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -217,7 +203,6 @@ public final class AppenderV2 extends Appender {
     }
 
     private long appendSpanning(Records batch, IdempotentAppend once) {
-        StackRoom.ensure();
         long last = new SpanWriter(batch).lastSegment();
         if (!reserve(last)) {
             return FULL;

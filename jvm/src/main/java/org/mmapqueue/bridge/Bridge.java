@@ -15,7 +15,7 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** The way in from py4j. Safe for any number of threads. */
+/** Opens queues for py4j. Thread-safe. */
 public final class Bridge {
     private static final Logger LOG = LoggerFactory.getLogger(Bridge.class);
     private static final String VERSION_RESOURCE = "/org/mmapqueue/version.properties";
@@ -25,7 +25,7 @@ public final class Bridge {
     private static final String CAPACITY_SEGMENTS = "queue_capacity_segments";
     private static final String SEGMENT_SIZE = "segment_size";
     private static final String QUEUE_DIR = "queue_dir";
-    // Only decides how a NEW queue is made: what the open queue really has is compared afterwards.
+    // Used only to create a queue; the capacity of the open queue is compared with its own segment size.
     private static final long DEFAULT_SEGMENT_SIZE = 131_072;
     private static final long LEAST_SEGMENTS = 2;
     private static final long MOST_SEGMENTS = 1 << 30;
@@ -33,7 +33,7 @@ public final class Bridge {
     private static final Set<QueueHandle> OPEN = ConcurrentHashMap.newKeySet();
 
     static {
-        // The parent of a JVM of our own may be killed; what it has pushed goes to the disk all the same.
+        // Closing flushes: also when the process that started this JVM was killed.
         Runtime.getRuntime().addShutdownHook(new Thread(Bridge::closeAll, "mmapqueue-close-at-exit"));
     }
 
@@ -42,7 +42,7 @@ public final class Bridge {
     /**
      * The version of the jar.
      *
-     * @return as in the name of the jar
+     * @return the version in the jar's file name
      */
     public static String version() {
         try (InputStream resource = Bridge.class.getResourceAsStream(VERSION_RESOURCE)) {
@@ -60,10 +60,9 @@ public final class Bridge {
     /**
      * Opens a queue.
      *
-     * @param options keys and values by turns, joined by NUL characters: the keys of {@link QueueConfig#of}, and
-     *        {@code capacity}, a number of bytes, which stands for queue_capacity_segments and is rounded up to whole
-     *        segments
-     * @return a handle of its own, whether or not the directory is open already
+     * @param options alternating keys and values, joined by NUL characters: the keys of {@link QueueConfig#of}, and
+     *     {@code capacity} in bytes, which replaces queue_capacity_segments and is rounded up to whole segments
+     * @return a new handle, also when the directory is open already
      * @throws MmapQueueException as {@link QueueConfig#of} and {@link MmapQueue#open} do
      */
     public static QueueHandle open(String options) {
@@ -79,7 +78,7 @@ public final class Bridge {
         return handle;
     }
 
-    /** Opens with a capacity in bytes; the segment size that it is measured in may be known to the directory alone. */
+    /** Opens with a capacity in bytes. An existing queue decides the segment size. */
     private static MmapQueue openSized(Map<String, String> keys, String capacity) {
         if (keys.containsKey(CAPACITY_SEGMENTS)) {
             throw new ConfigException(
@@ -107,7 +106,7 @@ public final class Bridge {
             if (!e.key().equals(CAPACITY_SEGMENTS)) {
                 throw e;
             }
-            // There is a queue already, and its segments are of another size: it says itself of which.
+            // The directory has a queue of another segment size. Opened without a capacity, it reports both.
             queue = MmapQueue.open(QueueConfig.of(keys));
         }
         Map<String, String> found = queue.config().asMap();
@@ -133,8 +132,8 @@ public final class Bridge {
             try {
                 handle.close();
             } catch (RuntimeException e) {
-                // One that can not be closed is recovered at its next open; the others are still to be closed.
-                LOG.warn("closing at exit failed", e);
+                // This queue is recovered at its next open. Close the others.
+                LOG.warn("closing a queue at exit failed", e);
             }
         }
     }

@@ -9,14 +9,15 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.TooLargeException;
 
 /**
- * Pushes records that need not go in together: all at once where there is room, else halves of them, down to one by
- * one, so that exactly those go in that there is room for, in order. For one thread.
+ * Pushes as many records of a sequence as there is room for, in order. A batch without room is halved, down to single
+ * records. Not thread-safe.
  */
 final class ChunkPusher {
     private final MmapQueue queue;
     private final byte[] payload;
     private final int[] lengths;
-    private MmapQueueException refused;
+    /** Why the last push failed. */
+    private MmapQueueException failure;
 
     ChunkPusher(MmapQueue queue, byte[] payload, int[] lengths) {
         this.queue = queue;
@@ -27,23 +28,24 @@ final class ChunkPusher {
     /**
      * Pushes as many as there is room for.
      *
-     * @param start where the payload of the first begins
-     * @param first the first one's place among the lengths
-     * @param count how many there are
-     * @param waitMillis how long to wait for room for one when there is none
-     * @return how many were pushed, or CLOSED; an error that stops the first one is raised, any other ends the work
+     * @param start position of the first record's payload
+     * @param first index of the first record's length
+     * @param count the number of records
+     * @param waitMillis how long to wait for room for the first record, in ms
+     * @return how many were pushed, 0 when there was no room in time; or {@link Status#CLOSED}
+     * @throws MmapQueueException when the first record fails for another reason; a failure of a later one ends the push
      */
     int push(int start, int first, int count, int waitMillis) {
         try {
             int pushed = pushRange(start, first, count);
-            if (pushed == 0 && refused instanceof FullException && waitMillis > 0) {
+            if (pushed == 0 && failure instanceof FullException && waitMillis > 0) {
                 pushed = waitForOne(start, first, waitMillis);
             }
-            if (pushed == 0 && !(refused instanceof FullException)) {
-                throw refused;
+            if (pushed == 0 && !(failure instanceof FullException)) {
+                throw failure;
             }
-            if (refused != null && refused.getCause() instanceof InterruptedException) {
-                Thread.currentThread().interrupt(); // the next call that may wait throws it
+            if (failure != null && failure.getCause() instanceof InterruptedException) {
+                Thread.currentThread().interrupt(); // The next call that waits throws it.
             }
             return pushed;
         } catch (ClosedException e) {
@@ -51,7 +53,7 @@ final class ChunkPusher {
         }
     }
 
-    /** How many of them went in; when not all did, {@link #refused} says why the next one did not. */
+    /** Returns how many were pushed; if not all, {@link #failure} is that of the next one. */
     private int pushRange(int start, int first, int count) {
         try {
             queue.pushBatch(
@@ -63,14 +65,14 @@ final class ChunkPusher {
             return count;
         } catch (FullException | TooLargeException e) {
             if (count == 1) {
-                refused = e;
+                failure = e;
                 return 0;
             }
         } catch (MmapQueueException e) {
-            refused = e;
+            failure = e;
             return 0;
         } catch (InterruptedException e) {
-            refused = interrupted(e);
+            failure = interrupted(e);
             return 0;
         }
         int half = count / 2;
@@ -90,24 +92,24 @@ final class ChunkPusher {
             queue.pushBatch(payload, start, new int[] {lengths[first]}, 1, Duration.ofMillis(waitMillis));
             return 1;
         } catch (InterruptedException e) {
-            refused = interrupted(e);
+            failure = interrupted(e);
             return 0;
         } catch (FullException e) {
             return 0;
         }
     }
 
-    /** What a push that was interrupted throws: the one who waits is not told that there was no room. */
+    /** The exception of an interrupted push: an interrupt is not reported as lack of room. */
     static MmapQueueException interrupted(InterruptedException cause) {
         return new MmapQueueException("the push was interrupted in the JVM, before anything was stored", cause);
     }
 
-    /** A push that may wait. */
+    /** A push that can wait. */
     interface Push {
         long run() throws InterruptedException;
     }
 
-    /** The offset that a push returns, or the status of a full or closed queue. */
+    /** Runs a push; returns its offset, or the status of a full or closed queue. */
     static long statusOf(Push push) {
         try {
             return push.run();

@@ -17,16 +17,17 @@ import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.MmapQueueException;
 
-/** One opened queue, its consumers known by small numbers. Safe for any number of threads. */
+/** An open queue for py4j. Its consumers are numbers. Thread-safe. */
 public final class QueueHandle {
-    // More than what either format stores beside the payload of a record, and in each segment.
+    // Upper bounds, for both formats, of the bytes that a record needs beside its payload, and a segment beside
+    // records.
     private static final int RECORD_OVERHEAD = 64;
     private static final int SEGMENT_OVERHEAD = 128;
 
     private final MmapQueue queue;
     private final int maxEventSize;
     private final java.util.function.Consumer<QueueHandle> onClose;
-    // Nothing is ever taken out: a consumer's place is its number.
+    // A consumer's index is its number: entries are set to null, never removed.
     private final List<Consumer> consumers = new ArrayList<>();
 
     QueueHandle(MmapQueue queue, java.util.function.Consumer<QueueHandle> onClose) {
@@ -36,16 +37,16 @@ public final class QueueHandle {
     }
 
     /**
-     * A consumer.
+     * Opens a consumer; creates it if it does not exist.
      *
-     * @param name its name; made when it does not exist
-     * @param start where it begins when it is made now, as {@link #seek} takes it but for "committed"
-     * @return its number, for the calls that take one
-     * @throws ConfigException for another start
+     * @param name the consumer's name
+     * @param start the position of a new consumer: a target of {@link #seek}, except "committed"
+     * @return the consumer's number
+     * @throws ConfigException for another text
      * @throws MmapQueueException as {@link MmapQueue#consumer(String, StartAt)} does
      */
     public int consumer(String name, String start) {
-        Consumer consumer = queue.consumer(name, Places.of(start));
+        Consumer consumer = queue.consumer(name, SeekTargets.parse(start));
         synchronized (consumers) {
             consumers.add(consumer);
             return consumers.size() - 1;
@@ -53,21 +54,21 @@ public final class QueueHandle {
     }
 
     /**
-     * Makes a consumer for another process.
+     * Creates a consumer without opening it.
      *
-     * @param name its name
-     * @param start where it begins, as for {@link #consumer(String, String)}
-     * @throws ConfigException for another start
+     * @param name the consumer's name
+     * @param start the position, as for {@link #consumer(String, String)}
+     * @throws ConfigException for another text
      * @throws MmapQueueException as {@link MmapQueue#createConsumer} does
      */
     public void createConsumer(String name, String start) {
-        queue.createConsumer(name, Places.of(start));
+        queue.createConsumer(name, SeekTargets.parse(start));
     }
 
     /**
-     * Forgets a consumer.
+     * Deletes a consumer.
      *
-     * @param name its name
+     * @param name the consumer's name
      * @throws MmapQueueException as {@link MmapQueue#deleteConsumer} does
      */
     public void deleteConsumer(String name) {
@@ -75,28 +76,28 @@ public final class QueueHandle {
     }
 
     /**
-     * The consumers that the queue has.
+     * The names of all consumers.
      *
-     * @return their names, one a line
+     * @return a line for each
      */
     public String consumers() {
         return String.join("\n", queue.consumers());
     }
 
     /**
-     * How far each consumer is.
+     * The statistics of all consumers.
      *
-     * @return a line for each: the components of {@link ConsumerStats} as name=value, with spaces between; the label
-     *     comes last, and may have spaces
+     * @return a line for each: the components of {@link ConsumerStats} as name=value, separated by spaces; the last one,
+     *     the label, may contain spaces
      */
     public String consumerStats() {
         return queue.consumerStats().stream()
-                .map(stats -> Figures.of(stats, " "))
+                .map(stats -> StatsText.of(stats, " "))
                 .collect(Collectors.joining("\n"));
     }
 
     /**
-     * Gives a consumer up; a second time does nothing. Its number is not given to another one.
+     * Closes a consumer. Does nothing the second time. Its number is not used again.
      *
      * @param consumer the consumer's number
      */
@@ -126,30 +127,31 @@ public final class QueueHandle {
     }
 
     /**
-     * Maps a file as a stage.
+     * Maps a file as a shared buffer.
      *
-     * @param path the file; it may be deleted as soon as this returns
-     * @param size its size in bytes
-     * @param nonce what its first bytes are, in hexadecimal digits: shows that this process sees the same file
-     * @return the stage, or null when this process can not map the file or sees another one in its place
+     * @param path the file; it may be deleted when this returns
+     * @param size the file's size in bytes
+     * @param nonce the file's first bytes, in hexadecimal digits: identifies the file
+     * @return the buffer; null when the file cannot be mapped, or the path is another file for this process
      */
-    public Stage mappedStage(String path, int size, String nonce) {
+    public SharedBuffer mappedBuffer(String path, int size, String nonce) {
         ByteBuffer memory = SharedBufferMapping.map(path, size, nonce);
-        return memory == null ? null : new Stage(this, memory);
+        return memory == null ? null : new SharedBuffer(this, memory);
     }
 
     /**
-     * A stage in the heap, for where no memory can be shared: {@link Stage#write} and {@link Stage#read} reach it.
+     * Makes a buffer in the heap, where no memory can be shared. {@link SharedBuffer#write} and {@link SharedBuffer#read}
+     * access it.
      *
-     * @param size its size in bytes
-     * @return the stage
+     * @param size the size in bytes
+     * @return the buffer
      */
-    public Stage heapStage(int size) {
-        return new Stage(this, ByteBuffer.allocate(size));
+    public SharedBuffer heapBuffer(int size) {
+        return new SharedBuffer(this, ByteBuffer.allocate(size));
     }
 
     /**
-     * Acks all records up to and including one.
+     * Acks a record and all before it.
      *
      * @param consumer the consumer's number
      * @param offset the record's offset
@@ -160,7 +162,7 @@ public final class QueueHandle {
     }
 
     /**
-     * Acks one record, whatever becomes of those before it.
+     * Acks one record alone.
      *
      * @param consumer the consumer's number
      * @param offset the record's offset
@@ -171,10 +173,10 @@ public final class QueueHandle {
     }
 
     /**
-     * Acks some records, each of them alone; for more than a stage holds.
+     * Acks records, each alone: more than a shared buffer holds.
      *
      * @param consumer the consumer's number
-     * @param packed their offsets, 64 bits each, in the byte order of the machine
+     * @param packed the offsets, 64 bits each, in native byte order
      * @throws MmapQueueException as {@link Consumer#ackSingle(long[])} does; none is acked
      */
     public void ackMany(int consumer, byte[] packed) {
@@ -182,11 +184,11 @@ public final class QueueHandle {
     }
 
     /**
-     * Gives a record back.
+     * Requeues a record.
      *
      * @param consumer the consumer's number
      * @param offset the record's offset
-     * @param delayMicros µs until it may be popped again
+     * @param delayMicros the delay of redelivery, in µs
      * @throws MmapQueueException as {@link Consumer#nack(long, Duration)} does
      */
     public void nack(int consumer, long offset, long delayMicros) {
@@ -194,13 +196,13 @@ public final class QueueHandle {
     }
 
     /**
-     * Gives records back as if they had not been popped.
+     * Releases records: they count as not popped.
      *
      * @param consumer the consumer's number
-     * @param packed their offsets, as for {@link #ackMany}
-     * @throws MmapQueueException as {@link Consumer#unpop} does; none is given back
+     * @param packed the offsets, as for {@link #ackMany}
+     * @throws MmapQueueException as {@link Consumer#unpop} does; none is released
      */
-    public void unpop(int consumer, byte[] packed) {
+    public void release(int consumer, byte[] packed) {
         consumer(consumer).unpop(unpacked(packed));
     }
 
@@ -214,55 +216,55 @@ public final class QueueHandle {
      * Moves a consumer.
      *
      * @param consumer the consumer's number
-     * @param place where to: "earliest", "latest", "committed", "offset:" and a number, or "time:" and µs since 1970
+     * @param target "earliest", "latest", "committed", "offset:" and a number, or "time:" and µs since 1970
      * @throws ConfigException for another text
      * @throws MmapQueueException as {@link Consumer#seek} does
      */
-    public void seek(int consumer, String place) {
-        consumer(consumer).seek(Places.of(place));
+    public void seek(int consumer, String target) {
+        consumer(consumer).seek(SeekTargets.parse(target));
     }
 
     /**
-     * How many records a consumer has not acked.
+     * The number of records that a consumer has not acked.
      *
      * @param consumer the consumer's number
-     * @return records from the committed offset to the end
+     * @return the number of records from the committed offset to the log end
      */
     public long lag(int consumer) {
         return consumer(consumer).lag();
     }
 
     /**
-     * How many records there are for a consumer to pop.
+     * The number of records that are left to pop for a consumer.
      *
      * @param consumer the consumer's number
-     * @return records that it has not popped, or has given back
+     * @return the number of records, requeued ones included
      */
     public long size(int consumer) {
         return consumer(consumer).size();
     }
 
     /**
-     * How many records a consumer has popped and not acked.
+     * The number of records that a consumer has popped and not acked.
      *
      * @param consumer the consumer's number
-     * @return a number
+     * @return the number of records
      */
     public long unacked(int consumer) {
         return consumer(consumer).unacked();
     }
 
     /**
-     * The oldest record that is retained.
+     * The log start.
      *
-     * @return its offset; {@link #endOffset} when there is none
+     * @return the offset of the oldest retained record; {@link #endOffset} when there is none
      */
     public long firstOffset() {
         return queue.firstOffset();
     }
 
     /**
-     * The end.
+     * The log end.
      *
      * @return the offset that the next record gets
      */
@@ -271,7 +273,7 @@ public final class QueueHandle {
     }
 
     /**
-     * Finds a record by its time.
+     * Finds a record by its timestamp.
      *
      * @param micros µs since 1970
      * @return the offset of the first record that was pushed then or later, or {@link Status#EMPTY} when there is none
@@ -282,16 +284,16 @@ public final class QueueHandle {
     }
 
     /**
-     * Gives free ring files back to the disk.
+     * Deletes free ring files.
      *
-     * @return bytes that the disk has got back
+     * @return the number of bytes that this has released on the disk
      */
     public long gc() {
         return queue.gc();
     }
 
     /**
-     * Whether a record of max_event_size would find no room now. As long as it would, no push is refused.
+     * Whether a record of max_event_size has no room now. While it has, no push of a single record fails for want of room.
      *
      * @return 1 for yes, 0 for no
      */
@@ -301,17 +303,17 @@ public final class QueueHandle {
         return end - stats.writingPosition() < spaceNeeded(stats.segmentSize()) ? 1 : 0;
     }
 
-    /** At most, wherever in a segment it begins. */
+    /** The most bytes that a record of max_event_size takes, wherever in a segment it begins. */
     private long spaceNeeded(int segmentSize) {
         long record = (long) maxEventSize + RECORD_OVERHEAD;
         return record + (record / (segmentSize - SEGMENT_OVERHEAD) + 2) * SEGMENT_OVERHEAD;
     }
 
     /**
-     * What a producer has pushed last.
+     * The last sequence number of an idempotent producer.
      *
-     * @param producer its name
-     * @return the sequence, or {@link Status#EMPTY} when nothing of it is known
+     * @param producer the producer's name
+     * @return the sequence number, or {@link Status#EMPTY} for an unknown producer
      * @throws MmapQueueException as {@link MmapQueue#lastSequence} does
      */
     public long lastSequence(String producer) {
@@ -319,51 +321,51 @@ public final class QueueHandle {
     }
 
     /**
-     * The producers that have pushed batches once.
+     * The names of all idempotent producers.
      *
-     * @return their names, one a line
+     * @return a line for each
      */
     public String producers() {
         return String.join("\n", queue.producers());
     }
 
     /**
-     * Forgets what a producer has pushed.
+     * Forgets an idempotent producer.
      *
-     * @param producer its name
+     * @param producer the producer's name
      * @throws MmapQueueException as {@link MmapQueue#forgetProducer} does
      */
     public void forgetProducer(String producer) {
         queue.forgetProducer(producer);
     }
 
-    /** Fsyncs all that was pushed so far to the disk. */
+    /** Makes all records durable that were pushed before this call. */
     public void flush() {
         queue.flush();
     }
 
     /**
-     * What holds the ring.
+     * Which consumers keep the ring from advancing.
      *
-     * @return a text for people, as {@link QueueStats#heldBy} gives it
+     * @return {@link QueueStats#heldBy}
      */
     public String heldBy() {
         return queue.stats().heldBy();
     }
 
     /**
-     * The state of the queue.
+     * The statistics of the queue.
      *
-     * @return the components of {@link QueueStats}, by name: lines of key=value
+     * @return the components of {@link QueueStats} as lines of name=value
      */
     public String stats() {
-        return Figures.of(queue.stats(), "\n");
+        return StatsText.of(queue.stats(), "\n");
     }
 
     /**
-     * The configuration in force.
+     * The effective configuration.
      *
-     * @return keys and values by turns, joined by NUL characters
+     * @return alternating keys and values, joined by NUL characters
      */
     public String config() {
         Map<String, String> values = queue.config().asMap();
@@ -372,7 +374,7 @@ public final class QueueHandle {
                 .collect(Collectors.joining(Bridge.SEPARATOR));
     }
 
-    /** Closes this handle; a second time does nothing. Calls that wait through it are woken. */
+    /** Closes this handle, and wakes the calls that wait through it. Does nothing the second time. */
     public void close() {
         onClose.accept(this);
         queue.close();

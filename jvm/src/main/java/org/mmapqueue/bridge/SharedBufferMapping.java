@@ -8,7 +8,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.HexFormat;
 
-/** Maps the file of a shared buffer, which Python has made. No state. */
+/** Maps the file that Python made for a shared buffer. */
 final class SharedBufferMapping {
     private SharedBufferMapping() {}
 
@@ -23,7 +23,7 @@ final class SharedBufferMapping {
     static MappedByteBuffer map(String path, int size, String nonce) {
         MappedByteBuffer memory;
         try (FileChannel file = FileChannel.open(Path.of(path), StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-            // Mapping past the end would make the file longer, without the blocks that the other side has reserved.
+            // Mapping past the end would extend the file by bytes without reserved blocks.
             if (file.size() != size) {
                 return null;
             }

@@ -1,14 +1,14 @@
 package org.mmapqueue.bridge;
 
-/** What a call answers in place of a count or an offset. All are negative. */
+/** Outcomes that a call returns instead of a count or an offset. All are negative. */
 public final class Status {
-    /** There is no room, and there was none for as long as the call was to wait. */
+    /** No room became free within the wait. */
     public static final int FULL = -1;
-    /** There is no record, and there was none for as long as the call was to wait. */
+    /** No record arrived within the wait; or none exists. */
     public static final int EMPTY = -2;
-    /** The queue is closed. */
+    /** The queue or the consumer is closed. */
     public static final int CLOSED = -3;
-    /** The batch is in the queue already, or a later one of its producer. */
+    /** The queue has this batch or a later one of its producer already. */
     public static final int DONE = -4;
 
     private Status() {}

@@ -1,11 +1,9 @@
 /**
- * The face for Python. {@link org.mmapqueue.bridge.Bridge} is where py4j comes in.
+ * The calls that Python makes through py4j, on the public API alone.
  *
- * <p>A call through py4j costs tens of microseconds whatever it does, an exception milliseconds, and bytes in a reply
- * are decoded one by one. So every method here is flat: it takes and gives back integers and short strings, "full",
- * "empty" and "closed" are numbers ({@link org.mmapqueue.bridge.Status}), and the records themselves go through a
- * {@link org.mmapqueue.bridge.Stage}, a piece of memory that both processes have mapped.
- *
- * <p>Every class may be used by any number of threads at once; the calls on one stage run one after the other.
+ * <p>A py4j call costs tens of microseconds and an exception milliseconds, so parameters and results are integers and
+ * short strings, frequent outcomes are numbers ({@link org.mmapqueue.bridge.Status}), and records cross in memory that
+ * both processes map ({@link org.mmapqueue.bridge.SharedBuffer}). Begin with {@link org.mmapqueue.bridge.Bridge}, which
+ * opens queues.
  */
 package org.mmapqueue.bridge;

@@ -7,6 +7,7 @@ import org.mmapqueue.concurrent.WaitStrategy;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.io.RealPath;
 import org.mmapqueue.meta.MetaFields;
+import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordDescriptor;
 
@@ -101,14 +102,14 @@ public record Settings(
 
     /** For a directory that holds no queue yet. */
     public static Settings forNew(ConfigValues config) {
-        int version = (int) config.number(ConfigKey.FORMAT_VERSION);
-        Geometry geometry = new Geometry(version, (int) config.number(ConfigKey.SEGMENT_SIZE), (int)
+        Format format = Format.of((int) config.number(ConfigKey.FORMAT_VERSION));
+        Geometry geometry = new Geometry(format, (int) config.number(ConfigKey.SEGMENT_SIZE), (int)
                 config.number(ConfigKey.QUEUE_CAPACITY_SEGMENTS));
         return of(
                 config,
                 geometry,
                 (int) config.number(ConfigKey.MAX_EVENT_SIZE),
-                version == 2 && config.flag(ConfigKey.TIMESTAMPS));
+                format.hasTimestamps() && config.flag(ConfigKey.TIMESTAMPS));
     }
 
     /**
@@ -120,17 +121,18 @@ public record Settings(
         refuseOther(config, ConfigKey.FORMAT_VERSION, found.version());
         refuseOther(config, ConfigKey.SEGMENT_SIZE, found.segmentSize());
         refuseOther(config, ConfigKey.QUEUE_CAPACITY_SEGMENTS, found.capacity());
-        Geometry geometry = new Geometry(found.version(), found.segmentSize(), found.capacity());
+        Geometry geometry = new Geometry(Format.of(found.version()), found.segmentSize(), found.capacity());
         int maxEventSize = config.isSet(ConfigKey.MAX_EVENT_SIZE)
                 ? (int) config.number(ConfigKey.MAX_EVENT_SIZE)
                 : found.maxEventSize();
         boolean timestamps =
                 config.isSet(ConfigKey.TIMESTAMPS) ? config.flag(ConfigKey.TIMESTAMPS) : found.timestamps();
-        return of(config, geometry, maxEventSize, found.version() == 2 && timestamps);
+        return of(config, geometry, maxEventSize, geometry.format().hasTimestamps() && timestamps);
     }
 
     private static Settings of(ConfigValues config, Geometry geometry, int maxEventSize, boolean timestamps) {
-        if (geometry.version() == 1 && config.isSet(ConfigKey.TIMESTAMPS) && config.flag(ConfigKey.TIMESTAMPS)) {
+        Format format = geometry.format();
+        if (!format.hasTimestamps() && config.isSet(ConfigKey.TIMESTAMPS) && config.flag(ConfigKey.TIMESTAMPS)) {
             throw new ConfigException("timestamps", "true", "false in format version 1, which stores none");
         }
         Retention retention = new Retention(config.number(ConfigKey.RETAIN_MS), config.number(ConfigKey.RETAIN_BYTES));
@@ -141,7 +143,7 @@ public record Settings(
                     "0, or timestamps = true: without them nobody knows how old a record is");
         }
         long maxConsumerLag = config.number(ConfigKey.MAX_CONSUMER_LAG);
-        if (geometry.version() == 1 && (maxConsumerLag > 0 || !retention.isOff())) {
+        if (!format.hasRetention() && (maxConsumerLag > 0 || !retention.isOff())) {
             throw new ConfigException(
                     maxConsumerLag > 0 ? "max_consumer_lag" : "retain_bytes",
                     Long.toString(Math.max(maxConsumerLag, retention.bytes)),
@@ -150,8 +152,8 @@ public record Settings(
         // One record must fit beside a segment that is not quite acked yet.
         long room = (geometry.capacity() - 1L) * geometry.dataBytes();
         long overhead = 2L * RecordDescriptor.HEADER + RecordDescriptor.HEADER - 1;
-        // Satellite keeps room for the largest record free, and a segment more.
-        boolean tight = geometry.version() == 1 && geometry.capacity() <= 1 + maxEventSize / geometry.segmentSize();
+        boolean tight =
+                format.reservesLargestRecord() && geometry.capacity() <= 1 + maxEventSize / geometry.segmentSize();
         if (maxEventSize + overhead > room || tight) {
             throw new ConfigException(
                     "max_event_size",
@@ -193,7 +195,7 @@ public record Settings(
                 .with(ConfigKey.FLUSH_CEILING_NUM, flushCeilingNum)
                 .with(ConfigKey.MAX_EVENT_SIZE, maxEventSize)
                 .with(ConfigKey.TIMESTAMPS, Boolean.toString(timestamps))
-                .with(ConfigKey.FORMAT_VERSION, geometry.version())
+                .with(ConfigKey.FORMAT_VERSION, geometry.format().version())
                 .with(ConfigKey.V1_RECOVER, v1RecoverWriting ? "writing" : "watermark")
                 .with(ConfigKey.READ_ONLY, Boolean.toString(readOnly))
                 .with(ConfigKey.MAX_UNACKED, delivery.maxUnacked)

@@ -114,7 +114,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     }
 
     private <T> T claimed(Callable<T> work) {
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             return work.call();
         } catch (CorruptException e) {
@@ -124,9 +124,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         } catch (Exception | InternalError e) {
             throw explained(e);
         } finally {
-            if (lock.owner == self) {
-                lock.owner = null;
-            }
+            lock.unlock();
         }
     }
 
@@ -166,7 +164,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     // Null where max_unacked allows no more. Once the caller has records, nothing is raised: the next call meets it.
     @Override
     protected RecordBatch fetch(long offset, int maxRecords, long maxBytes, boolean own, boolean first) {
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             if (first) {
                 checkUsable();
@@ -185,14 +183,10 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         } catch (CorruptException | IOException | InternalError e) {
             throw explained(e);
         } finally {
-            // At the end of its stack a thread can store to a field, but may not have the room for a call.
             try {
                 fetcher.rest();
-                lock.release();
             } finally {
-                if (lock.owner == self) {
-                    lock.owner = null;
-                }
+                lock.unlock();
             }
         }
     }
@@ -212,15 +206,13 @@ public final class ConsumerCore extends BatchSource implements Closeable {
 
     /** Whether a pop would find something; any thread, no effect. */
     public boolean hasNext() {
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             return !isUsable() || fetcher.hasNext();
         } catch (IOException | RuntimeException | InternalError e) {
             return true; // the pop that follows raises it
         } finally {
-            if (lock.owner == self) {
-                lock.owner = null;
-            }
+            lock.unlock();
         }
     }
 
@@ -245,20 +237,14 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     }
 
     private boolean ack(long upTo, long[] single) {
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             checkUsable();
             return committed.commitIfBehind(single == null ? passed(upTo) : marked(single));
         } catch (CorruptException | IOException | InternalError e) {
             throw explained(e);
         } finally {
-            try {
-                lock.release();
-            } finally {
-                if (lock.owner == self) {
-                    lock.owner = null;
-                }
-            }
+            lock.unlock();
         }
     }
 
@@ -370,7 +356,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     /** Waits for the call that is under way and lets no other one begin. */
     @Override
     public void close() throws IOException {
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             if (!closed) {
                 closed = true;
@@ -378,9 +364,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
                 Closing.all(this::writeInFlight, fetcher::leave, redelivery::leave);
             }
         } finally {
-            if (lock.owner == self) {
-                lock.owner = null;
-            }
+            lock.unlock();
             if (closed) {
                 ownership.close(); // again, when an error has cut off the first close
             }

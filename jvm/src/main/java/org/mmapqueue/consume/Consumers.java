@@ -24,6 +24,7 @@ import org.mmapqueue.lookup.Log;
 import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.registry.Registry;
+import org.mmapqueue.segment.Format;
 
 /**
  * The consumers that this process owns. Any number of threads.
@@ -43,6 +44,7 @@ public final class Consumers implements Closeable {
 
     private final Storage storage;
     private final Settings settings;
+    private final Format format;
     private final MetaPage meta;
     private final Registry registry;
     private final Map<String, ConsumerCore> open = new HashMap<>();
@@ -53,6 +55,7 @@ public final class Consumers implements Closeable {
     public Consumers(Storage storage, Settings settings, MetaPage meta, Registry registry) {
         this.storage = storage;
         this.settings = settings;
+        this.format = settings.geometry().format();
         this.meta = meta;
         this.registry = registry;
     }
@@ -103,21 +106,17 @@ public final class Consumers implements Closeable {
         }
     }
 
-    private boolean isVersion1() {
-        return settings.geometry().version() == 1;
-    }
-
     private void check(String name) {
         Names.check("consumer", name);
-        if (isVersion1() && !name.equals(Registry.DEFAULT)) {
+        if (!format.hasNamedConsumers() && !name.equals(Registry.DEFAULT)) {
             throw new ConfigException(
                     "consumer", name, Registry.DEFAULT + " alone, in a directory of format version 1");
         }
     }
 
     private Closeable own(String name) throws IOException {
-        if (isVersion1()) {
-            return () -> {}; // nobody can have it open beside the writer, and the directory is Satellite's
+        if (!format.hasNamedConsumers()) {
+            return () -> {}; // the writer alone opens the directory, and Satellite knows no lock files
         }
         registry.refuseLink();
         if (!Files.isDirectory(registry.directory())) {
@@ -131,7 +130,7 @@ public final class Consumers implements Closeable {
     }
 
     private InFlightFile inFlightFile(String name) {
-        return isVersion1() ? null : new InFlightFile(storage, registry.directory(), name, meta.fields());
+        return format.hasNamedConsumers() ? new InFlightFile(storage, registry.directory(), name, meta.fields()) : null;
     }
 
     private ConsumerCursors page(String name, StartAt start, Log log) throws IOException {
@@ -173,7 +172,7 @@ public final class Consumers implements Closeable {
         if (registry.find(name) == null) {
             throw new ConfigException("consumer", name, "one of " + registry.names());
         }
-        if (isVersion1()) {
+        if (!format.hasNamedConsumers()) {
             throw new ConfigException(
                     "consumer", name, "none: version 1 has " + Registry.DEFAULT + " alone, and" + " always");
         }
@@ -229,7 +228,7 @@ public final class Consumers implements Closeable {
             core.seekCommitted();
             return;
         }
-        if (isVersion1()) {
+        if (!format.hasSegmentHeaders()) {
             throw new ConfigException(
                     "seek",
                     place.kind().toString().toLowerCase(Locale.ROOT),

@@ -18,6 +18,7 @@ import org.mmapqueue.recovery.Recovery;
 import org.mmapqueue.recovery.RecoveryV1;
 import org.mmapqueue.registry.Producers;
 import org.mmapqueue.registry.Registry;
+import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.swap.Swapper;
 
@@ -64,7 +65,7 @@ final class LogStartup {
      * @throws org.mmapqueue.errors.CorruptException when cursors contradict each other, or the log is damaged
      */
     LogEnd run() throws IOException {
-        if (settings.geometry().version() == 1) {
+        if (settings.geometry().format() == Format.V1) {
             return version1();
         }
         // First pass: the cursors are compared with each other.

@@ -72,7 +72,7 @@ final class QueueOpener {
                         "there is no queue in " + path + " that could be read",
                         new NoSuchFileException(path.toString()));
             }
-            if (found.version() == 1) {
+            if (!settings.geometry().format().hasNamedConsumers()) {
                 throw new ConfigException("read_only", "true", "false, for a directory of format version 1");
             }
         } else {
@@ -88,7 +88,7 @@ final class QueueOpener {
             }
         }
         meta = directory.openMeta(found);
-        if (!settings.readOnly() && found.version() == 2) {
+        if (!settings.readOnly() && settings.geometry().format().hasRetention()) {
             // Not set: as the directory has it, as with all that is kept there. Without timestamps nothing has an age.
             long millis = settings.timestamps() ? Math.max(0, meta.retainMillis()) : 0;
             settings = Settings.forExisting(
@@ -103,7 +103,7 @@ final class QueueOpener {
         swapper = new Swapper(
                 ring, settings.maxInMemSegments(), !settings.readOnly(), new Places(geometry, meta, consumers));
         consumers.growBy(swapper::atLeast);
-        if (!settings.readOnly() && geometry.version() == 2) {
+        if (!settings.readOnly() && geometry.format().hasProducers()) {
             producers = new Producers(storage, path, found);
         }
         LogEnd end = settings.readOnly()

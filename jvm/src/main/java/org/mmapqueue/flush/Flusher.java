@@ -87,8 +87,7 @@ public final class Flusher implements Closeable {
         if (requested) {
             return;
         }
-        StackRoom.ensure();
-        waiting.lock();
+        StackRoom.lock(waiting);
         try {
             requested = true;
             if (!resting) {
@@ -136,7 +135,6 @@ public final class Flusher implements Closeable {
      * @throws PoisonedException when an fsync fails, or one has failed before
      */
     public void flush() {
-        StackRoom.ensure();
         locked(() -> {
             syncer.tellAmount();
             syncer.syncAll();
@@ -150,12 +148,11 @@ public final class Flusher implements Closeable {
      * @throws PoisonedException when an fsync fails, or one has failed before
      */
     public void flushMost() {
-        StackRoom.ensure();
         locked(() -> hasLeft = !syncer.syncSettled());
     }
 
     private void locked(Syncing syncing) {
-        flushing.lock();
+        StackRoom.lock(flushing);
         try {
             state.check();
             guarded(syncing);
@@ -259,8 +256,7 @@ public final class Flusher implements Closeable {
 
     /** Does something while nothing is being fsynced. */
     public void exclusively(Syncing work) throws IOException {
-        StackRoom.ensure();
-        flushing.lock();
+        StackRoom.lock(flushing);
         try {
             state.check();
             work.run();
@@ -282,8 +278,7 @@ public final class Flusher implements Closeable {
     /** Stops the thread; does not flush. Calls after {@link #end} raise ClosedException. */
     @Override
     public void close() {
-        StackRoom.ensure();
-        waiting.lock();
+        StackRoom.lock(waiting);
         try {
             stopped = true;
             wake.signal();
@@ -295,8 +290,7 @@ public final class Flusher implements Closeable {
 
     /** Fsyncs everything for the last time, as {@link #flush} does; every later call raises ClosedException. */
     public void end() {
-        StackRoom.ensure();
-        flushing.lock();
+        StackRoom.lock(flushing);
         try {
             flush();
         } finally {

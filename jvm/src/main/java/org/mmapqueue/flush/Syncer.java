@@ -174,7 +174,7 @@ final class Syncer {
     // not to stay behind segments that are left out because all has been acked: no recovery can begin there. So where
     // consumers keep up what was pushed since the last flush is fsynced all the same, unless that is many segments.
     private boolean mayBeLeft(long from, long settled) {
-        return geometry.version() == 2
+        return geometry.format().recoversUnsynced()
                 && producers.get().isEmpty()
                 && (meta.isRetaining()
                         || lowWatermark() <= settled

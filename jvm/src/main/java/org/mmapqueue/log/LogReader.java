@@ -2,7 +2,6 @@ package org.mmapqueue.log;
 
 import java.io.IOException;
 import org.mmapqueue.errors.CorruptException;
-import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.swap.Swapper;
@@ -184,7 +183,6 @@ public abstract class LogReader {
 
     /** Goes into the next segment, which must be there. */
     final void enterNext(int start) throws IOException {
-        StackRoom.ensure();
         leave();
         segmentId++;
         offset = start;

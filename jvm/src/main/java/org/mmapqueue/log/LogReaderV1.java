@@ -2,7 +2,6 @@ package org.mmapqueue.log;
 
 import java.io.IOException;
 import java.util.function.LongSupplier;
-import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.swap.Swapper;
@@ -40,7 +39,6 @@ public final class LogReaderV1 extends LogReader {
             enterNext(0);
         }
         if (segment == null) {
-            StackRoom.ensure();
             segment = swapper.pin(segmentId);
         }
         long found = segment.getLong(offset);

@@ -4,7 +4,6 @@ import java.io.IOException;
 import java.util.function.LongSupplier;
 import java.util.zip.CRC32C;
 import org.mmapqueue.errors.CorruptException;
-import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordChecksum;
@@ -69,7 +68,6 @@ public final class LogReaderV2 extends LogReader {
                 continue;
             }
             if (segment == null) {
-                StackRoom.ensure();
                 epochOf();
             }
             long word = segment.headerAcquire(offset);
@@ -223,7 +221,6 @@ public final class LogReaderV2 extends LogReader {
     }
 
     private void readSpanning(byte[] target, int start, int body) throws IOException {
-        StackRoom.ensure();
         Segment at = segment;
         long id = segmentId;
         int from = offset + RecordDescriptor.HEADER;

@@ -20,7 +20,6 @@ import org.mmapqueue.segment.SegmentRing;
  */
 public final class TruncatedFiles {
     private static final int PAGE_BYTES = 4096;
-    private static final int VERSION_1_BYTES = 80;
 
     private TruncatedFiles() {}
 
@@ -41,7 +40,7 @@ public final class TruncatedFiles {
             found = check(
                     fault,
                     directory.resolve(MetaPage.FILE_NAME),
-                    geometry.version() == 1 ? VERSION_1_BYTES : PAGE_BYTES);
+                    geometry.format().metaBytes());
         }
         if (found == null) {
             found = first(fault, directory.resolve(ConsumerPage.DIRECTORY), ConsumerPage.SUFFIX, PAGE_BYTES);

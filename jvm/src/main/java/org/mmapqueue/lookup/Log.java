@@ -21,6 +21,7 @@ import org.mmapqueue.log.TruncatedFiles;
 import org.mmapqueue.meta.MetaFields;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.registry.Registry;
+import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.swap.Swapper;
@@ -43,12 +44,13 @@ public final class Log implements RandomAccessReader.Source, Closeable {
         this.meta = meta;
         this.swapper = swapper;
         this.retained = new LogStart(geometry, meta, swapper, registry, InstantSource.system());
-        this.randomAccess = geometry.version() == 1 ? null : new RandomAccessReader((LogReaderV2) reader(), this);
+        this.randomAccess =
+                geometry.format().hasSegmentHeaders() ? new RandomAccessReader((LogReaderV2) reader(), this) : null;
     }
 
     /** A new reader, for one thread at a time. */
     public LogReader reader() {
-        return geometry.version() == 1
+        return geometry.format() == Format.V1
                 ? new LogReaderV1(swapper, geometry, settings.maxEventSize(), meta::writing)
                 : new LogReaderV2(swapper, geometry, readableFields(), meta::writing);
     }

@@ -187,19 +187,6 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
         return call(() -> new Place(log.next(), log.end()));
     }
 
-    /** The oldest record that is retained, as a new consumer would pop it; null when none is. */
-    public Message first() {
-        for (long offset = firstOffset(); offset < endOffset(); offset = Math.max(offset + 1, firstOffset())) {
-            try {
-                Message oldest = get(offset, 1, Long.MAX_VALUE).get(0);
-                return new Message(oldest.offset(), oldest.timestampMicros(), oldest.data(), 1);
-            } catch (OutOfRangeException e) {
-                // A tombstone, or every consumer has acked it by now.
-            }
-        }
-        return null;
-    }
-
     /** Where the oldest record that is retained begins; the log's end when none is. */
     Place locateFirst() {
         return call(() -> log.goTo(log.first()) ? log.place() : new Place(log.next(), log.end()));
@@ -292,8 +279,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     /** Waits for the call that is under way and lets no other one begin. */
     @Override
     public void close() {
-        StackRoom.ensure();
-        lock.lock();
+        StackRoom.lock(lock);
         try {
             closed = true;
         } finally {
@@ -347,8 +333,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     }
 
     private <T> T call(Attempt<T> attempt) {
-        StackRoom.ensure();
-        lock.lock();
+        StackRoom.lock(lock);
         try {
             int tries = 1;
             while (true) {

@@ -23,6 +23,7 @@ import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.MetaPageV1;
 import org.mmapqueue.meta.MetaPageV2;
+import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 
 /** Looks what a directory holds, changing nothing, and makes a new queue in it. */
@@ -166,7 +167,7 @@ public final class QueueDirectory {
     /** Makes a new, empty queue. */
     public void createQueue(Settings settings) throws IOException {
         Geometry geometry = settings.geometry();
-        if (geometry.version() == 1) {
+        if (geometry.format() == Format.V1) {
             MetaPageV1.create(storage, path, geometry.capacity());
         } else {
             UUID uuid = UUID.randomUUID();

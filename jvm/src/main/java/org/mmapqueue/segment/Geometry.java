@@ -6,15 +6,15 @@ package org.mmapqueue.segment;
  * <p>A position that is a multiple of the size is the END of the segment before it: the next segment may not be there
  * yet. {@link #segmentOfEnd} and {@link #offsetOfEnd} read a position in this sense.
  *
- * @param version format version, 1 or 2
+ * @param format the format of the directory
  * @param segmentSize bytes of each segment
  * @param capacity segments in the ring
  */
-public record Geometry(int version, int segmentSize, int capacity) {
+public record Geometry(Format format, int segmentSize, int capacity) {
 
-    /** Where records begin in a segment: behind the header that version 2 has. */
+    /** Where records begin in a segment: after its header. */
     public int dataStart() {
-        return version == 1 ? 0 : SegmentDescriptor.LENGTH;
+        return format.segmentHeaderBytes();
     }
 
     /** Bytes for records in one segment. */

@@ -52,6 +52,7 @@ final class Preallocator {
 
     /** As {@link Swapper#prepare}. */
     void prepare(long id) throws IOException {
+        StackRoom.ensure();
         Slot slot;
         boolean isFilled;
         boolean isNew;

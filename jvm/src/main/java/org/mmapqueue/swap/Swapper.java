@@ -67,6 +67,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
      * @throws IOException when it can not be opened or mapped
      */
     public Segment pin(long id) throws IOException {
+        StackRoom.ensure();
         if (!writable) {
             dropGenerationsBefore(id);
         }
@@ -143,7 +144,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
 
     /** Gives a pin back; the caller must not use the segment any more. */
     public void unpin(Segment segment) {
-        lock.lock();
+        StackRoom.lock(lock);
         try {
             slots.unpin(slots.of(segment.id()));
         } finally {
@@ -176,7 +177,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
      * goes with its last pin, and the next {@link #pin} opens the file anew: it may have been made again since.
      */
     public void unpinAndForget(Segment segment) throws IOException {
-        lock.lock();
+        StackRoom.lock(lock);
         try {
             Slot slot = slots.of(segment.id());
             // The writer's mappings are of the files that it has made itself.
@@ -231,12 +232,13 @@ public final class Swapper implements SegmentSyncer, Closeable {
      */
     @Override
     public void force(long id, int from, int to) throws IOException {
+        StackRoom.ensure();
         syncer.force(id, from, to);
     }
 
     /** Raises the limit where it is lower; for more readers than it was made for. */
     public void atLeast(int segments) {
-        lock.lock();
+        StackRoom.lock(lock);
         try {
             if (segments > slots.max()) {
                 slots.raiseMax(segments);
@@ -255,8 +257,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
 
     /** Displaces when the limit is reached, so that the next segment finds a free place. */
     public void evictWhenFull() throws IOException {
-        StackRoom.ensure();
-        lock.lock();
+        StackRoom.lock(lock);
         try {
             if (slots.isAtLimit()) {
                 evictor.evict();
@@ -269,8 +270,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
 
     /** Segments mapped that hold, or have held, records. */
     public int live() {
-        StackRoom.ensure();
-        lock.lock();
+        StackRoom.lock(lock);
         try {
             return slots.live();
         } finally {
@@ -280,8 +280,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
 
     /** All segments mapped, the ones ahead of the writer included. */
     public int mapped() {
-        StackRoom.ensure();
-        lock.lock();
+        StackRoom.lock(lock);
         try {
             return slots.mapped();
         } finally {
@@ -291,8 +290,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
 
     /** The most segments that were mapped at once since the queue was opened. */
     public int peak() {
-        StackRoom.ensure();
-        lock.lock();
+        StackRoom.lock(lock);
         try {
             return slots.peak();
         } finally {
@@ -303,8 +301,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
     /** Unmaps everything. Nobody may use any segment any more. */
     @Override
     public void close() throws IOException {
-        StackRoom.ensure();
-        lock.lock();
+        StackRoom.lock(lock);
         try {
             List<Closeable> all = slots.detachAll();
             all.add(unmapper);

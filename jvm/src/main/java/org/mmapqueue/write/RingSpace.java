@@ -62,7 +62,7 @@ final class RingSpace {
         long first = Math.max(
                 0, Math.max(Math.min(stored, lowWatermark), Math.min(writing - geometry.capacity() + 1, lowWatermark)));
         long last = Math.min(Math.max(stored, lowWatermark), writing);
-        while (geometry.version() == 2 && first < last && !isThere(first)) {
+        while (geometry.format().hasSegmentHeaders() && first < last && !isThere(first)) {
             first++;
         }
         meta.reclaimed(geometry.position(first, 0));
@@ -154,7 +154,7 @@ final class RingSpace {
      */
     private boolean isDurable(long id) {
         long durable = flusher.durableCommitted();
-        if (geometry.version() == 1) {
+        if (!geometry.format().hasSegmentHeaders()) {
             return id < geometry.segmentOf(durable);
         }
         return id < geometry.segmentOfEnd(durable) || id < geometry.segmentOf(durable) && meta.watermark() > durable;

@@ -28,6 +28,7 @@ import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.ProducerPage;
 import org.mmapqueue.registry.Producers;
 import org.mmapqueue.registry.Registry;
+import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.swap.Swapper;
@@ -110,7 +111,7 @@ public final class Writer implements Closeable {
                 settings.gcOnIdleMillis(),
                 () -> meta.writing() + registry.lowWatermark(),
                 this::gc);
-        this.appender = geometry.version() == 1
+        this.appender = geometry.format() == Format.V1
                 ? new AppenderV1(meta, swapper, flusher, slots, settings)
                 : new AppenderV2(meta, swapper, flusher, slots, settings, tail.lastTimestamp());
         appender.start(tail.position(), tail.nextOffset());

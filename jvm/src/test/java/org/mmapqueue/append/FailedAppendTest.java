@@ -28,6 +28,7 @@ import org.mmapqueue.StartAt;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.PoisonedException;
+import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordDescriptor;
 import org.mmapqueue.support.Cores;
@@ -150,7 +151,7 @@ class FailedAppendTest {
         try (MmapQueue queue = MmapQueue.open(config(version))) {
             Payload.assertMessages(0, expected, Payload.drain(queue));
             assertEquals(expected.size(), queue.push(new byte[8]));
-            assertEquals(expected.size(), queue.poll().offset());
+            assertEquals(expected.size(), queue.consumer().poll().offset());
         }
     }
 
@@ -164,7 +165,10 @@ class FailedAppendTest {
         push(100);
         core.writer().flush(); // from now on parts are fsynced, and not the whole file
         // It ends with a page, so that no fsync of it takes along what is behind.
-        int length = 8192 - 2 * (RecordDescriptor.HEADER + Long.BYTES) - new Geometry(2, SEGMENT, 20).dataStart() - 104;
+        int length = 8192
+                - 2 * (RecordDescriptor.HEADER + Long.BYTES)
+                - new Geometry(Format.V2, SEGMENT, 20).dataStart()
+                - 104;
         Records batch = Records.of(List.of(new byte[length], Payload.of(1, 500), Payload.of(2, 500)));
         RuntimeException failure = new RuntimeException("injected");
         Records failing = new Records() {
@@ -411,7 +415,7 @@ class FailedAppendTest {
         try (MmapQueue queue = MmapQueue.open(config)) {
             Payload.assertMessages(0, expected, Payload.drain(queue));
             assertEquals(expected.size(), queue.push(new byte[9]));
-            assertEquals(expected.size(), queue.poll().offset());
+            assertEquals(expected.size(), queue.consumer().poll().offset());
         }
     }
 

@@ -161,7 +161,9 @@ class RecordClockTest {
                 queue.push(new byte[8]);
             }
             after = System.currentTimeMillis() * 1000;
-            for (Message next = queue.poll(); next != null; next = queue.poll()) {
+            for (Message next = queue.consumer().poll();
+                    next != null;
+                    next = queue.consumer().poll()) {
                 messages.add(next);
             }
         }

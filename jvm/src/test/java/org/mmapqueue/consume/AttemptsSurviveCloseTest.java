@@ -98,7 +98,7 @@ class AttemptsSurviveCloseTest {
         open();
         assertRemembered(queue.consumer());
         assertFalse(Files.exists(inFlight("default")));
-        queue.ack(2);
+        queue.consumer().ack(2);
         assertEquals(4, queue.consumer().committedOffset());
     }
 
@@ -125,11 +125,11 @@ class AttemptsSurviveCloseTest {
         work(queue.consumer());
         queue.close();
         open();
-        assertEquals(4, queue.pop().attempts());
+        assertEquals(4, queue.consumer().pop().attempts());
         queue.close();
         open();
         assertPops(queue.consumer(), new long[] {0, 1, 2, 4, 5, 7, 8, 9}, 5, 3, 2, 2, 2, 2, 2, 2);
-        queue.ack(9);
+        queue.consumer().ack(9);
         queue.close();
         assertFalse(Files.exists(inFlight("default")), "nothing is in flight");
     }
@@ -171,7 +171,7 @@ class AttemptsSurviveCloseTest {
         work(queue.consumer());
         queue.close();
         open();
-        queue.peek();
+        queue.consumer().peek();
         aCrashOfTheCopy();
         assertPops(queue.consumer(), new long[] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
     }
@@ -219,7 +219,7 @@ class AttemptsSurviveCloseTest {
         work(queue.consumer());
         queue.close();
         open();
-        queue.seek(StartAt.EARLIEST);
+        queue.consumer().seek(StartAt.EARLIEST);
         assertPops(queue.consumer(), new long[] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1);
     }
 }

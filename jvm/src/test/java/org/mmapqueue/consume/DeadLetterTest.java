@@ -194,7 +194,7 @@ class DeadLetterTest {
     void whatIsMovedWhenItWouldBePoppedMakesRoomAmongTheUnacked() {
         open(config(1).maxUnacked(1));
         push(2);
-        queue.pop();
+        queue.consumer().pop();
         queue.close();
         Consumer consumer = open(config(1).maxUnacked(1));
         Waiting.until("record 1 is popped", () -> {
@@ -261,7 +261,7 @@ class DeadLetterTest {
         assertEquals(1, consumer.pop().offset());
         try (MmapQueue letters = MmapQueue.open(QueueConfig.builder(dead).build())) {
             Payload.drain(letters);
-            letters.ack(held - 1);
+            letters.consumer().ack(held - 1);
         }
         assertEquals(2, consumer.pop().offset());
         assertEquals(0, consumer.pop(Waiting.LONG).offset());
@@ -346,8 +346,8 @@ class DeadLetterTest {
         open.add(MmapQueue.open(to(directories[count - 1], temp.resolve("end")).build()));
         for (MmapQueue each : open) {
             each.push(payload(0));
-            each.pop();
-            each.nack(0, Duration.ZERO);
+            each.consumer().pop();
+            each.consumer().nack(0, Duration.ZERO);
         }
         open.forEach(MmapQueue::close);
         for (Path each : directories) {

@@ -109,9 +109,9 @@ class FanOutTest {
         Consumer one = queue.consumer("one", StartAt.EARLIEST);
         Payload.drain(one);
         one.ack(19);
-        queue.pop();
-        assertThrows(OutOfRangeException.class, () -> queue.ack(1));
-        queue.ack(0);
+        queue.consumer().pop();
+        assertThrows(OutOfRangeException.class, () -> queue.consumer().ack(1));
+        queue.consumer().ack(0);
         assertEquals(20, one.committedOffset());
         assertEquals(1, queue.consumer().committedOffset());
         assertEquals(20, one.lag());
@@ -149,7 +149,7 @@ class FanOutTest {
     void earliestBeginsWithTheOldestThatSomeoneHasNotAcked() {
         List<byte[]> payloads = push(0, 40);
         Payload.drain(queue);
-        queue.ack(14);
+        queue.consumer().ack(14);
         Consumer early = queue.consumer("early", StartAt.EARLIEST);
         assertEquals(15, early.readOffset());
         Payload.assertMessages(15, payloads.subList(15, 40), Payload.drain(early));
@@ -161,7 +161,7 @@ class FanOutTest {
         int pushed = pushUntilFull();
         assertTrue(pushed > 80, "pushed " + pushed);
         Payload.drain(queue);
-        queue.ack(pushed - 1);
+        queue.consumer().ack(pushed - 1);
         assertEquals(0, pushUntilFull());
         Payload.drain(slow);
         slow.ack(pushed / 2);
@@ -177,7 +177,7 @@ class FanOutTest {
         reopen();
         int pushed = pushUntilFull();
         Payload.drain(queue);
-        queue.ack(pushed - 1);
+        queue.consumer().ack(pushed - 1);
         assertEquals(0, pushUntilFull());
         Consumer away = queue.consumer("away", StartAt.EARLIEST);
         assertEquals(pushed, Payload.drain(away).size());
@@ -191,7 +191,7 @@ class FanOutTest {
         queue.createConsumer("later", StartAt.LATEST); // there already
         int pushed = pushUntilFull();
         Payload.drain(queue);
-        queue.ack(pushed - 1);
+        queue.consumer().ack(pushed - 1);
         assertEquals(0, pushUntilFull());
         assertEquals(
                 pushed, Payload.drain(queue.consumer("later", StartAt.LATEST)).size());
@@ -203,7 +203,7 @@ class FanOutTest {
         int pushed = pushUntilFull();
         Payload.drain(queue);
         Payload.drain(slow);
-        queue.ack(pushed - 1);
+        queue.consumer().ack(pushed - 1);
         Waiting.Running<Long> pushing =
                 Waiting.start(() -> queue.push(new byte[300], Waiting.LONG)).untilItWaits();
         assertFalse(pushing.isDone());
@@ -320,7 +320,7 @@ class FanOutTest {
         Waiting.Running<Boolean> working = Waiting.start(() -> {
             for (int i = 0; i < total; i++) {
                 queue.push(Payload.numbered(i, 200), Waiting.LONG);
-                queue.ack(queue.pop().offset());
+                queue.consumer().ack(queue.consumer().pop().offset());
             }
             return true;
         });

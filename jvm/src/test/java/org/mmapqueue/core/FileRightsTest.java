@@ -171,7 +171,7 @@ class FileRightsTest {
 
     private void openAndUse() {
         try (MmapQueue queue = MmapQueue.open(config().build())) {
-            queue.poll();
+            queue.consumer().poll();
             use(queue);
         }
     }

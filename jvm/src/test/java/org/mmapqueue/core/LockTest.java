@@ -90,7 +90,8 @@ class LockTest {
         }
         assertTrue(Files.exists(directory().resolve("lock")));
         try (MmapQueue queue = MmapQueue.open(config(directory()))) {
-            assertEquals("from another process", new String(queue.pop().data(), StandardCharsets.UTF_8));
+            assertEquals(
+                    "from another process", new String(queue.consumer().pop().data(), StandardCharsets.UTF_8));
         }
     }
 
@@ -219,7 +220,7 @@ class LockTest {
             try (ChildJvm child = new ChildJvm(HolderChild.class, directory(), "default")) {
                 child.expect("holding");
                 queue.push(new byte[1]);
-                LockedException locked = assertThrows(LockedException.class, queue::pop);
+                LockedException locked = assertThrows(LockedException.class, () -> queue.consumer().pop());
                 assertEquals(child.pid(), locked.pid());
             }
         }

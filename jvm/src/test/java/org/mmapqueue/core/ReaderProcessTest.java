@@ -65,7 +65,7 @@ class ReaderProcessTest {
                 assertEquals("0", child.expect("from"));
                 for (int i = 30; i < total; i++) {
                     assertEquals(i, queue.push(record(i), Waiting.LONG)); // space comes from the other process alone
-                    queue.ack(queue.pop().offset());
+                    queue.consumer().ack(queue.consumer().pop().offset());
                 }
                 assertEquals(total + " end true", child.expect("to"));
                 assertEquals(0, child.exitCode());
@@ -88,7 +88,7 @@ class ReaderProcessTest {
                 assertEquals(total + " end true", child.expect("to"));
                 assertEquals(0, child.exitCode());
             }
-            assertNull(queue.poll());
+            assertNull(queue.consumer().poll());
             assertEquals(total, queue.consumer().committedOffset());
         }
     }
@@ -102,7 +102,7 @@ class ReaderProcessTest {
             Waiting.Running<Boolean> pushing = Waiting.start(() -> {
                 for (int i = 0; i < total; i++) {
                     queue.push(record(i), Waiting.LONG);
-                    queue.ack(queue.pop().offset());
+                    queue.consumer().ack(queue.consumer().pop().offset());
                 }
                 return true;
             });
@@ -139,8 +139,10 @@ class ReaderProcessTest {
                     QueueConfig.builder(directory()).maxEventSize(9000).build());
             for (int i = 1; i < 15; i++) {
                 writer.push(Payload.numbered(i, i * 600));
-                for (Message own = writer.poll(); own != null; own = writer.poll()) {
-                    writer.ack(own.offset());
+                for (Message own = writer.consumer().poll();
+                        own != null;
+                        own = writer.consumer().poll()) {
+                    writer.consumer().ack(own.offset());
                 }
                 Message message = consumer.poll();
                 assertEquals(i, message.offset());
@@ -199,7 +201,7 @@ class ReaderProcessTest {
                 if (queue.push(record(i)) != i) {
                     throw new IllegalStateException("offset of " + i);
                 }
-                queue.ack(queue.pop().offset());
+                queue.consumer().ack(queue.consumer().pop().offset());
             }
             System.out.println("pushed");
             Thread.sleep(600_000);
@@ -265,8 +267,10 @@ class ReaderProcessTest {
             } catch (FullException e) {
                 assertTrue(pushed > 10);
             }
-            for (Message message = queue.poll(); message != null; message = queue.poll()) {
-                queue.ack(message.offset());
+            for (Message message = queue.consumer().poll();
+                    message != null;
+                    message = queue.consumer().poll()) {
+                queue.consumer().ack(message.offset());
             }
             long number = pushed;
             Waiting.Running<Long> pushing = Waiting.start(() -> queue.push(record(number), Waiting.LONG))

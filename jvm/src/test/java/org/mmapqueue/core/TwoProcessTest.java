@@ -62,7 +62,7 @@ class TwoProcessTest {
     private static void pushAndAck(MmapQueue queue, int count) throws InterruptedException {
         for (int i = 0; i < count; i++) {
             push(queue, 1);
-            queue.ack(queue.pop().offset());
+            queue.consumer().ack(queue.consumer().pop().offset());
         }
     }
 
@@ -234,7 +234,7 @@ class TwoProcessTest {
             push(queue, 10);
             assertEquals(Long.toString(first), ask(child, "own orphan"));
             assertWhole(queue.consumer(), first, first + 10);
-            queue.ack(first + 9);
+            queue.consumer().ack(first + 9);
             Waiting.Running<Boolean> pushing = Waiting.start(() -> {
                         pushAndAck(queue, LAP);
                         return true;
@@ -284,7 +284,7 @@ class TwoProcessTest {
                 half.delete();
             }
             assertWhole(queue.consumer(), 0, 5);
-            queue.ack(4);
+            queue.consumer().ack(4);
             pushAndAck(queue, 2 * LAP);
             long first = queue.firstOffset();
             assertTrue(first > LAP);

@@ -103,7 +103,7 @@ class WakeUpTest {
     }
 
     private Waiting.Running<Message> startPop() {
-        return startAndSleep(() -> queue.pop(HOUR));
+        return startAndSleep(() -> queue.consumer().pop(HOUR));
     }
 
     private Waiting.Running<Long> startPush() {
@@ -120,7 +120,7 @@ class WakeUpTest {
 
     private void popSome() {
         for (int i = 0; i < 3; i++) {
-            assertEquals(i, queue.pop().offset());
+            assertEquals(i, queue.consumer().pop().offset());
         }
     }
 
@@ -136,7 +136,7 @@ class WakeUpTest {
                 default -> queue.pushOnce("producer", round, List.of(new byte[8]), HOUR);
             }
             assertEquals(round, pop.result().offset());
-            queue.ack(round);
+            queue.consumer().ack(round);
         }
     }
 
@@ -155,12 +155,12 @@ class WakeUpTest {
     @ValueSource(strings = {"nack", "unpop", "seek"})
     void whatIsToBePoppedAgainWakesAPop(String way) throws Exception {
         queue.push(new byte[8]);
-        assertEquals(0, queue.pop().offset());
+        assertEquals(0, queue.consumer().pop().offset());
         Waiting.Running<Message> pop = startPop();
         switch (way) {
-            case "nack" -> queue.nack(0, Duration.ZERO);
+            case "nack" -> queue.consumer().nack(0, Duration.ZERO);
             case "unpop" -> queue.consumer().unpop(new long[] {0});
-            default -> queue.seek(StartAt.EARLIEST);
+            default -> queue.consumer().seek(StartAt.EARLIEST);
         }
         assertEquals(0, pop.result().offset());
     }
@@ -174,7 +174,7 @@ class WakeUpTest {
         popSome();
         Waiting.Running<Message> pop = startPop();
         if (way.equals("ack")) {
-            queue.ack(0);
+            queue.consumer().ack(0);
         } else {
             queue.consumer().ackSingle(0);
         }
@@ -197,7 +197,7 @@ class WakeUpTest {
         switch (way) {
             case "ack" -> {
                 popSome();
-                queue.ack(2);
+                queue.consumer().ack(2);
                 popRest();
             }
             case "ackSingle" -> {
@@ -207,7 +207,7 @@ class WakeUpTest {
                 }
                 popRest();
             }
-            case "seek" -> queue.seek(StartAt.LATEST);
+            case "seek" -> queue.consumer().seek(StartAt.LATEST);
             default -> queue.deleteConsumer("gone");
         }
         assertEquals(end, push.result());
@@ -216,8 +216,8 @@ class WakeUpTest {
     // As far as the first segment's end: then its slot is free.
     private void popRest() {
         for (long offset = 3; offset < 5; offset++) {
-            assertEquals(offset, queue.pop().offset());
-            queue.ack(offset);
+            assertEquals(offset, queue.consumer().pop().offset());
+            queue.consumer().ack(offset);
         }
     }
 

@@ -127,7 +127,7 @@ final class Worker {
             journal.begin(Event.Kind.OPEN, MAIN);
             try {
                 MmapQueue queue = MmapQueue.open(config);
-                Message first = plan.version() == 1 ? queue.peek() : null;
+                Message first = plan.version() == 1 ? queue.consumer().peek() : null;
                 journal.done(
                         Event.Kind.OPEN,
                         MAIN,

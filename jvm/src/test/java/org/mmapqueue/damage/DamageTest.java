@@ -67,7 +67,7 @@ class DamageTest {
         for (int i = 0; i < RECORDS; i++) {
             if (i == RECORDS - 8) {
                 Payload.drain(queue);
-                queue.ack(2);
+                queue.consumer().ack(2);
                 queue.flush();
             }
             queue.push(record(i));
@@ -197,15 +197,18 @@ class DamageTest {
         }
         Directories.flip(damaged.resolve("0_segment.dat"), at + 16 + 3, 1);
         try (MmapQueue queue = MmapQueue.open(config(damaged))) {
-            Payload.assertMessages(3, records(3, 5), List.of(queue.pop(), queue.pop()));
+            Payload.assertMessages(
+                    3,
+                    records(3, 5),
+                    List.of(queue.consumer().pop(), queue.consumer().pop()));
             for (int i = 0; i < 3; i++) {
-                CorruptException found = assertThrows(CorruptException.class, queue::pop);
+                CorruptException found = assertThrows(CorruptException.class, queue.consumer()::pop);
                 assertTrue(found.file().endsWith("0_segment.dat"), found.getMessage());
                 assertEquals(at, found.position());
-                assertThrows(CorruptException.class, queue::peek);
+                assertThrows(CorruptException.class, queue.consumer()::peek);
                 assertEquals(5, queue.consumer().readOffset());
             }
-            queue.ack(4);
+            queue.consumer().ack(4);
         }
     }
 
@@ -214,8 +217,8 @@ class DamageTest {
         Path damaged = copy(clean);
         Directories.flip(damaged.resolve("1_segment.dat"), 2000, 1); // inside of record 12, which goes through 1
         try (MmapQueue queue = MmapQueue.open(config(damaged))) {
-            Payload.assertMessages(3, records(3, 12), queue.popBatch(100, Long.MAX_VALUE, Duration.ZERO));
-            assertThrows(CorruptException.class, () -> queue.popBatch(100, Long.MAX_VALUE, Duration.ZERO));
+            Payload.assertMessages(3, records(3, 12), queue.consumer().popBatch(100, Long.MAX_VALUE, Duration.ZERO));
+            assertThrows(CorruptException.class, () -> queue.consumer().popBatch(100, Long.MAX_VALUE, Duration.ZERO));
             assertEquals(12, queue.consumer().readOffset());
         }
     }
@@ -260,7 +263,7 @@ class DamageTest {
         Path first = copy(clean);
         Directories.resize(first.resolve("0_segment.dat"), length);
         try (MmapQueue queue = MmapQueue.open(config(first))) {
-            CorruptException found = assertThrows(CorruptException.class, queue::pop);
+            CorruptException found = assertThrows(CorruptException.class, queue.consumer()::pop);
             assertTrue(found.file().endsWith("0_segment.dat"), found.getMessage());
         } catch (CorruptException e) {
             assertTrue(e.file().endsWith("0_segment.dat"), e.getMessage());
@@ -463,7 +466,7 @@ class DamageTest {
                 first.resolve("0_segment.dat"), 64, Directories.word(first.resolve("0_segment.dat"), 64) | 0x7FF_FFFFL);
         MmapQueueException found = assertThrows(MmapQueueException.class, () -> {
             try (MmapQueue queue = MmapQueue.open(config(first))) {
-                queue.pop();
+                queue.consumer().pop();
             }
         });
         assertEquals(CorruptException.class, found.getClass());

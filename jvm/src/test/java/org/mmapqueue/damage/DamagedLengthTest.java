@@ -221,18 +221,20 @@ class DamagedLengthTest {
         fill(0);
         int target = 40;
         try (MmapQueue queue = MmapQueue.open(config(clean))) {
-            assertEquals(60, queue.popBatch(60, Long.MAX_VALUE, Duration.ZERO).size());
-            queue.ack(19);
+            assertEquals(
+                    60,
+                    queue.consumer().popBatch(60, Long.MAX_VALUE, Duration.ZERO).size());
+            queue.consumer().ack(19);
             queue.consumer().ackSingle(new long[] {target, target + 1, target + 2});
         }
         Path directory = damaged(clean, target, 0, 32);
         try (MmapQueue queue = MmapQueue.open(config(directory))) {
             for (int number = 20; number < target; number++) {
-                assertEquals(number, queue.pop().offset());
+                assertEquals(number, queue.consumer().pop().offset());
             }
             assertEquals(
                     headerOf(target),
-                    assertThrows(CorruptException.class, queue::pop).position());
+                    assertThrows(CorruptException.class, queue.consumer()::pop).position());
             assertFalse(queue.consumer().readOffset() > target);
         }
     }

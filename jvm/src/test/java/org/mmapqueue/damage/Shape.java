@@ -180,12 +180,12 @@ public enum Shape {
         for (int i = 0; i < 20; i++) {
             a.poll();
             b.poll();
-            making.queue.pop();
+            making.queue.consumer().pop();
         }
         a.ack(4);
         a.ackSingle(new long[] {7, 9, 15});
         b.ackSingle(new long[] {1, 2, 3});
-        making.queue.ack(9);
+        making.queue.consumer().ack(9);
     }
 
     private static void recovered(Making making, Path aside) {

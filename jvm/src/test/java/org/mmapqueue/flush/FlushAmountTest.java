@@ -4,6 +4,7 @@ import static org.junit.jupiter.api.Assertions.assertEquals;
 
 import java.io.IOException;
 import org.junit.jupiter.api.Test;
+import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 
 /** What the blocks that files are filled in go by: how much is fsynced at a time, for those who wait or by the ceiling. */
@@ -13,7 +14,7 @@ class FlushAmountTest {
     private static final long NEVER = 1_000_000;
 
     private final SyncedMemory memory = new SyncedMemory();
-    private final Geometry geometry = new Geometry(2, 1 << 20, 8);
+    private final Geometry geometry = new Geometry(Format.V2, 1 << 20, 8);
 
     private void push(int bytes) {
         memory.meta.writing(memory.meta.writing() + bytes);

@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import java.io.IOException;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 
 /** What a flush by the ceiling leaves: the block that the log ends in. With everything that is fsynced made of memory. */
@@ -18,7 +19,7 @@ class FlushSettledTest {
 
     private final SyncedMemory memory = new SyncedMemory();
     private final SyncedMemory.Page meta = memory.meta;
-    private final Syncer large = memory.syncer(new Geometry(2, LARGE, 16));
+    private final Syncer large = memory.syncer(new Geometry(Format.V2, LARGE, 16));
 
     private void end(long position) {
         meta.writing(position);
@@ -51,7 +52,7 @@ class FlushSettledTest {
 
     @Test
     void aSmallSegmentIsOneBlock() throws IOException {
-        Syncer small = memory.syncer(new Geometry(2, SMALL, 100));
+        Syncer small = memory.syncer(new Geometry(Format.V2, SMALL, 100));
         end(5 * SMALL + 100);
         assertFalse(small.syncSettled());
         memory.assertCalls(
@@ -93,7 +94,7 @@ class FlushSettledTest {
 
     @Test
     void whereConsumersKeepUpManySegmentsAheadTheirSegmentIsSyncedToItsEnd() throws IOException {
-        Syncer small = memory.syncer(new Geometry(2, SMALL, 100));
+        Syncer small = memory.syncer(new Geometry(Format.V2, SMALL, 100));
         end(9 * SMALL + 100);
         consumed(9 * SMALL + 50);
         assertTrue(small.syncSettled());
@@ -136,7 +137,7 @@ class FlushSettledTest {
     /** Nothing before the first segment that is fsynced can be relied on, so no recovery may begin there. */
     @Test
     void theWatermarkIsNotBeforeWhatWasLeftOut() throws IOException {
-        Syncer small = memory.syncer(new Geometry(2, SMALL, 100));
+        Syncer small = memory.syncer(new Geometry(Format.V2, SMALL, 100));
         end(9 * SMALL + 100);
         consumed(6 * SMALL + 50);
         assertFalse(small.syncSettled());
@@ -147,7 +148,7 @@ class FlushSettledTest {
 
     @Test
     void acksDuringTheFlushMoveTheWatermarkNoFurtherThanWhatIsSynced() throws IOException {
-        Syncer small = memory.syncer(new Geometry(2, SMALL, 100));
+        Syncer small = memory.syncer(new Geometry(Format.V2, SMALL, 100));
         memory.during = what -> {
             if (what.startsWith("segment 0")) {
                 consumed(7 * SMALL + 9);
@@ -168,7 +169,7 @@ class FlushSettledTest {
 
     @Test
     void versionOneIsSyncedToItsEnd() throws IOException {
-        Syncer first = memory.syncer(new Geometry(1, SMALL, 100));
+        Syncer first = memory.syncer(new Geometry(Format.V1, SMALL, 100));
         end(9 * SMALL + 100);
         assertTrue(first.syncSettled());
         assertEquals(9 * SMALL + 100, meta.watermark());
@@ -176,7 +177,7 @@ class FlushSettledTest {
 
     @Test
     void theThreadLeavesOnRequestWhatThePeriodTakes() throws InterruptedException {
-        try (Flusher flusher = memory.flusher(new Geometry(2, LARGE, 16), 1000)) {
+        try (Flusher flusher = memory.flusher(new Geometry(Format.V2, LARGE, 16), 1000)) {
             end(10 * BLOCK + 700);
             flusher.request();
             flusher.start();

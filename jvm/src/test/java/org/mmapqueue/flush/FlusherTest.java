@@ -15,6 +15,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.mmapqueue.errors.ClosedException;
 import org.mmapqueue.errors.PoisonedException;
+import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 
 /** What is fsynced when, in which order; with everything that is fsynced made of memory. */
@@ -29,7 +30,7 @@ class FlusherTest {
     private Flusher flusher = make(3_600_000);
 
     private Flusher make(long periodMillis) {
-        return memory.flusher(new Geometry(2, SIZE, 10), periodMillis);
+        return memory.flusher(new Geometry(Format.V2, SIZE, 10), periodMillis);
     }
 
     @AfterEach

@@ -54,7 +54,7 @@ class InterruptedRecoveryTest {
             }
         }
         Payload.drain(queue);
-        queue.ack(3);
+        queue.consumer().ack(3);
         Path left = Directories.copy(directory, temp.resolve("left"));
         queue.close();
         return left;
@@ -205,7 +205,7 @@ class InterruptedRecoveryTest {
             queue.consumer("named", StartAt.EARLIEST);
             Payload.pushAll(queue, payloads(0, 30));
             Payload.drain(queue);
-            queue.ack(3);
+            queue.consumer().ack(3);
         }
         stopAtEachStep(directory, at -> assertNothingLost(at, 30));
     }

@@ -72,13 +72,13 @@ class LogEndCheckTest {
         write(end + behind, noise);
         try (MmapQueue queue = open()) {
             for (int i = 0; i < 5; i++) {
-                assertArrayEquals(Payload.of(i, LENGTH), queue.pop().data());
+                assertArrayEquals(Payload.of(i, LENGTH), queue.consumer().pop().data());
             }
-            assertNull(queue.poll());
+            assertNull(queue.consumer().poll());
             for (int i = 5; i < 60; i++) {
                 push(queue, i, i + 1);
-                assertArrayEquals(Payload.of(i, LENGTH), queue.pop().data());
-                assertNull(queue.poll(), "nothing is taken for a record");
+                assertArrayEquals(Payload.of(i, LENGTH), queue.consumer().pop().data());
+                assertNull(queue.consumer().poll(), "nothing is taken for a record");
             }
         }
     }

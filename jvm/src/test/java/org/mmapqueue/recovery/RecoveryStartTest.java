@@ -43,9 +43,9 @@ class RecoveryStartTest {
         try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(killed).build())) {
             assertEquals(RECORDS, queue.endOffset());
             for (int i = 0; i < RECORDS; i++) {
-                assertArrayEquals(Payload.of(i, 900), queue.pop().data());
+                assertArrayEquals(Payload.of(i, 900), queue.consumer().pop().data());
             }
-            assertNull(queue.poll());
+            assertNull(queue.consumer().poll());
         }
     }
 }

@@ -214,7 +214,7 @@ class RecoveryTest {
         }
         Directories.putWord(left.resolve("meta.dat"), META_COMMITTED, end);
         try (MmapQueue queue = open(left)) {
-            assertNull(queue.poll());
+            assertNull(queue.consumer().poll());
             assertEquals(4, queue.endOffset());
             assertEquals(4, queue.push(Payload.of(9, 9)));
         }
@@ -232,7 +232,7 @@ class RecoveryTest {
                 queue.push(Payload.of(i, 200));
             }
             Payload.drain(queue);
-            queue.ack(8);
+            queue.consumer().ack(8);
             Path left = kill(queue, directory);
             Directories.flip(left.resolve("0_segment.dat"), 64 + survivors * 208 + 50, 1);
             try (MmapQueue again = open(left)) {
@@ -328,8 +328,8 @@ class RecoveryTest {
         Directories.putWord(segment, 56, crc.getValue() << 32 | Directories.word(segment, 56) & 0xFFFF_FFFFL);
         try (MmapQueue queue = MmapQueue.open(config)) {
             queue.push(new byte[10]);
-            queue.pop();
-            assertEquals(future, queue.pop().timestampMicros());
+            queue.consumer().pop();
+            assertEquals(future, queue.consumer().pop().timestampMicros());
         }
     }
 
@@ -339,7 +339,7 @@ class RecoveryTest {
         Directories.flip(left.resolve("0_segment.dat"), 100, 1);
         try (MmapQueue queue = open(left)) {
             assertEquals(0, queue.endOffset());
-            assertNull(queue.poll());
+            assertNull(queue.consumer().poll());
             assertEquals(0, queue.push(Payload.of(3, 30)));
             Payload.assertMessages(0, List.of(Payload.of(3, 30)), Payload.drain(queue));
         }
@@ -351,7 +351,7 @@ class RecoveryTest {
         for (int i = 0; i < 3; i++) {
             MmapQueue queue = open(left);
             assertEquals(0, queue.endOffset());
-            assertNull(queue.poll());
+            assertNull(queue.consumer().poll());
             left = kill(queue, left);
         }
         try (MmapQueue queue = open(left)) {
@@ -368,7 +368,8 @@ class RecoveryTest {
         assertEquals(8, queue.push(Payload.of(8, 496)));
         left = kill(queue, left);
         try (MmapQueue again = open(left)) {
-            Payload.assertMessages(0, payloads(0, lengths(9, 496)), again.popBatch(100, Long.MAX_VALUE, Duration.ZERO));
+            Payload.assertMessages(
+                    0, payloads(0, lengths(9, 496)), again.consumer().popBatch(100, Long.MAX_VALUE, Duration.ZERO));
         }
     }
 
@@ -382,7 +383,7 @@ class RecoveryTest {
         Payload.drain(named);
         named.ack(19);
         Payload.drain(queue);
-        queue.ack(4);
+        queue.consumer().ack(4);
         Path left = kill(queue, directory);
         try (MmapQueue again = open(left)) {
             assertEquals(20, again.consumer("named", StartAt.LATEST).readOffset());

@@ -171,7 +171,7 @@ class NoConsumerTest {
         assertEquals(held, word(HELD_FROM));
         try (MmapQueue queue = open()) {
             assertEquals(List.of(), queue.consumers());
-            assertEquals(100, queue.pop().offset());
+            assertEquals(100, queue.consumer().pop().offset());
         }
     }
 

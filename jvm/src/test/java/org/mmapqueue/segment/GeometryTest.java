@@ -7,8 +7,8 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
 class GeometryTest {
-    private final Geometry v2 = new Geometry(2, 4096, 5);
-    private final Geometry v1 = new Geometry(1, 4096, 5);
+    private final Geometry v2 = new Geometry(Format.V2, 4096, 5);
+    private final Geometry v1 = new Geometry(Format.V1, 4096, 5);
 
     @Test
     void version2HasAHeaderInEachSegment() {
@@ -47,7 +47,7 @@ class GeometryTest {
 
     @Test
     void positionsBeyond32Bits() {
-        Geometry large = new Geometry(2, 1 << 30, 1 << 30);
+        Geometry large = new Geometry(Format.V2, 1 << 30, 1 << 30);
         long position = large.position(3_000_000_000L, 77);
         assertEquals(3_000_000_000L, large.segmentOf(position));
         assertEquals(77, large.offsetOfEnd(position));

@@ -25,7 +25,7 @@ class SegmentRingTest {
     Path temp;
 
     private SegmentRing ring() {
-        return new SegmentRing(DiskStorage.INSTANCE, temp, new Geometry(2, SIZE, 12));
+        return new SegmentRing(DiskStorage.INSTANCE, temp, new Geometry(Format.V2, SIZE, 12));
     }
 
     private void make(String name, int bytes) throws IOException {

@@ -82,7 +82,9 @@ public final class FullDisk {
     }
 
     private void drain(MmapQueue queue) {
-        for (Message message = queue.poll(); message != null; message = queue.poll()) {
+        for (Message message = queue.consumer().poll();
+                message != null;
+                message = queue.consumer().poll()) {
             check(
                     message.offset() == popped
                             && ByteBuffer.wrap(message.data()).getLong() == popped,
@@ -90,7 +92,7 @@ public final class FullDisk {
             popped++;
         }
         check(popped == pushed, "popped " + popped + " of " + pushed);
-        queue.ack(popped - 1);
+        queue.consumer().ack(popped - 1);
     }
 
     private static void check(boolean isTrue, String what) {

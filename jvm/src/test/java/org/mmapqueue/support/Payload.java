@@ -59,7 +59,7 @@ public final class Payload {
     }
 
     public static void assertNextIs(long offset, byte[] expected, MmapQueue queue) throws InterruptedException {
-        assertMessages(offset, List.of(expected), queue.popBatch(1, Long.MAX_VALUE, Duration.ZERO));
+        assertMessages(offset, List.of(expected), queue.consumer().popBatch(1, Long.MAX_VALUE, Duration.ZERO));
     }
 
     /** Pushes each payload with a call of its own; returns the offset of the first one. */

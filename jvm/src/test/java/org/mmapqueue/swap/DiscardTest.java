@@ -21,6 +21,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentRing;
@@ -49,7 +50,7 @@ class DiscardTest {
     }
 
     private SegmentRing ring() {
-        return new SegmentRing(storage, temp, new Geometry(2, SIZE, CAPACITY));
+        return new SegmentRing(storage, temp, new Geometry(Format.V2, SIZE, CAPACITY));
     }
 
     @AfterEach

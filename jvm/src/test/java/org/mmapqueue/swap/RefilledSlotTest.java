@@ -15,6 +15,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentRing;
@@ -37,7 +38,7 @@ class RefilledSlotTest {
 
     @BeforeEach
     void open() {
-        ring = new SegmentRing(storage, temp, new Geometry(2, SIZE, CAPACITY));
+        ring = new SegmentRing(storage, temp, new Geometry(Format.V2, SIZE, CAPACITY));
         writer = writer(CAPACITY);
     }
 

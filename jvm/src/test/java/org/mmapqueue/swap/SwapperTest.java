@@ -20,6 +20,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DiskStorage;
+import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentRing;
@@ -52,7 +53,10 @@ class SwapperTest {
 
     private void make(int max, int capacity) {
         swapper = new Swapper(
-                new SegmentRing(DiskStorage.INSTANCE, temp, new Geometry(2, SIZE, capacity)), max, true, places);
+                new SegmentRing(DiskStorage.INSTANCE, temp, new Geometry(Format.V2, SIZE, capacity)),
+                max,
+                true,
+                places);
     }
 
     @AfterEach
@@ -275,8 +279,8 @@ class SwapperTest {
     void aReaderThatOnlyReadsMakesNoFiles() throws IOException {
         make(4, 40);
         write(0);
-        try (Swapper reading =
-                new Swapper(new SegmentRing(DiskStorage.INSTANCE, temp, new Geometry(2, SIZE, 40)), 4, false, places)) {
+        try (Swapper reading = new Swapper(
+                new SegmentRing(DiskStorage.INSTANCE, temp, new Geometry(Format.V2, SIZE, 40)), 4, false, places)) {
             Segment segment = reading.pin(0);
             assertEquals(1, segment.getLong(0));
             assertThrows(RuntimeException.class, () -> segment.putLong(8, 1));

@@ -13,6 +13,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentRing;
@@ -43,17 +44,18 @@ class SyncedSlotTest {
     }
 
     private Swapper open() {
-        return new Swapper(new SegmentRing(storage, temp, new Geometry(2, SIZE, CAPACITY)), 4, true, new Scopes() {
-            @Override
-            public long writing() {
-                return 1;
-            }
+        return new Swapper(
+                new SegmentRing(storage, temp, new Geometry(Format.V2, SIZE, CAPACITY)), 4, true, new Scopes() {
+                    @Override
+                    public long writing() {
+                        return 1;
+                    }
 
-            @Override
-            public long[] reading() {
-                return new long[0];
-            }
-        });
+                    @Override
+                    public long[] reading() {
+                        return new long[0];
+                    }
+                });
     }
 
     @AfterEach

@@ -57,8 +57,9 @@ class V1NewTest {
                 assertEquals(SEGMENT, queue.stats().segmentSize());
                 for (int j = 0; j < 10; j++) {
                     queue.push(Payload.of(j, 3000 + i));
-                    assertArrayEquals(Payload.of(j, 3000 + i), queue.peek().data());
-                    queue.ack(queue.pop().offset());
+                    assertArrayEquals(
+                            Payload.of(j, 3000 + i), queue.consumer().peek().data());
+                    queue.consumer().ack(queue.consumer().pop().offset());
                 }
             }
         }
@@ -115,7 +116,7 @@ class V1NewTest {
         Files.write(at().resolve("1_segment.dat"), new byte[4 * SEGMENT]);
         try (MmapQueue queue = MmapQueue.open(config())) {
             queue.push(new byte[10]);
-            queue.ack(queue.pop().offset());
+            queue.consumer().ack(queue.consumer().pop().offset());
         }
         assertWorks();
     }

@@ -70,7 +70,7 @@ class V1SamplesTest {
             assertEquals(sample.toDeliver().size(), queue.endOffset());
             assertEquals(sample.toDeliver().size(), queue.consumer().lag());
             V1Sample.assertEntries(sample.toDeliver(), data(Payload.drain(queue)));
-            assertNull(queue.poll());
+            assertNull(queue.consumer().poll());
         }
     }
 
@@ -153,7 +153,7 @@ class V1SamplesTest {
         V1Sample sample = V1Sample.of("h4-killed-acked-ahead");
         Path directory = sample.copy(temp);
         try (MmapQueue queue = MmapQueue.open(sample.config(directory).build())) {
-            assertNull(queue.poll());
+            assertNull(queue.consumer().poll());
             assertEquals(0, queue.endOffset());
             assertEquals(1198, queue.stats().writingPosition());
             assertEquals(0, queue.push(Payload.of(1, 500)));
@@ -198,7 +198,7 @@ class V1SamplesTest {
                 }
                 int acked = expected.size() - expected.size() / 3;
                 if (acked > 0) {
-                    queue.ack(acked - 1);
+                    queue.consumer().ack(acked - 1);
                     expected.subList(0, acked).clear();
                 }
                 for (int i = 0; i < 6; i++) {

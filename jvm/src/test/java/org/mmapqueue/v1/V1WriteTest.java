@@ -98,11 +98,11 @@ class V1WriteTest {
             queue.push(Payload.of(3, 50));
             assertEquals(position(1, 4008 + 108 - SEGMENT + 58), reader().writing());
             assertEquals(position(0, 0), reader().watermark());
-            queue.pop();
-            queue.pop();
+            queue.consumer().pop();
+            queue.consumer().pop();
             assertEquals(position(1, 20), reader().reading());
             assertEquals(position(0, 0), reader().committed());
-            queue.ack(0);
+            queue.consumer().ack(0);
             assertEquals(position(0, 4008), reader().committed());
             queue.flush();
             assertEquals(reader().writing(), reader().watermark());
@@ -118,8 +118,8 @@ class V1WriteTest {
         try (MmapQueue queue = MmapQueue.open(config().build())) {
             queue.push(expected.get(0));
             assertEquals(left == 0 ? position(1, 0) : position(0, SEGMENT - left), reader().writing());
-            queue.pop();
-            queue.ack(0);
+            queue.consumer().pop();
+            queue.consumer().ack(0);
             assertEquals(reader().writing(), reader().committed());
         }
         assertSame(List.of(), reader().pop());
@@ -144,7 +144,7 @@ class V1WriteTest {
             try (MmapQueue queue = MmapQueue.open(config().build())) {
                 Payload.assertMessages(0, expected, Payload.drain(queue));
                 if (!expected.isEmpty()) {
-                    queue.ack(expected.size() - 1);
+                    queue.consumer().ack(expected.size() - 1);
                     expected.clear();
                 }
                 for (int i = 0; i < 1 + round % 3; i++) {
@@ -198,7 +198,7 @@ class V1WriteTest {
                 for (Message message : Payload.drain(queue)) {
                     last = message.offset();
                 }
-                queue.ack(last);
+                queue.consumer().ack(last);
             }
         }
     }
@@ -226,8 +226,8 @@ class V1WriteTest {
             for (int i = 0; i < 20; i++) {
                 byte[] largest = Payload.of(i, maxEvent);
                 queue.push(largest);
-                assertArrayEquals(largest, queue.peek().data());
-                queue.ack(queue.pop().offset());
+                assertArrayEquals(largest, queue.consumer().peek().data());
+                queue.consumer().ack(queue.consumer().pop().offset());
             }
         }
     }
@@ -294,7 +294,7 @@ class V1WriteTest {
         assertTrue(!Files.exists(directory().resolve("meta.dat")));
         try (MmapQueue queue = MmapQueue.open(config().timestamps(false).build())) {
             queue.push(new byte[1]);
-            assertEquals(0, queue.pop().timestampMicros());
+            assertEquals(0, queue.consumer().pop().timestampMicros());
             ConfigException refused =
                     assertThrows(ConfigException.class, () -> queue.consumer("other", StartAt.EARLIEST));
             assertEquals("consumer", refused.key());

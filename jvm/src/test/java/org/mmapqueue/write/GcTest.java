@@ -228,7 +228,7 @@ class GcTest {
                 }
                 List<Message> all = Payload.drain(queue);
                 assertEquals(120, all.size());
-                queue.ack(first + 119);
+                queue.consumer().ack(first + 119);
                 // The end's segment, and those that are made ahead.
                 Waiting.until("the files are deleted", () -> files() <= 4);
             }

@@ -62,8 +62,8 @@ class RetentionTest {
     private void pushAndAck(int count) {
         for (int i = 0; i < count; i++) {
             long offset = queue.push(Payload.numbered(queue.endOffset(), LENGTH));
-            assertEquals(offset, queue.pop().offset());
-            queue.ack(offset);
+            assertEquals(offset, queue.consumer().pop().offset());
+            queue.consumer().ack(offset);
         }
     }
 
@@ -145,10 +145,10 @@ class RetentionTest {
         Consumer late = queue.consumer("late", StartAt.EARLIEST);
         assertEquals(60, Payload.drain(late).size());
         late.ack(59);
-        queue.seek(StartAt.offset(20));
-        assertEquals(20, queue.pop().offset());
-        queue.seek(StartAt.EARLIEST);
-        assertEquals(0, queue.pop().offset());
+        queue.consumer().seek(StartAt.offset(20));
+        assertEquals(20, queue.consumer().pop().offset());
+        queue.consumer().seek(StartAt.EARLIEST);
+        assertEquals(0, queue.consumer().pop().offset());
         assertEquals(60, queue.consumer().lag());
         // It holds the space again, which retention alone does not.
         assertThrows(FullException.class, () -> {

@@ -3,22 +3,22 @@ package org.mmapqueue.bench.roofline;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
-import org.mmapqueue.bench.Contender;
 import org.mmapqueue.bench.Shape;
+import org.mmapqueue.bench.Subject;
 
 /**
- * A ring of mapped segments with the least that a checked record needs: the payload copied, CRC32C over the heap bytes,
- * and one 8-byte header stored last, with release semantics; on the way out a copy to the heap and the checksum again.
- * The segments, their number and how many may be mapped are those of the queue it stands beside. With a flusher on it
- * fsyncs what was written and not yet let go of, as often as the queue does.
+ * A ring of mapped segments with the least work for a checked record. A push copies the payload, computes the CRC32C over
+ * the heap bytes, and stores one 8-byte header last, with release semantics. A pop copies to the heap and computes the
+ * checksum again. The shape is that of the queue that it is compared with. With a flusher, it fsyncs all written and
+ * unacked bytes as often as the queue does.
  */
-public final class Ring implements Contender {
-    /** Where the records of a segment start, as in the queue's segments. */
+public final class Ring implements Subject {
+    /** Position of the first record in a segment, as in the queue's segments. */
     static final int FIRST_RECORD = 64;
 
     private final Slots slots;
     private final Positions positions = new Positions();
-    private final Preparer preparer;
+    private final Preallocator preallocator;
     private final int segmentBytes;
     private final int payload;
     private final Syncer syncer;
@@ -26,7 +26,7 @@ public final class Ring implements Contender {
     private boolean hasReader;
 
     /**
-     * Makes the files in {@code directory} and the first segments ready.
+     * Makes the files in {@code directory} and preallocates the first segments.
      *
      * @param flushed whether a flusher runs as well
      */
@@ -34,8 +34,8 @@ public final class Ring implements Contender {
         segmentBytes = shape.segmentBytes();
         payload = shape.payload();
         slots = new Slots(directory, segmentBytes, shape.capacity());
-        preparer = new Preparer(slots, positions, segmentBytes, shape.mapped());
-        preparer.start();
+        preallocator = new Preallocator(slots, positions, segmentBytes, shape.mapped());
+        preallocator.start();
         syncer = flushed ? new Syncer(slots, positions, segmentBytes, (long) shape.ceiling() * stored(payload)) : null;
         if (syncer != null) {
             syncer.start();
@@ -65,7 +65,7 @@ public final class Ring implements Contender {
         if (syncer != null) {
             syncer.stop();
         }
-        preparer.stop();
+        preallocator.stop();
         slots.close();
     }
 
@@ -82,7 +82,7 @@ public final class Ring implements Contender {
     }
 
     void wakeIfNeeded() {
-        preparer.wakeIfNeeded();
+        preallocator.wakeIfNeeded();
     }
 
     static int stored(int length) {

@@ -2,11 +2,11 @@ package org.mmapqueue.bench.roofline;
 
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
-import org.mmapqueue.bench.Contender;
+import org.mmapqueue.bench.Subject;
 import org.mmapqueue.io.Mapped;
 
-/** Appends to a {@link Ring}. A record that does not fit the rest of a segment goes to the next one. */
-final class RingWriter implements Contender.Writer {
+/** Appends to a {@link Ring}. Rolls if a record does not fit into the rest of a segment. */
+final class RingWriter implements Subject.Writer {
     private final Ring ring;
     private final Positions positions;
     private final CRC32C crc = new CRC32C();
@@ -45,7 +45,7 @@ final class RingWriter implements Contender.Writer {
 
     private boolean advance() {
         long next = id + 1;
-        if (positions.get(Positions.PREPARED) <= next) {
+        if (positions.get(Positions.PREALLOCATED) <= next) {
             ring.wakeIfNeeded();
             return false;
         }

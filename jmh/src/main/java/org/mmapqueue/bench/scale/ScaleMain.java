@@ -15,64 +15,64 @@ import java.util.regex.Pattern;
 import org.mmapqueue.bench.BenchDirectory;
 
 /**
- * Shows what grows with a queue and what does not: a queue is filled and emptied, with samples of time and memory; then
- * pairs of push and pop, opening, and recovery are measured on queues that hold more and more, in rounds that go through
- * all of them. Prints a summary and writes one JSON object.
+ * Measures what grows with a queue. First a queue is filled and drained, with samples of time and memory. Then pairs of
+ * push and pop, opening, and recovery are measured on queues of increasing size; a round measures all of them. Writes one
+ * JSON object.
  */
 public final class ScaleMain {
     private static final Pattern FIGURE = Pattern.compile("\"(\\w+)\": ([0-9.]+)");
     private static final int WARM_UP_OPENS = 20;
     private static final double MEBI = 1 << 20;
-    // What recovery tells at each open would be timed with it. The logger is kept here, as its level is with it.
+    // Messages of recovery would be timed as well. The field keeps the logger from being collected with its level.
     private static final Logger QUEUES = Logger.getLogger("org.mmapqueue");
 
-    private final Plan plan;
-    private final List<Stored> levels = new ArrayList<>();
+    private final ScaleOptions plan;
+    private final List<StoredQueue> levels = new ArrayList<>();
     private final List<Series> pairs = new ArrayList<>();
     private final List<Series> opens = new ArrayList<>();
     private final List<Series> recoveries = new ArrayList<>();
 
-    private ScaleMain(Plan plan, Path directory) {
+    private ScaleMain(ScaleOptions plan, Path directory) {
         this.plan = plan;
         for (long bytes : plan.levels()) {
-            levels.add(new Stored(directory, bytes, plan.segment()));
+            levels.add(new StoredQueue(directory, bytes, plan.segment()));
             pairs.add(new Series("\"queued_bytes\": " + bytes));
             opens.add(new Series("\"queued_bytes\": " + bytes));
         }
-        for (Plan.Recovery each : plan.recoveries()) {
+        for (ScaleOptions.Recovery each : plan.recoveries()) {
             recoveries.add(new Series("\"queued_bytes\": " + each.level() + ", \"tail_bytes\": " + each.tail()));
         }
     }
 
-    /** See {@link Plan#USAGE}. */
+    /** See {@link ScaleOptions#USAGE}. */
     public static void main(String[] words) throws IOException {
-        Plan plan;
+        ScaleOptions plan;
         try {
-            plan = Plan.parse(words);
+            plan = ScaleOptions.parse(words);
         } catch (IllegalArgumentException e) {
-            System.err.println(e.getMessage() + System.lineSeparator() + Plan.USAGE);
+            System.err.println(e.getMessage() + System.lineSeparator() + ScaleOptions.USAGE);
             System.exit(2);
             return;
         }
         QUEUES.setLevel(Level.WARNING);
-        // However it ends: nobody wants to find so many gigabytes later.
+        // Also when the run is interrupted: the files take gigabytes.
         Runtime.getRuntime().addShutdownHook(new Thread(() -> BenchDirectory.delete(BenchDirectory.root())));
         Path filled = BenchDirectory.create("filled");
-        say("filling and emptying %,.0f MiB", plan.size() / MEBI);
-        String run = new Stored(filled, plan.size(), plan.segment()).fillAndDrain();
+        say("filling and draining %,.0f MiB", plan.size() / MEBI);
+        String run = new StoredQueue(filled, plan.size(), plan.segment()).fillAndDrain();
         BenchDirectory.delete(filled);
         new ScaleMain(plan, BenchDirectory.create("levels")).measure(run);
     }
 
     private void measure(String run) throws IOException {
         warmUp();
-        for (Stored level : levels) {
-            say("preparing %,.0f MiB", level.bytes() / MEBI);
-            level.prepare();
+        for (StoredQueue level : levels) {
+            say("filling %,.0f MiB", level.bytes() / MEBI);
+            level.fill();
         }
         for (int round = 1; round <= plan.rounds(); round++) {
             for (int turn = 0; turn < levels.size(); turn++) {
-                // There and back: what the run before leaves behind, it leaves to each of them.
+                // Alternating order: each size runs after each other size.
                 int i = round % 2 == 1 ? turn : levels.size() - 1 - turn;
                 say(
                         "round %d of %d: pairs, %,.0f MiB queued",
@@ -86,7 +86,7 @@ public final class ScaleMain {
                 opens.get(i).add("open_ms", levels.get(i).open());
             }
             for (int i = 0; i < recoveries.size(); i++) {
-                Plan.Recovery each = plan.recoveries().get(i);
+                ScaleOptions.Recovery each = plan.recoveries().get(i);
                 say(
                         "round %d of %d: recovery, %,.0f MiB queued, %,.0f MiB of them not flushed",
                         round, plan.rounds(), each.level() / MEBI, each.tail() / MEBI);
@@ -94,19 +94,20 @@ public final class ScaleMain {
             }
         }
         write(run);
-        print();
+        say("%d rounds: %s", plan.rounds(), plan.file());
     }
 
-    // The compiler must have seen it all: how long a new JVM takes to load classes does not depend on the queue.
+    // The JIT compiler must have seen all code: class loading is no cost of the queue.
     private void warmUp() throws IOException {
-        Stored small = new Stored(BenchDirectory.create("warm"), plan.levels().get(0), plan.segment());
+        StoredQueue small =
+                new StoredQueue(BenchDirectory.create("warm"), plan.levels().get(0), plan.segment());
         for (int i = 0; i < WARM_UP_OPENS; i++) {
             small.open();
         }
-        small.recover(Plan.WARM_UP_TAIL);
+        small.recover(ScaleOptions.WARM_UP_TAIL);
     }
 
-    private Stored level(long bytes) {
+    private StoredQueue level(long bytes) {
         return levels.stream()
                 .filter(level -> level.bytes() == bytes)
                 .findFirst()
@@ -126,50 +127,12 @@ public final class ScaleMain {
         Files.createDirectories(plan.results());
         Files.writeString(
                 plan.file(),
-                "{\"machine\": {\"jdk\": \"" + Runtime.version() + "\", \"processors\": "
-                        + Runtime.getRuntime().availableProcessors() + ", \"memory_bytes\": " + Proc.memory("MemTotal")
-                        + "},\n"
-                        + " \"size_bytes\": " + plan.size() + ", \"payload_bytes\": " + Lane.PAYLOAD
+                "{\"size_bytes\": " + plan.size() + ", \"payload_bytes\": " + ScaleQueue.PAYLOAD
                         + ", \"segment_bytes\": "
-                        + plan.segment() + ", \"max_in_mem_segments\": " + Lane.MAPPED + ", \"jvm_flags\": \""
-                        + String.join(" ", Stored.FLAGS) + "\", \"rounds\": " + plan.rounds() + ",\n " + run
+                        + plan.segment() + ", \"max_in_mem_segments\": " + ScaleQueue.MAPPED + ", \"jvm_flags\": \""
+                        + String.join(" ", StoredQueue.FLAGS) + "\", \"rounds\": " + plan.rounds() + ",\n " + run
                         + ",\n \"pairs\": " + Series.json(pairs) + ",\n \"open\": " + Series.json(opens)
                         + ",\n \"recovery\": " + Series.json(recoveries) + "}\n");
-    }
-
-    private void print() {
-        System.out.printf("%-48s %10s %10s%n", "", "median", "min .. max");
-        for (int i = 0; i < levels.size(); i++) {
-            String queued =
-                    String.format(Locale.ROOT, "%,.0f MiB queued", levels.get(i).bytes() / MEBI);
-            print("push, " + queued + ", ns", pairs.get(i), "push_ns");
-            print("pop, " + queued + ", ns", pairs.get(i), "pop_ns");
-            print("push + pop, " + queued + ", ns", pairs.get(i), "pair_ns");
-        }
-        for (int i = 0; i < levels.size(); i++) {
-            print(
-                    String.format(
-                            Locale.ROOT,
-                            "open, %,.0f MiB queued, ms",
-                            levels.get(i).bytes() / MEBI),
-                    opens.get(i),
-                    "open_ms");
-        }
-        for (int i = 0; i < recoveries.size(); i++) {
-            Plan.Recovery each = plan.recoveries().get(i);
-            print(
-                    String.format(
-                            Locale.ROOT, "recovery, %,.0f + %,.0f MiB, ms", each.level() / MEBI, each.tail() / MEBI),
-                    recoveries.get(i),
-                    "open_ms");
-        }
-        System.out.printf(
-                "%nMedians of %d rounds; 1 KiB records; samples of the filling and emptying are in %s%n",
-                plan.rounds(), plan.file());
-    }
-
-    private static void print(String label, Series series, String name) {
-        System.out.printf("%-48s %s%n", label, series.summary(name));
     }
 
     private static void say(String format, Object... arguments) {

@@ -1,0 +1,289 @@
+package org.mmapqueue;
+
+import java.nio.ByteBuffer;
+import java.time.Duration;
+import java.util.List;
+import java.util.Objects;
+import java.util.Optional;
+import java.util.OptionalLong;
+import java.util.function.BooleanSupplier;
+import org.mmapqueue.write.Writer;
+
+/** The producing side of {@link MmapQueue}: push, atomic batches, idempotent producers. Any number of threads. */
+abstract class QueueProducer {
+    private final BooleanSupplier isClosed = this::isClosed;
+
+    /** Returns what appends; throws if this handle is closed or cannot push. */
+    abstract Writer writer();
+
+    abstract boolean isClosed();
+
+    /**
+     * Appends a record.
+     *
+     * @param data the payload
+     * @return the record's offset: 0, 1, 2, …
+     */
+    public long push(byte[] data) {
+        return writer().push(data, 0, data.length);
+    }
+
+    /**
+     * Appends a record.
+     *
+     * @param data an array that holds the payload
+     * @param from the index of its first byte
+     * @param length the number of bytes
+     * @return the record's offset
+     * @throws IndexOutOfBoundsException if the array does not hold the payload
+     */
+    public long push(byte[] data, int from, int length) {
+        Objects.checkFromIndexSize(from, length, data.length);
+        return writer().push(data, from, length);
+    }
+
+    /**
+     * Appends a record.
+     *
+     * @param data the payload, from position to limit; the position moves to the limit
+     * @return the record's offset
+     */
+    public long push(ByteBuffer data) {
+        long offset;
+        if (data.hasArray()) {
+            offset = writer().push(data.array(), data.arrayOffset() + data.position(), data.remaining());
+        } else {
+            byte[] copy = copyOf(data);
+            offset = writer().push(copy, 0, copy.length);
+        }
+        data.position(data.limit());
+        return offset;
+    }
+
+    /**
+     * Appends a record; waits for space.
+     *
+     * @param data the payload
+     * @param timeout the longest wait
+     * @return the record's offset
+     * @throws InterruptedException if interrupted while waiting
+     */
+    public long push(byte[] data, Duration timeout) throws InterruptedException {
+        return writer().push(data, 0, data.length, MmapQueue.nanos(timeout), isClosed);
+    }
+
+    /**
+     * Appends a record; waits for space.
+     *
+     * @param data the payload, from position to limit; the position moves to the limit
+     * @param timeout the longest wait
+     * @return the record's offset
+     * @throws InterruptedException if interrupted while waiting
+     */
+    public long push(ByteBuffer data, Duration timeout) throws InterruptedException {
+        byte[] copy = copyOf(data);
+        long offset = push(copy, timeout);
+        data.position(data.limit());
+        return offset;
+    }
+
+    /**
+     * Appends a record and returns when it is durable. Threads that wait at the same time share an fsync.
+     *
+     * @param data the payload
+     * @param timeout the longest wait for space
+     * @return the record's offset
+     * @throws InterruptedException if interrupted while waiting for space
+     * @throws org.mmapqueue.errors.PoisonedException if the fsync fails; whether the record is durable is unknown
+     */
+    public long pushSync(byte[] data, Duration timeout) throws InterruptedException {
+        Writer writer = writer();
+        long offset = writer.push(data, 0, data.length, MmapQueue.nanos(timeout), isClosed);
+        writer.awaitDurable();
+        return offset;
+    }
+
+    /**
+     * Appends an atomic batch.
+     *
+     * @param batch the payloads
+     * @return the first record's offset; the others follow it
+     */
+    public long pushBatch(List<byte[]> batch) {
+        return writer().push(Records.of(batch));
+    }
+
+    /**
+     * Appends an atomic batch; waits for space.
+     *
+     * @param batch the payloads
+     * @param timeout the longest wait
+     * @return the first record's offset; the others follow it
+     * @throws InterruptedException if interrupted while waiting
+     */
+    public long pushBatch(List<byte[]> batch, Duration timeout) throws InterruptedException {
+        return pushBatch(Records.of(batch), timeout);
+    }
+
+    /**
+     * Appends an atomic batch of payloads that are back to back in one array; waits for space.
+     *
+     * @param buffer the array
+     * @param from the index of the first payload's first byte
+     * @param lengths the payloads' lengths in bytes
+     * @param count the number of payloads
+     * @param timeout the longest wait
+     * @return the first record's offset; the others follow it
+     * @throws InterruptedException if interrupted while waiting
+     */
+    public long pushBatch(byte[] buffer, int from, int[] lengths, int count, Duration timeout)
+            throws InterruptedException {
+        return pushBatch(Records.packed(buffer, from, lengths, count), timeout);
+    }
+
+    /**
+     * Appends an atomic batch; waits for space.
+     *
+     * @param batch the payloads; its methods are called without a lock
+     * @param timeout the longest wait
+     * @return the first record's offset; the others follow it
+     * @throws InterruptedException if interrupted while waiting
+     * @throws IllegalArgumentException if a length is negative
+     * @throws IndexOutOfBoundsException if an array does not hold its payload
+     */
+    public long pushBatch(Records batch, Duration timeout) throws InterruptedException {
+        return writer().push(HeapRecords.fetch(batch), MmapQueue.nanos(timeout), isClosed);
+    }
+
+    // ---- idempotent producers
+
+    /**
+     * Appends a batch unless the producer has pushed it before, without sync; see
+     * {@link #pushOnce(String, long, Records, Duration, boolean)}.
+     *
+     * @param producer the producer's name
+     * @param sequence the batch's sequence
+     * @param batch the payloads
+     * @param timeout the longest wait for space
+     * @return the first record's offset, or -1 if the producer's batch of this or a higher sequence is stored
+     * @throws InterruptedException if interrupted while waiting
+     */
+    public long pushOnce(String producer, long sequence, List<byte[]> batch, Duration timeout)
+            throws InterruptedException {
+        return pushOnce(producer, sequence, Records.of(batch), timeout, false);
+    }
+
+    /**
+     * Appends a batch unless the producer has pushed it before, without sync; see
+     * {@link #pushOnce(String, long, Records, Duration, boolean)}.
+     *
+     * @param producer the producer's name
+     * @param sequence the batch's sequence
+     * @param batch the payloads
+     * @param timeout the longest wait for space
+     * @return the first record's offset, or -1 if the producer's batch of this or a higher sequence is stored
+     * @throws InterruptedException if interrupted while waiting
+     */
+    public long pushOnce(String producer, long sequence, Records batch, Duration timeout) throws InterruptedException {
+        return pushOnce(producer, sequence, batch, timeout, false);
+    }
+
+    /**
+     * Appends a batch unless the producer has pushed it before, which makes retries idempotent: when the process dies
+     * at any moment, both the batch and its sequence are stored, or neither. A producer pushes one batch after the
+     * other. Its sequences rise; gaps are allowed. A batch without records stores its sequence, too.
+     *
+     * <p>A loss of power may take a batch that no {@link #flush} covers together with its sequence. Without sync it may
+     * also take the sequence alone, and then a retry stores the batch twice.
+     *
+     * @param producer the producer's name: 1 to 100 letters, digits, '_', '-' or '.'; must not start with '-' or '.'
+     * @param sequence the batch's sequence, 0 or more
+     * @param batch the payloads; its methods are called without a lock
+     * @param timeout the longest wait for space
+     * @param sync whether to return only when batch and sequence are durable. All pushes wait while the sequence is
+     *     fsynced, before the batch becomes visible; the caller also waits for the fsync of the batch
+     * @return the first record's offset, or -1 if the producer's batch of this or a higher sequence is stored
+     * @throws InterruptedException if interrupted while waiting for space
+     * @throws org.mmapqueue.errors.ConfigException if the name is not allowed, 1000 producers exist, or the format
+     *     version is 1
+     * @throws org.mmapqueue.errors.PoisonedException if an fsync fails; whether the batch is durable is unknown
+     * @throws IllegalArgumentException if the sequence or a length is negative
+     */
+    public long pushOnce(String producer, long sequence, Records batch, Duration timeout, boolean sync)
+            throws InterruptedException {
+        return writer().pushOnce(
+                        producer, sequence, HeapRecords.fetch(batch), MmapQueue.nanos(timeout), sync, isClosed);
+    }
+
+    /**
+     * Appends a batch with a digest unless the producer has pushed it before; otherwise as
+     * {@link #pushOnce(String, long, Records, Duration, boolean)}. The digest is stored together with the sequence. A
+     * retry can compare it with the batch that it has now.
+     *
+     * @param producer the producer's name
+     * @param sequence the batch's sequence
+     * @param digest what {@link #digest} returns later; the queue does not compare it
+     * @param batch the payloads; its methods are called without a lock
+     * @param timeout the longest wait for space
+     * @param sync whether to return only when batch, sequence and digest are durable
+     * @return the first record's offset, or -1 if the producer's batch of this or a higher sequence is stored
+     * @throws InterruptedException if interrupted while waiting for space
+     */
+    public long pushOnce(
+            String producer, long sequence, BatchDigest digest, Records batch, Duration timeout, boolean sync)
+            throws InterruptedException {
+        return writer().pushOnce(
+                        producer,
+                        sequence,
+                        Objects.requireNonNull(digest),
+                        HeapRecords.fetch(batch),
+                        MmapQueue.nanos(timeout),
+                        sync,
+                        isClosed);
+    }
+
+    /**
+     * Returns the digest of a stored batch. The queue retains the digest of each producer's last batch, and mostly
+     * those of the two before it.
+     *
+     * @param producer the producer's name
+     * @param sequence the batch's sequence
+     * @return the digest; empty if the batch has none, is not retained, or was never pushed
+     * @throws org.mmapqueue.errors.ConfigException if the name is not allowed
+     */
+    public Optional<BatchDigest> digest(String producer, long sequence) {
+        return writer().digest(producer, sequence);
+    }
+
+    /**
+     * Returns the sequence of a producer's last batch.
+     *
+     * @param producer the producer's name
+     * @return the sequence; empty for an unknown producer
+     * @throws org.mmapqueue.errors.ConfigException if the name is not allowed
+     */
+    public OptionalLong lastSequence(String producer) {
+        return writer().lastSequence(producer);
+    }
+
+    /** {@return the names of the idempotent producers, in alphabetical order} */
+    public List<String> producers() {
+        return writer().producers();
+    }
+
+    /**
+     * Deletes a producer's sequences permanently. Its records stay.
+     *
+     * @param producer the producer's name
+     * @throws org.mmapqueue.errors.ConfigException if there is no such producer
+     */
+    public void forgetProducer(String producer) {
+        writer().forgetProducer(producer);
+    }
+
+    private static byte[] copyOf(ByteBuffer data) {
+        byte[] copy = new byte[data.remaining()];
+        data.get(data.position(), copy);
+        return copy;
+    }
+}

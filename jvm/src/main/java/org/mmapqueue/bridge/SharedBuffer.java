@@ -1,0 +1,381 @@
+package org.mmapqueue.bridge;
+
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.time.Duration;
+import java.util.Arrays;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.Records;
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.FullException;
+import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.errors.TooLargeException;
+
+/**
+ * Memory that Python and this JVM share, and the calls that push records from it and pop records into it. Calls are
+ * serialized, but a buffer's content is one caller's: from filling it until its call has returned, or from a call until
+ * the result is read.
+ *
+ * <p>Calls that change the queue are numbered. A repeat of the last successful number has no effect: it returns the same
+ * answer, and leaves the buffer as it is. So a caller that was interrupted before it saw the answer repeats the call, and
+ * no record is lost or moved twice. A connection that py4j makes anew repeats no push.
+ */
+public final class SharedBuffer {
+    /** Records that are pushed together take at most this fraction of the heap. */
+    private static final int HEAP_SHARE = 4;
+
+    private final QueueHandle handle;
+    private final MmapQueue queue;
+    private final ByteBuffer memory;
+    private final RecordWriter writer;
+    private byte[] payload = new byte[0];
+    private int[] lengths = new int[0];
+    private int loadedBytes;
+    private int loadedCount;
+    private int lastCall;
+    private long lastAnswer;
+
+    SharedBuffer(QueueHandle handle, ByteBuffer memory) {
+        this.handle = handle;
+        this.queue = handle.queue();
+        this.memory = memory.order(ByteOrder.nativeOrder());
+        this.writer = new RecordWriter(this.memory);
+    }
+
+    /**
+     * The most payload in one call.
+     *
+     * @return a number of bytes
+     */
+    public int payloadLimit() {
+        return SharedBufferLayout.payloadLimit(memory.capacity());
+    }
+
+    /**
+     * The most records in one call.
+     *
+     * @return a number of records
+     */
+    public int recordLimit() {
+        return SharedBufferLayout.recordLimit(memory.capacity());
+    }
+
+    /**
+     * Pushes the single record in the buffer.
+     *
+     * @param call the number of this call
+     * @param length bytes of payload
+     * @param waitMillis how long to wait for room, in ms
+     * @param sync 1 to return only when the record is durable
+     * @return the record's offset, or {@link Status#FULL} or {@link Status#CLOSED}
+     * @throws MmapQueueException as {@link MmapQueue#push(byte[])} does, and when the
+     *     thread is interrupted
+     */
+    public synchronized long push(int call, int length, int waitMillis, int sync) {
+        if (call == lastCall) {
+            return lastAnswer;
+        }
+        reserve(length);
+        memory.get(SharedBufferLayout.PAYLOAD, payload, 0, length);
+        return answered(call, pushOne(0, length, waitMillis, sync != 0));
+    }
+
+    /**
+     * Pushes records of the buffer in order, as many as there is room for.
+     *
+     * @param call the number of this call
+     * @param bytes bytes of payload of all records in the buffer
+     * @param count the number of records in the buffer
+     * @param from index of the first record to push; 0 for the first call after the buffer was filled
+     * @param waitMillis how long to wait for room for the first record, in ms
+     * @return how many were pushed, 0 when there was no room in time; or {@link Status#CLOSED}
+     * @throws MmapQueueException as {@link MmapQueue#push(byte[])} does, and only for the first record of the call, and
+     *     when the thread is interrupted
+     */
+    public synchronized long pushMany(int call, int bytes, int count, int from, int waitMillis) {
+        if (call == lastCall) {
+            return lastAnswer;
+        }
+        // Later calls find the records loaded.
+        if (from == 0) {
+            loadedCount = 0;
+            loadedBytes = 0;
+            append(bytes, count);
+        }
+        int start = 0;
+        for (int i = 0; i < from; i++) {
+            start += lengths[i];
+        }
+        return answered(call, new ChunkPusher(queue, payload, lengths).push(start, from, count - from, waitMillis));
+    }
+
+    /**
+     * Loads a part of a batch, or of a record larger than the buffer, for {@link #pushLoaded}.
+     *
+     * @param call the number of this call
+     * @param begin 1 for the first part: discards what was loaded before
+     * @param bytes bytes of payload in the buffer
+     * @param count lengths of records in the buffer; a record may end in a later part than its length
+     * @return 0
+     * @throws TooLargeException when all parts together exceed a quarter of this JVM's heap
+     */
+    public synchronized long load(int call, int begin, int bytes, int count) {
+        if (call == lastCall) {
+            return lastAnswer;
+        }
+        if (begin != 0) {
+            unload();
+        }
+        long most = Runtime.getRuntime().maxMemory() / HEAP_SHARE;
+        if ((long) loadedBytes + bytes > most) {
+            unload();
+            throw new TooLargeException("records that are pushed together go through the heap of the JVM: at most "
+                    + most + " bytes with this heap");
+        }
+        append(bytes, count);
+        return answered(call, 0);
+    }
+
+    /**
+     * Pushes the loaded records, all or none. They stay loaded until they are pushed.
+     *
+     * @param call the number of this call
+     * @param waitMillis how long to wait for room, in ms
+     * @param sync 1 to return only when the records are durable
+     * @return the first record's offset, or {@link Status#FULL} or {@link Status#CLOSED}
+     * @throws MmapQueueException as {@link MmapQueue#pushBatch(java.util.List)} does, and when
+     *     the thread is interrupted
+     */
+    public synchronized long pushLoaded(int call, int waitMillis, int sync) {
+        if (call == lastCall) {
+            return lastAnswer;
+        }
+        long answer;
+        if (loadedCount == 1) {
+            answer = pushOne(0, loadedBytes, waitMillis, sync != 0);
+        } else {
+            answer = pushLoadedBatch(waitMillis);
+        }
+        if (answer >= 0) {
+            unload();
+        }
+        return answered(call, answer);
+    }
+
+    /**
+     * Pushes the loaded records as an idempotent producer, all or none. They stay loaded until they are pushed, or found
+     * to be in the queue.
+     *
+     * @param call the number of this call
+     * @param waitMillis how long to wait for room, in ms
+     * @param sync 1 to return only when the records are durable
+     * @param producer the producer's name
+     * @param sequence the batch's sequence number
+     * @return the first record's offset, or {@link Status#DONE}, {@link Status#FULL} or {@link Status#CLOSED}
+     * @throws MmapQueueException as {@link MmapQueue#pushOnce(String, long, Records, Duration, boolean)} does, and
+     *     when the thread is interrupted
+     */
+    public synchronized long pushLoadedOnce(int call, int waitMillis, int sync, String producer, long sequence) {
+        if (call == lastCall) {
+            return lastAnswer;
+        }
+        long answer = ChunkPusher.statusOf(() -> {
+            long offset = queue.pushOnce(
+                    producer,
+                    sequence,
+                    Records.packed(payload, 0, lengths, loadedCount),
+                    Duration.ofMillis(waitMillis),
+                    sync != 0);
+            unload();
+            return offset < 0 ? Status.DONE : offset;
+        });
+        return answered(call, answer);
+    }
+
+    private long pushLoadedBatch(int waitMillis) {
+        return ChunkPusher.statusOf(
+                () -> queue.pushBatch(payload, 0, lengths, loadedCount, Duration.ofMillis(waitMillis)));
+    }
+
+    /**
+     * Pops records into the buffer.
+     *
+     * @param call the number of this call
+     * @param consumer the consumer's number
+     * @param maxRecords the most records
+     * @param maxBytes the most bytes of payload; the first record is popped whatever its size
+     * @param waitMillis how long to wait for the first record, in ms
+     * @return the number of records, or {@link Status#EMPTY} or {@link Status#CLOSED}
+     * @throws MmapQueueException as {@link org.mmapqueue.Consumer#popBatch} does, and when the
+     *     thread is interrupted
+     */
+    public synchronized long pop(int call, int consumer, int maxRecords, int maxBytes, int waitMillis) {
+        if (call == lastCall) {
+            return lastAnswer;
+        }
+        writer.begin();
+        try {
+            handle.consumer(consumer)
+                    .popBatch(
+                            Math.min(maxRecords, recordLimit()),
+                            Math.min(maxBytes, payloadLimit()),
+                            Duration.ofMillis(waitMillis),
+                            writer);
+        } catch (ClosedException e) {
+            return answered(call, Status.CLOSED);
+        } catch (InterruptedException e) {
+            throw new MmapQueueException("the pop was interrupted in the JVM, before anything was popped", e);
+        } catch (MmapQueueException | OutOfMemoryError e) {
+            // Records in the buffer are popped: return them. The next call meets the error again.
+            if (writer.isEmpty()) {
+                throw e;
+            }
+        }
+        return answered(call, writer.end());
+    }
+
+    /**
+     * Copies the record that would be popped next into the buffer.
+     *
+     * @param consumer the consumer's number
+     * @return 1, or {@link Status#EMPTY} or {@link Status#CLOSED}
+     * @throws MmapQueueException as {@link org.mmapqueue.Consumer#peek} does
+     */
+    public synchronized long peek(int consumer) {
+        try {
+            var message = handle.consumer(consumer).peek();
+            writer.begin();
+            if (message != null) {
+                writer.onMessage(
+                        message.offset(),
+                        message.timestampMicros(),
+                        message.data(),
+                        0,
+                        message.data().length,
+                        message.attempts());
+            }
+            return writer.end();
+        } catch (ClosedException e) {
+            return Status.CLOSED;
+        }
+    }
+
+    /**
+     * Reads records into the buffer, and moves no consumer.
+     *
+     * @param offset the first record's offset
+     * @param maxRecords the most records
+     * @return the number of records, at least 1; or {@link Status#CLOSED}
+     * @throws MmapQueueException as {@link MmapQueue#getMany} does
+     */
+    public synchronized long get(long offset, int maxRecords) {
+        writer.begin();
+        try {
+            queue.getMany(offset, Math.min(maxRecords, recordLimit()), payloadLimit(), writer);
+            return writer.end();
+        } catch (ClosedException e) {
+            return Status.CLOSED;
+        }
+    }
+
+    /**
+     * Acks records, each alone. Their offsets are in the buffer, 64 bits each.
+     *
+     * @param consumer the consumer's number
+     * @param count the number of offsets
+     * @throws MmapQueueException as {@link org.mmapqueue.Consumer#ackSingle(long[])} does; none is acked
+     */
+    public synchronized void ackMany(int consumer, int count) {
+        long[] offsets = new long[count];
+        memory.position(SharedBufferLayout.PAYLOAD).asLongBuffer().get(offsets);
+        memory.position(0);
+        handle.consumer(consumer).ackSingle(offsets);
+    }
+
+    /**
+     * Copies a piece of the popped record that is larger than the buffer into the buffer.
+     *
+     * @param from the piece's position in the payload
+     * @return the piece's length in bytes
+     */
+    public synchronized int fetch(int from) {
+        return writer.fetch(from);
+    }
+
+    /**
+     * Writes into a buffer that is not mapped by the caller.
+     *
+     * @param at position in the buffer
+     * @param bytes the bytes
+     */
+    public synchronized void write(int at, byte[] bytes) {
+        memory.put(at, bytes);
+    }
+
+    /**
+     * Reads from a buffer that is not mapped by the caller.
+     *
+     * @param at position in the buffer
+     * @param length the number of bytes; py4j is slow with more than a few thousand
+     * @return the bytes
+     */
+    public synchronized byte[] read(int at, int length) {
+        byte[] bytes = new byte[length];
+        memory.get(at, bytes);
+        return bytes;
+    }
+
+    private long pushOne(int from, int length, int waitMillis, boolean sync) {
+        Duration wait = Duration.ofMillis(waitMillis);
+        return ChunkPusher.statusOf(() -> {
+            if (sync) {
+                return queue.pushSync(Arrays.copyOfRange(payload, from, from + length), wait);
+            }
+            try {
+                return queue.push(payload, from, length);
+            } catch (FullException e) {
+                if (waitMillis == 0) {
+                    throw e;
+                }
+                return queue.push(ByteBuffer.wrap(payload, from, length), wait);
+            }
+        });
+    }
+
+    private long answered(int call, long answer) {
+        lastCall = call;
+        lastAnswer = answer;
+        return answer;
+    }
+
+    /** Appends the buffer's records to the loaded ones. */
+    private void append(int bytes, int count) {
+        reserve(loadedBytes + bytes);
+        memory.get(SharedBufferLayout.PAYLOAD, payload, loadedBytes, bytes);
+        if (loadedCount + count > lengths.length) {
+            lengths = Arrays.copyOf(lengths, Math.max(loadedCount + count, 2 * lengths.length));
+        }
+        int column = SharedBufferLayout.aligned(SharedBufferLayout.PAYLOAD + bytes);
+        for (int i = 0; i < count; i++) {
+            lengths[loadedCount + i] = memory.getInt(column + i * Integer.BYTES);
+        }
+        loadedBytes += bytes;
+        loadedCount += count;
+    }
+
+    private void reserve(int bytes) {
+        if (bytes > payload.length) {
+            payload = Arrays.copyOf(payload, Math.max(bytes, Math.min(2 * payload.length, memory.capacity())));
+        }
+    }
+
+    /** Discards the loaded records, and the memory of those larger than the buffer. */
+    private void unload() {
+        loadedBytes = 0;
+        loadedCount = 0;
+        if (payload.length > memory.capacity()) {
+            payload = new byte[0];
+            lengths = new int[0];
+        }
+    }
+}

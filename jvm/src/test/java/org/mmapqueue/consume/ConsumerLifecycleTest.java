@@ -1,0 +1,405 @@
+package org.mmapqueue.consume;
+
+import static org.junit.jupiter.api.Assertions.assertEquals;
+import static org.junit.jupiter.api.Assertions.assertFalse;
+import static org.junit.jupiter.api.Assertions.assertNull;
+import static org.junit.jupiter.api.Assertions.assertThrows;
+import static org.junit.jupiter.api.Assertions.assertTrue;
+
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.UUID;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+import org.mmapqueue.Consumer;
+import org.mmapqueue.ConsumerStats;
+import org.mmapqueue.Message;
+import org.mmapqueue.MmapQueue;
+import org.mmapqueue.QueueConfig;
+import org.mmapqueue.StartAt;
+import org.mmapqueue.errors.ClosedException;
+import org.mmapqueue.errors.ConfigException;
+import org.mmapqueue.errors.CorruptException;
+import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.support.Directories;
+import org.mmapqueue.support.Payload;
+import org.mmapqueue.support.Waiting;
+
+/** Consumers are created, listed, closed, reopened and deleted. */
+class ConsumerLifecycleTest extends SmallRing {
+    @BeforeEach
+    void createDefault() {
+        queue.createConsumer("default", StartAt.EARLIEST);
+    }
+
+    @Test
+    void theDefaultConsumerCanBeOpenedByName() {
+        assertEquals(List.of("default"), queue.consumers());
+        assertEquals("default", queue.consumer().name());
+        assertEquals(
+                queue.consumer().name(),
+                queue.consumer("default", StartAt.LATEST).name());
+    }
+
+    @Test
+    void consumersAreListedByName() {
+        queue.createConsumer("zebra", StartAt.EARLIEST);
+        queue.consumer("alpha", StartAt.LATEST);
+        queue.consumer("Beta", StartAt.LATEST);
+        List<String> expected = List.of("default", "Beta", "alpha", "zebra");
+        assertEquals(expected, queue.consumers());
+        assertEquals(
+                expected,
+                queue.consumerStats().stream().map(ConsumerStats::name).toList());
+        queue.deleteConsumer("alpha");
+        assertEquals(List.of("default", "Beta", "zebra"), queue.consumers());
+        reopen();
+        assertEquals(List.of("default", "Beta", "zebra"), queue.consumers());
+    }
+
+    @Test
+    void ownsReportsTheConsumersOfThisProcess() {
+        queue.createConsumer("made", StartAt.EARLIEST);
+        assertFalse(queue.owns("made"));
+        assertFalse(queue.owns("default"));
+        assertFalse(queue.owns("nobody"));
+        Consumer owned = queue.consumer("made", StartAt.EARLIEST);
+        try (MmapQueue again = MmapQueue.openToRead(directory)) {
+            assertTrue(again.owns("made"), "through any handle");
+        }
+        owned.close();
+        assertFalse(queue.owns("made"));
+        queue.consumer("made", StartAt.EARLIEST);
+        queue.deleteConsumer("made");
+        assertFalse(queue.owns("made"));
+    }
+
+    @Test
+    void moreConsumersThanMappedSegmentsReadAll() {
+        push(60);
+        List<Consumer> all = new ArrayList<>();
+        for (int i = 0; i < 30; i++) { // with room for 5 in max_in_mem_segments
+            all.add(queue.consumer("c" + i, StartAt.EARLIEST));
+        }
+        for (int popped = 0; popped < 60; popped++) {
+            for (int i = 0; i < 30; i++) {
+                assertEquals(popped, all.get(i).poll().offset(), "consumer " + i);
+                all.get(i).ack(popped);
+            }
+        }
+        for (int i = 0; i < 60; i++) {
+            queue.consumer().ack(queue.consumer().poll().offset());
+        }
+        assertTrue(fill() > 40, "the ring has free space");
+    }
+
+    @Test
+    void aLabelStaysWithItsConsumer() throws Exception {
+        Consumer one = queue.consumer("one", StartAt.EARLIEST);
+        assertEquals("", one.label());
+        String text = "checkpoint file:/a b/ü/" + "x".repeat(2900);
+        one.label("something longer than what comes next");
+        one.label("short");
+        assertEquals("short", one.label());
+        one.label(text);
+        queue.createConsumer("two", StartAt.EARLIEST);
+        assertEquals(
+                List.of("", text, ""),
+                queue.consumerStats().stream().map(ConsumerStats::label).toList());
+        try (MmapQueue reader = MmapQueue.openToRead(directory)) {
+            assertEquals(text, reader.consumerStats().get(1).label());
+        }
+        reopen();
+        assertEquals(text, queue.consumerStats().get(1).label());
+        for (String bad : List.of("a\nb", "x".repeat(3001))) {
+            ConfigException thrown = assertThrows(
+                    ConfigException.class,
+                    () -> queue.consumer("one", StartAt.EARLIEST).label(bad));
+            assertEquals("label", thrown.key());
+        }
+        assertThrows(
+                ConfigException.class,
+                () -> queue.consumer("default", StartAt.EARLIEST).label("x"));
+        queue.consumer("one", StartAt.EARLIEST).label("");
+        assertEquals("", queue.consumerStats().get(1).label());
+        queue.deleteConsumer("one");
+        queue.createConsumer("one", StartAt.EARLIEST);
+        assertEquals("", queue.consumerStats().get(1).label());
+        // A page whose label is not whole has none.
+        queue.consumer("one", StartAt.EARLIEST).label("whole");
+        queue.close();
+        Directories.flip(directory.resolve("consumers/one.dat"), 522, 1);
+        open();
+        assertEquals("", queue.consumerStats().get(1).label());
+    }
+
+    @Test
+    void theIdentityInPlaceIsThatOfTheDirectoryNotOfTheHandle() throws Exception {
+        assertEquals(Optional.of(queue.id()), MmapQueue.idIn(directory));
+        Files.move(directory, temp.resolve("away"));
+        assertEquals(Optional.empty(), MmapQueue.idIn(directory));
+        Path other = temp.resolve("other");
+        UUID otherId;
+        try (MmapQueue made = MmapQueue.open(QueueConfig.builder(other).build())) {
+            otherId = made.id();
+        }
+        Files.move(other, directory);
+        assertEquals(Optional.of(otherId), MmapQueue.idIn(directory));
+        Directories.flip(directory.resolve("meta.dat"), 90, 1);
+        assertThrows(CorruptException.class, () -> MmapQueue.idIn(directory));
+        Directories.delete(directory);
+        Files.move(temp.resolve("away"), directory);
+    }
+
+    @Test
+    void aNewConsumerStartsAtItsStart() {
+        push(40);
+        Payload.drain(queue);
+        queue.consumer().ack(9);
+        assertEquals(10, queue.consumer("earliest", StartAt.EARLIEST).readOffset());
+        assertEquals(40, queue.consumer("latest", StartAt.LATEST).readOffset());
+        assertEquals(25, queue.consumer("offset", StartAt.offset(25)).readOffset());
+        queue.createConsumer("end", StartAt.offset(40));
+        long time = queue.get(30).timestampMicros();
+        long expected = queue.getMany(10, 30).stream()
+                .filter(message -> message.timestampMicros() >= time)
+                .findFirst()
+                .orElseThrow()
+                .offset();
+        queue.createConsumer("time", StartAt.timestamp(time));
+        assertEquals(
+                List.of(10L, 10L, 40L, 40L, 25L, expected),
+                queue.consumerStats().stream()
+                        .map(ConsumerStats::committedOffset)
+                        .toList());
+        for (long bad : new long[] {9, -1, 41}) {
+            assertThrows(OutOfRangeException.class, () -> queue.consumer("bad", StartAt.offset(bad)));
+            assertThrows(OutOfRangeException.class, () -> queue.createConsumer("bad", StartAt.offset(bad)));
+        }
+        ConfigException thrown = assertThrows(ConfigException.class, () -> queue.consumer("bad", StartAt.COMMITTED));
+        assertEquals("start", thrown.key());
+        assertFalse(queue.consumers().contains("bad"));
+        // An existing consumer ignores the start.
+        assertEquals(25, queue.consumer("offset", StartAt.COMMITTED).readOffset());
+        queue.createConsumer("offset", StartAt.offset(-5));
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"one", "default"})
+    void aClosedConsumerReopensAtItsCommittedOffset(String name) {
+        push(20);
+        Consumer consumer = queue.consumer(name, StartAt.EARLIEST);
+        Payload.drain(consumer);
+        consumer.ack(4);
+        consumer.close();
+        consumer.close();
+        assertThrows(ClosedException.class, consumer::poll);
+        assertThrows(ClosedException.class, consumer::peek);
+        assertThrows(ClosedException.class, () -> consumer.pop(Duration.ofMillis(1)));
+        assertThrows(ClosedException.class, () -> consumer.ack(4));
+        assertThrows(ClosedException.class, () -> consumer.ackSingle(4));
+        assertThrows(ClosedException.class, () -> consumer.nack(5));
+        assertThrows(ClosedException.class, () -> consumer.seek(StartAt.EARLIEST));
+        assertTrue(queue.consumers().contains(name));
+        Consumer again = queue.consumer(name, StartAt.LATEST);
+        assertEquals(5, again.readOffset());
+        assertEquals(5, again.pop().offset());
+        assertThrows(ClosedException.class, consumer::poll);
+    }
+
+    @Test
+    void consumerReturnsTheReopenedDefaultConsumer() {
+        push(3);
+        assertEquals(0, queue.consumer().pop().offset());
+        queue.consumer().ack(0);
+        queue.consumer().close();
+        queue.consumer("default", StartAt.EARLIEST);
+        assertEquals(1, queue.consumer().pop().offset());
+        queue.consumer().ack(1);
+        queue.createConsumer("other", StartAt.EARLIEST);
+        queue.deleteConsumer("default");
+        queue.consumer("default", StartAt.LATEST);
+        assertNull(queue.consumer().poll());
+        assertEquals(3, queue.consumer().committedOffset());
+    }
+
+    @Test
+    void aWaitingPopEndsWhenItsConsumerIsClosed() throws Exception {
+        Consumer consumer = queue.consumer("one", StartAt.EARLIEST);
+        Waiting.Running<Message> fetcher =
+                Waiting.start(() -> consumer.pop(Waiting.LONG)).untilItWaits();
+        consumer.close();
+        assertThrows(ClosedException.class, fetcher::result);
+    }
+
+    @Test
+    void aCloseClosesTheConsumerOfAllHandles() {
+        push(2);
+        try (MmapQueue second = MmapQueue.open(QueueConfig.builder(directory).build())) {
+            Consumer here = queue.consumer("one", StartAt.EARLIEST);
+            Consumer there = second.consumer("one", StartAt.EARLIEST);
+            here.close();
+            assertThrows(ClosedException.class, there::poll);
+            assertEquals(0, second.consumer("one", StartAt.LATEST).pop().offset());
+        }
+    }
+
+    @Test
+    void aDeletedConsumerIsClosedAndItsSpaceFree() {
+        Consumer slow = queue.consumer("slow", StartAt.EARLIEST);
+        int count = fill();
+        Payload.drain(queue);
+        queue.consumer().ack(count - 1);
+        assertEquals(0, fill());
+        assertEquals(0, queue.firstOffset());
+        queue.deleteConsumer("slow");
+        assertThrows(ClosedException.class, slow::poll);
+        assertEquals(count, queue.firstOffset());
+        assertFalse(Files.exists(directory.resolve("consumers").resolve("slow.dat")));
+        assertTrue(fill() > count / 2);
+        assertEquals(count, queue.consumer("slow", StartAt.EARLIEST).readOffset());
+    }
+
+    @Test
+    void aWaitingPushIsWokenByADeletion() throws Exception {
+        queue.createConsumer("slow", StartAt.EARLIEST);
+        int count = fill();
+        Payload.drain(queue);
+        queue.consumer().ack(count - 1);
+        Waiting.Running<Long> pushing =
+                Waiting.start(() -> queue.push(new byte[300], Waiting.LONG)).untilItWaits();
+        queue.deleteConsumer("slow");
+        assertEquals(count, pushing.result());
+    }
+
+    @Test
+    void aConsumerThatIsNotOpenCanBeDeleted() {
+        queue.createConsumer("other", StartAt.EARLIEST);
+        queue.deleteConsumer("other");
+        assertEquals(List.of("default"), queue.consumers());
+    }
+
+    @Test
+    void deletingAnUnknownConsumerThrows() {
+        ConfigException nobody = assertThrows(ConfigException.class, () -> queue.deleteConsumer("nobody"));
+        assertEquals("nobody", nobody.value());
+        assertTrue(nobody.allowed().contains("default"), nobody.getMessage());
+        assertThrows(ConfigException.class, () -> queue.deleteConsumer("../meta"));
+    }
+
+    @Test
+    void theDefaultConsumerCanBeDeletedAndCreatedAgain() {
+        push(10);
+        Consumer other = queue.consumer("other", StartAt.EARLIEST);
+        Payload.drain(other);
+        other.ack(5);
+        queue.deleteConsumer("default");
+        assertEquals(List.of("other"), queue.consumers());
+        assertEquals(6, queue.firstOffset());
+        reopen();
+        assertEquals(List.of("other"), queue.consumers());
+        int count = fill() + 10;
+        Payload.drain(queue.consumer("other", StartAt.LATEST));
+        queue.consumer("other", StartAt.LATEST).ack(count - 1);
+        assertTrue(fill() > 0, "the default consumer holds no space");
+        assertEquals(count, queue.consumer().readOffset());
+        assertEquals(List.of("default", "other"), queue.consumers());
+        reopen();
+        assertEquals(count, queue.consumer().pop().offset());
+    }
+
+    @Test
+    void aQueueWithoutItsDefaultConsumerSurvivesAKill() {
+        push(10);
+        queue.createConsumer("other", StartAt.offset(4));
+        queue.deleteConsumer("default");
+        reopenAfterKill();
+        assertEquals(List.of("other"), queue.consumers());
+        assertEquals(4, queue.consumer("other", StartAt.LATEST).pop().offset());
+    }
+
+    @Test
+    void statisticsOfOpenAndClosedConsumers() {
+        push(20);
+        Consumer one = queue.consumer("one", StartAt.EARLIEST);
+        queue.createConsumer("two", StartAt.offset(15));
+        queue.createConsumer("zero", StartAt.LATEST);
+        for (int i = 0; i < 8; i++) {
+            one.pop();
+        }
+        one.ack(2);
+        one.ackSingle(5);
+        List<ConsumerStats> stats = queue.consumerStats();
+        assertEquals(
+                List.of("default", "one", "two", "zero"),
+                stats.stream().map(ConsumerStats::name).toList());
+        assertEquals(
+                List.of(0L, 3L, 15L, 20L),
+                stats.stream().map(ConsumerStats::committedOffset).toList());
+        assertEquals(
+                List.of(20L, 17L, 5L, 0L),
+                stats.stream().map(ConsumerStats::lagRecords).toList());
+        assertEquals(
+                List.of(0L, 8L, 15L, 20L),
+                stats.stream().map(ConsumerStats::readOffset).toList());
+        assertEquals(
+                List.of(0L, 4L, 0L, 0L),
+                stats.stream().map(ConsumerStats::unacked).toList());
+        assertEquals(queue.stats().writingPosition(), stats.get(0).lagBytes());
+        assertTrue(stats.get(1).lagBytes() < stats.get(0).lagBytes()
+                && stats.get(1).lagBytes() > 17 * 300);
+        assertEquals(0, stats.get(3).lagBytes());
+        assertEquals(0, stats.get(3).lagMicros());
+        one.close();
+        ConsumerStats closed = queue.consumerStats().get(1);
+        assertEquals(3, closed.committedOffset());
+        assertEquals(3, closed.readOffset());
+        assertEquals(0, closed.unacked());
+    }
+
+    @Test
+    void theLagInTimeGrowsWithTheOldestRecord() {
+        push(1);
+        Waiting.until("record 0 is 3 ms old", () -> queue.consumerStats().get(0).lagMicros() >= 3000);
+        queue.consumer().pop();
+        assertTrue(queue.consumerStats().get(0).lagMicros() >= 3000, "it is not acked");
+        queue.consumer().ack(0);
+        assertEquals(0, queue.consumerStats().get(0).lagMicros());
+    }
+
+    @Test
+    void version1HasTheDefaultConsumerAlone() {
+        openVersion1();
+        assertEquals(List.of("default"), queue.consumers());
+        assertThrows(ConfigException.class, () -> queue.consumer("one", StartAt.EARLIEST));
+        assertThrows(ConfigException.class, () -> queue.createConsumer("one", StartAt.EARLIEST));
+        assertThrows(ConfigException.class, () -> queue.deleteConsumer("default"));
+        push(5);
+        assertEquals(0, queue.consumer().pop().offset());
+        queue.consumer().ack(0);
+        assertEquals(4, queue.consumerStats().get(0).lagRecords());
+        assertThrows(ConfigException.class, () -> queue.firstOffset());
+        assertThrows(ConfigException.class, () -> queue.get(1));
+        assertThrows(ConfigException.class, () -> queue.find(0));
+    }
+
+    /** Offsets of version 1 are valid for one open queue, also after its consumer was closed. */
+    @Test
+    void version1NumbersContinueWhenItsConsumerReopens() {
+        openVersion1();
+        push(5);
+        Payload.drain(queue);
+        queue.consumer().ack(1);
+        queue.consumer().close();
+        Consumer again = queue.consumer("default", StartAt.EARLIEST);
+        assertEquals(2, again.committedOffset());
+        assertEquals(3, again.lag());
+        assertEquals(2, again.pop().offset());
+    }
+}

@@ -1,0 +1,53 @@
+"""The subject, its baselines, and what is measured of them: names in tables, and parameters in the raw results."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+KIB = 1024
+#: Pushes a second at which latencies are compared.
+RATE = 100_000
+#: The payloads of the tables and plots that compare subjects.
+PAYLOADS = (100, KIB)
+
+#: Names in tables and plots, in their order, by the names in the raw results.
+NAMES = {
+    "ring": "roofline",
+    "queue": "mmapqueue",
+    "chronicle": "Chronicle Queue",
+    "bigqueue": "bigqueue",
+    "rocksdb": "RocksDB",
+    "heap": "ArrayBlockingQueue",
+}
+
+
+class Benchmark(NamedTuple):
+    """A JMH benchmark that all subjects run: class and method, and its title in tables."""
+
+    name: str
+    title: str
+
+
+PUSH = Benchmark("PushBenchmark.push", "push")
+POP = Benchmark("PopBenchmark.pop", "pop")
+PIPE = Benchmark("PipeBenchmark.pipe", "1 + 1 threads")
+BENCHMARKS = (PUSH, POP, PIPE)
+
+
+class Shape(NamedTuple):
+    """A ring: its segments, and how many of them may be mapped at once."""
+
+    name: str
+    segment: int
+    capacity: int
+    mapped: int
+
+    def parameters(self) -> dict[str, object]:
+        """As the benchmarks take them."""
+        return {"segment": self.segment, "capacity": self.capacity, "mapped": self.mapped}
+
+
+LARGE = Shape("64 MiB × 16, all mapped", 64 << 20, 16, 16)
+SMALL = Shape("128 KiB × 4000, all mapped", 128 << 10, 4000, 4000)
+DEFAULTS = Shape("128 KiB × 4000, 10 mapped (defaults)", 128 << 10, 4000, 10)
+SHAPES = (LARGE, SMALL, DEFAULTS)
