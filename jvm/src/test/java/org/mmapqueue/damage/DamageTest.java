@@ -119,7 +119,7 @@ class DamageTest {
         return right;
     }
 
-    /** A lost mark of a clean close only causes one more recovery. */
+    /** Damage to the mark of a clean close only causes one more recovery. */
     @Test
     void everyByteOfTheMetaPage() {
         int harmless = 0;

@@ -99,7 +99,7 @@ class DamagedLengthTest {
         return copy;
     }
 
-    /** What this gives; null when it says that something is damaged, and where: in a record, never behind all. */
+    /** The result of a call, or null if it throws; the position in the error must be that of a record. */
     private static <T> T orCorrupt(Callable<T> call, Set<String> positions) throws Exception {
         try {
             return call.call();

@@ -70,7 +70,7 @@ final class RecoveryCheck {
         try (LossyDisk disk = LossyDisk.of(image, root)) {
             Cut cut = new Cut(disk, cutAt, random.split());
             disk.watch(cut);
-            try (StorageQueue queue = StorageQueue.open(Simulator.configAt(config, root), disk)) {
+            try (StorageQueue queue = StorageQueue.open(RandomRun.configAt(config, root), disk)) {
                 disk.watch(call -> {});
                 second = cut.image;
                 end = queue.endOffset();
