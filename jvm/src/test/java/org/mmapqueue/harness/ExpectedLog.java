@@ -14,7 +14,7 @@ public final class ExpectedLog {
     /** The key at an offset of which nothing is known. */
     public static final long UNKNOWN = -1;
 
-    /** Records whose push has begun and has not returned. */
+    /** The records of a push that has begun and has not returned. */
     private record Push(long firstKey, long count) {
         boolean has(long key) {
             return key >= firstKey && key < firstKey + count;
@@ -136,7 +136,7 @@ public final class ExpectedLog {
             long key = records.get(i).key();
             if (keyAt(offset) == UNKNOWN && pushes.values().stream().noneMatch(push -> push.has(key))) {
                 throw new Violation("offset " + offset + " holds " + TestRecord.name(key)
-                        + ", whose push had not begun, or had returned another offset");
+                        + ", but its push had not begun, or had returned another offset");
             }
             learn(offset, key);
             Long before = last.put(TestRecord.series(key), key);

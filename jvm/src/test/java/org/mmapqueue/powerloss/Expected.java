@@ -95,10 +95,8 @@ final class Expected {
     /** The committed offsets that each consumer may have, for an error. */
     String committedOffsets() {
         StringBuilder text = new StringBuilder();
-        consumers.forEach((name, consumer) -> text.append(' ')
-                .append(name)
-                .append(consumer.committed)
-                .append(consumer.mustExist ? "" : "?"));
+        consumers.forEach((name, consumer) ->
+                text.append(' ').append(name).append(consumer.committed).append(consumer.mustExist ? "" : "?"));
         return text.toString();
     }
 

@@ -1,10 +1,12 @@
 package org.mmapqueue.powerloss;
 
 import java.io.IOException;
+import java.nio.file.Path;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.SplittableRandom;
+import org.mmapqueue.QueueConfig;
 import org.mmapqueue.harness.KillPoint;
 import org.mmapqueue.harness.TempQueues;
 
@@ -20,6 +22,12 @@ final class RandomRun {
         this.directories = directories;
         this.random = new SplittableRandom(seed);
         this.counts = counts;
+    }
+
+    static QueueConfig configAt(Map<String, String> config, Path directory) {
+        Map<String, String> values = new HashMap<>(config);
+        values.put("queue_dir", directory.toString());
+        return QueueConfig.of(values);
     }
 
     private Map<String, String> config() {

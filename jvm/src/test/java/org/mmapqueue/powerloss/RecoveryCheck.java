@@ -70,7 +70,7 @@ final class RecoveryCheck {
         try (LossyDisk disk = LossyDisk.of(image, root)) {
             Cut cut = new Cut(disk, cutAt, random.split());
             disk.watch(cut);
-            try (StorageQueue queue = StorageQueue.open(Simulator.configAt(config, root), disk)) {
+            try (StorageQueue queue = StorageQueue.open(RandomRun.configAt(config, root), disk)) {
                 disk.watch(call -> {});
                 second = cut.image;
                 end = queue.endOffset();
@@ -219,7 +219,9 @@ final class RecoveryCheck {
     private boolean mayHaveCommitted(Expected.ConsumerState state, long offset, long end) {
         return state.committed.contains(offset)
                 || offset == end && state.maxCommitted() > end
-                || mayDrop && offset <= end && offset >= state.committed.iterator().next();
+                || mayDrop
+                        && offset <= end
+                        && offset >= state.committed.iterator().next();
     }
 
     // New records get the offsets of the lost ones, and every consumer gets them.

@@ -7,7 +7,6 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Deque;
-import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -18,7 +17,6 @@ import java.util.TreeSet;
 import java.util.function.LongConsumer;
 import java.util.function.ToLongFunction;
 import org.mmapqueue.Message;
-import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.DroppedException;
 import org.mmapqueue.errors.FullException;
@@ -56,7 +54,6 @@ final class Simulator implements Closeable {
     private int losses;
     private long pushed;
 
-    /** Creates a queue. */
     Simulator(
             TempQueues directories,
             SplittableRandom random,
@@ -74,12 +71,6 @@ final class Simulator implements Closeable {
         this.disk = new LossyDisk(root);
         disk.watch(this::before);
         open();
-    }
-
-    static QueueConfig configAt(Map<String, String> config, Path directory) {
-        Map<String, String> values = new HashMap<>(config);
-        values.put("queue_dir", directory.toString());
-        return QueueConfig.of(values);
     }
 
     private void before(String call) {
@@ -116,7 +107,11 @@ final class Simulator implements Closeable {
     }
 
     private void open() {
-        queue = StorageQueue.open(configAt(config, root), disk);
+        queue = StorageQueue.open(RandomRun.configAt(config, root), disk);
+        opened();
+    }
+
+    private void opened() {
         opened.clear();
         offsetAt.clear();
         noteLogEnd();
@@ -198,7 +193,6 @@ final class Simulator implements Closeable {
         noteRecoveryPoint();
     }
 
-    /** The kernel writes some pages back. */
     void writeBack() {
         disk.writeBack(random);
     }
@@ -334,7 +328,6 @@ final class Simulator implements Closeable {
 
     // ---- the end of a process
 
-    /** Closes and opens again. */
     void reopen() {
         begin("close");
         Map<String, Long> committed = queue.committed();
@@ -353,7 +346,7 @@ final class Simulator implements Closeable {
         begin("kill");
         Path next = directories.directory();
         LossyDisk left = disk.afterKill(next);
-        abandon();
+        close();
         root = next;
         disk = left;
         operation = "recover from a kill";
@@ -373,14 +366,14 @@ final class Simulator implements Closeable {
         begin("loss of power");
         Map<Path, byte[]> image = disk.cut(random);
         new RecoveryCheck(directories, random, expected.copy(), mayDrop, counts, 0).check(image, config);
-        abandon();
+        close();
         root = directories.directory();
         disk = LossyDisk.of(image, root);
         operation = "recover from a loss";
         expected.consumers.values().forEach(consumer -> consumer.saved.clear());
         disk.watch(this::before);
         Set<String> lost = new TreeSet<>(expected.consumers.keySet());
-        queue = StorageQueue.open(configAt(config, root), disk);
+        queue = StorageQueue.open(RandomRun.configAt(config, root), disk);
         checkCuts();
         lost.removeAll(queue.consumers());
         // Earlier records may still be readable, but are not retained.
@@ -389,25 +382,18 @@ final class Simulator implements Closeable {
         expected.endsAt(queue.endOffset());
         losses++;
         pushed = 0;
-        opened.clear();
-        offsetAt.clear();
-        noteLogEnd();
-        expected.consumers.values().forEach(consumer -> {
-            consumer.mustExist = true;
-            consumer.acked.removeIf(offset -> offset >= expected.log.end());
-        });
+        opened();
+        expected.consumers
+                .values()
+                .forEach(consumer -> consumer.acked.removeIf(offset -> offset >= expected.log.end()));
         expected.flushed(queue.committed(), mayDrop);
-    }
-
-    private void abandon() throws IOException {
-        disk.watch(call -> {});
-        queue.close();
-        disk.close();
-        Directories.delete(root);
     }
 
     @Override
     public void close() throws IOException {
-        abandon();
+        disk.watch(call -> {});
+        queue.close();
+        disk.close();
+        Directories.delete(root);
     }
 }

@@ -24,7 +24,7 @@ import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
-import org.mmapqueue.damage.RecordPlaces;
+import org.mmapqueue.damage.RecordPositions;
 import org.mmapqueue.damage.Shape;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
@@ -101,7 +101,7 @@ class RepairedQueueTest {
     void aDamagedPayloadCostsOneRecord() throws Exception {
         Shape.Made made = Shape.CLEAN.make(temp.resolve("queue"), temp.resolve("aside"));
         Path file = made.path().resolve("0_segment.dat");
-        List<Integer> positions = RecordPlaces.of(file);
+        List<Integer> positions = RecordPositions.of(file);
         Directories.flip(file, positions.get(3) + 20, 1);
         Directories.flip(file, positions.get(6) + 20, 1);
         RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), Progress.NONE);
@@ -116,7 +116,7 @@ class RepairedQueueTest {
     void aWholeRecordBetweenTwoHolesIsReportedAsLost() throws Exception {
         Shape.Made made = Shape.CLEAN.make(temp.resolve("queue"), temp.resolve("aside"));
         Path file = made.path().resolve("0_segment.dat");
-        List<Integer> positions = RecordPlaces.of(file);
+        List<Integer> positions = RecordPositions.of(file);
         Directories.overwrite(file, positions.get(2), new byte[positions.get(4) - positions.get(2)]);
         Directories.overwrite(file, positions.get(5), new byte[positions.get(7) - positions.get(5)]);
         RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), Progress.NONE);
@@ -137,7 +137,7 @@ class RepairedQueueTest {
         Shape.Made made = (isClosed ? Shape.CLEAN : Shape.KILLED).make(temp.resolve("queue"), temp.resolve("aside"));
         long end = Directories.word(made.path().resolve("meta.dat"), isClosed ? 512 : 576);
         Path file = made.path().resolve((end - 1) / Shape.SEGMENT + "_segment.dat");
-        List<Integer> positions = RecordPlaces.of(file);
+        List<Integer> positions = RecordPositions.of(file);
         Directories.overwrite(file, positions.get(0), new byte[positions.get(2) - positions.get(0)]);
         RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), Progress.NONE);
         assertEquals(1, report.lost().size());
