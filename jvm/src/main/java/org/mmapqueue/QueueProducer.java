@@ -193,7 +193,7 @@ abstract class QueueProducer {
      * at any moment, both the batch and its sequence are stored, or neither. A producer pushes one batch after the
      * other. Its sequences rise; gaps are allowed. A batch without records stores its sequence, too.
      *
-     * <p>A loss of power may take a batch that no {@link #flush} covers together with its sequence. Without sync it may
+     * <p>A loss of power may take a batch that no {@link MmapQueue#flush} covers together with its sequence. Without sync it may
      * also take the sequence alone, and then a retry stores the batch twice.
      *
      * @param producer the producer's name: 1 to 100 letters, digits, '_', '-' or '.'; must not start with '-' or '.'
