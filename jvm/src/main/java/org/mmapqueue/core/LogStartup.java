@@ -91,8 +91,8 @@ final class LogStartup {
         LogEnd end;
         LogReaderV2 reader = new LogReaderV2(swapper, settings.geometry(), meta.fields(), meta::writing);
         try {
-            OffsetResolver.Place place = OffsetResolver.findEnd(reader, meta.writing(), meta.closedAt());
-            end = new LogEnd(meta.writing(), place.offset(), place.lastTimestamp());
+            OffsetResolver.Place found = OffsetResolver.findEnd(reader, meta.writing(), meta.closedAt());
+            end = new LogEnd(meta.writing(), found.offset(), found.lastTimestamp());
             new LogEndCheck(storage, path, meta.fields().uuidLow(), swapper, reader).run(meta.writing());
         } finally {
             reader.leave();
