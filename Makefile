@@ -105,7 +105,7 @@ soak: $(TEST_CP) ## Count every message of 4 producers and 4 consumers (N=100000
 	java -Xmx64m @$(TEST_CP) org.mmapqueue.soak.ManyThreads $(N)
 soak: N ?= 10000000
 
-soak-long: $(TEST_CP) ## Stop and continue processes at work for MINUTES=30, count everything (SEED=… to do it again)
+soak-long: $(TEST_CP) ## Stop and continue processes at work for MINUTES=30, count every record (SEED=… to reproduce)
 	java -Xmx64m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
 	    @$(TEST_CP) org.mmapqueue.soak.LongSoak $(MINUTES) "$(SEED)" $(DIR)
 soak-long: MINUTES ?= 30
@@ -129,14 +129,14 @@ consumer-race: $(TEST_CP) ## Race processes over consumers and space (N=10 round
 	    @$(TEST_CP) org.mmapqueue.soak.ConsumerRace $(N) $(SEED)
 consumer-race: N ?= 10
 
-crash: $(TEST_CP) ## Kill processes at work N=1000 times and check what they leave (SEED=… to do it again)
+crash: $(TEST_CP) ## Kill processes at work N=1000 times and check what they leave (SEED=… to reproduce)
 	java -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
 	    @$(TEST_CP) org.mmapqueue.crash.CrashMain $(N) "$(SEED)" $(FIRST) $(DIR)
 crash: N ?= 1000
 crash: FIRST ?= 0
 crash: DIR ?= $(if $(wildcard /dev/shm),/dev/shm,/tmp)
 
-powerloss: $(TEST_CP) ## Cut the power of N=1000 simulated queues at random, from SEED=1 on, and look at what is left
+powerloss: $(TEST_CP) ## Cut the power of N=1000 simulated queues at random, from SEED=1 on, and check what is left
 	java -ea -Xmx512m @$(TEST_CP) org.mmapqueue.powerloss.PowerLoss $(N) $(SEED)
 powerloss: N ?= 1000
 powerloss: SEED ?= 1
@@ -146,7 +146,7 @@ faults: $(TEST_CP) ## Have each call to the disk fail once, in each of the ways 
 	    @$(TEST_CP) org.junit.platform.console.ConsoleLauncher execute --select-class=org.mmapqueue.core.EachCallFailsTest \
 	    --details=tree --disable-banner --fail-if-no-tests $(if $(CI),--disable-ansi-colors)
 
-fulldisk: $(TEST_CP) ## Fill a small disk up and go on when there is room again (needs root, for a tmpfs of its own)
+fulldisk: $(TEST_CP) ## Fill a small disk, continue when it has room again (needs root, for a tmpfs of its own)
 	scripts/fulldisk java -ea @$(TEST_CP) org.mmapqueue.soak.FullDisk
 
 jcstress: $(JCS_CP) ## Try races of two threads with all compilers (MODE=default; TESTS=regex; JAVA=… for another JDK)
@@ -164,7 +164,7 @@ JCS_FORK = -Dstress.dir=$$dir
 JCS_RUN  = dir=$$(mktemp -d "$(DIR)/mmapqueue-jcstress-XXXXXX") && trap 'rm -rf "$$dir"' EXIT && \
 	cd $(dir $(JCS_CP)) && "$(JAVA)" @stress.classpath org.openjdk.jcstress.Main -r results -jvmArgsPrepend "$(JCS_FORK)"
 
-damage: $(TEST_CP) ## Damage queues in every way and look what comes of it (SEED=1; KIND="file" for some ways)
+damage: $(TEST_CP) ## Damage queues in every way and check what is read (SEED=1; KIND="file" for some ways)
 	java -ea -Xmx48m -Djava.util.logging.config.file=jvm/src/test/resources/logging.properties \
 	    @$(TEST_CP) org.mmapqueue.damage.DamageSweep full $(SEED) $(if $(KIND),"$(KIND)")
 damage: SEED ?= 1

@@ -95,7 +95,7 @@ def size(sources: Path, package: str) -> tuple[int, int]:
     return len(files), sum(len(file.read_text(encoding="utf-8").splitlines()) for file in files)
 
 
-def places(level: dict[str, int], uses: Arrows) -> dict[str, tuple[float, float]]:
+def positions(level: dict[str, int], uses: Arrows) -> dict[str, tuple[float, float]]:
     """The middle of each package's box: layers centred, packages near those that they use."""
     found: dict[str, tuple[float, float]] = {}
     rows: dict[int, list[str]] = defaultdict(list)
@@ -107,8 +107,8 @@ def places(level: dict[str, int], uses: Arrows) -> dict[str, tuple[float, float]
             used = [found[each][0] for each in uses[package] if each in found]
             return (sum(used) / len(used) if used else 0.0, package)
 
-        for place, package in enumerate(sorted(rows[row], key=middle)):
-            across = (place - (len(rows[row]) - 1) / 2) * (WIDTH + GAP)
+        for column, package in enumerate(sorted(rows[row], key=middle)):
+            across = (column - (len(rows[row]) - 1) / 2) * (WIDTH + GAP)
             found[package] = (across, row * (HEIGHT + RISE))
     return found
 
@@ -116,13 +116,13 @@ def places(level: dict[str, int], uses: Arrows) -> dict[str, tuple[float, float]
 def draw(uses: Arrows, sources: Path, target: Path) -> None:
     """Writes the picture."""
     level = layers(uses)
-    place = places(level, uses)
-    wide = max(abs(x) for x, _ in place.values()) * 2 + WIDTH + GAP
-    high = max(y for _, y in place.values()) + HEIGHT + GAP
+    centers = positions(level, uses)
+    wide = max(abs(x) for x, _ in centers.values()) * 2 + WIDTH + GAP
+    high = max(y for _, y in centers.values()) + HEIGHT + GAP
     mpl.rcParams["svg.hashsalt"] = "packages"
     figure, axes = plt.subplots(figsize=(wide, high))
     for user, used, cycle in needed(uses):
-        (x, y), (to_x, to_y) = place[user], place[used]
+        (x, y), (to_x, to_y) = centers[user], centers[used]
         up = to_y > y
         axes.annotate(
             "",
@@ -130,7 +130,7 @@ def draw(uses: Arrows, sources: Path, target: Path) -> None:
             xytext=(x, y + (HEIGHT / 2 if up else -HEIGHT / 2)),
             arrowprops={"arrowstyle": "->", "color": "#c0392b" if cycle else "#7f8c8d", "shrinkA": 0, "shrinkB": 1},
         )
-    for package, (x, y) in place.items():
+    for package, (x, y) in centers.items():
         files, lines = size(sources, package)
         label = f"{package.removeprefix(ROOT + '.')}\n{files} files, {lines:,} lines"
         if package == VALUES:

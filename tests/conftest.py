@@ -149,14 +149,19 @@ def in_thread() -> Iterator[Callable[[Callable[[], Any]], "Future[Any]"]]:
         yield executor.submit
 
 
-def is_running(pid: int) -> bool:
-    """Whether a process is there and not dead: one of its threads may go on for a moment when the first has ended."""
-    states = []
+def thread_states(pid: int) -> set[str]:
+    """States of a process's threads, as /proc gives them: R, S, D, T (stopped), Z. Empty when there is no process."""
+    states = set()
     with contextlib.suppress(OSError):
         for thread in Path(f"/proc/{pid}/task").iterdir():
             with contextlib.suppress(OSError):
-                states.append((thread / "stat").read_text().rsplit(")", 1)[1].split()[0])
-    return any(state not in "ZX" for state in states)
+                states.add((thread / "stat").read_text().rsplit(")", 1)[1].split()[0])
+    return states
+
+
+def is_running(pid: int) -> bool:
+    """Whether a process exists and is not dead: its threads may outlive the first one for a moment."""
+    return bool(thread_states(pid) - {"Z", "X"})
 
 
 def children(pid: int) -> list[int]:

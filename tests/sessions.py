@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def _checkpoint_files(version: str) -> dict[str, str]:
-    """Settings of a session whose checkpoints need no child process: the default starts readlink for each file."""
+    """Settings of a session with checkpoints that need no child process: the default starts readlink for each file."""
     package = "org.apache.spark.sql.execution.streaming"
     if tuple(map(int, version.split(".")[:2])) >= (4, 1):
         package += ".checkpointing"

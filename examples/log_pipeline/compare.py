@@ -134,7 +134,7 @@ class Records:
 
 
 def check_records(kind: str, requests: Iterable[Request], found: Mapping[int, int], kills: Sequence[float]) -> Records:
-    """Compares the numbers that came out with what a client was told.
+    """Compares the numbers that came out with the answers that a client got.
 
     Args:
         kind: Kind of the records.

@@ -34,7 +34,7 @@ AWAY = 1.5
 #: Of the growing file's lines: when gather is killed, and how many wait until process was killed.
 KILL_AT, HOLD_AT = 0.25, 0.85
 #: Seconds without anything new in the queue, after which the fetcher has read all.
-SETTLED = 3.0
+QUIET_SECONDS = 3.0
 SENDERS = ("archive", "copy")
 
 
@@ -135,7 +135,7 @@ class Run:
         # Logs that come in one stream are one record.
         requests = sum(count for kind, count in answered.items() if kind != "stream logs")
         least = self.log.written + self._lines_before + requests
-        return self.sample.stored >= least and time.monotonic() - self._changed_at > SETTLED
+        return self.sample.stored >= least and time.monotonic() - self._changed_at > QUIET_SECONDS
 
     def until(self, holds: Callable[[], bool], doing: str = "") -> None:
         """Waits until something holds. A process that ends with an error, and one that must not end, end the run.
@@ -195,7 +195,7 @@ def file_lines(file: File) -> int:
         return count_lines(opened.read(file.size))
 
 
-def prepare(out: Path) -> None:
+def fresh(out: Path) -> None:
     """Makes an empty directory for a run. Only what an earlier run has left is ever removed."""
     marker = out / ".demo"
     if out.exists() and any(out.iterdir()):
@@ -225,7 +225,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = parse_arguments(arguments)
     console = Console()
     out = options.out.absolute()
-    prepare(out)
+    fresh(out)
     files, left_out = inputs.find(options.logs)
     for path in left_out:
         console.print(f"[yellow]left out, too large for a demo: {path}; name it with LOGS to take it[/]")

@@ -13,7 +13,7 @@ from compare import File
 #: Of what directories hold no more than this is taken, the small files first.
 MOST_BYTES = 64 * 1024 * 1024
 
-#: Where logs are, unless LOGS names other places.
+#: Where logs are, unless LOGS names other logs.
 LOGS = "/var/log"
 
 #: Lines of the file that grows, and taken where no log can be read.
@@ -22,29 +22,29 @@ SAMPLE = Path(__file__).with_name("sample.log")
 _PACKED = {".gz", ".xz", ".bz2", ".zst", ".zip", ".journal"}
 
 
-def find(places: str | None, most_bytes: int = MOST_BYTES) -> tuple[list[Path], list[Path]]:
-    """Returns the files to take, and those that are left out because they are too large.
+def find(logs: str | None, most_bytes: int = MOST_BYTES) -> tuple[list[Path], list[Path]]:
+    """Finds the log files; returns those to take, and those that exceed the size limit.
 
     Args:
-        places: Files and directories, separated by ":"; None or "" for /var/log. A file that is named here is taken
-            whatever it holds; of directories only text files that can be read and are not empty.
-        most_bytes: Most that is taken of what directories hold.
+        logs: Files and directories, separated by ":"; None or "" for /var/log. Each file named here is taken; of
+            directories only readable, non-empty text files.
+        most_bytes: The most bytes of files in directories.
 
     Raises:
-        SystemExit: There is no such place.
+        SystemExit: A path does not exist.
     """
-    named = [Path(place).absolute() for place in (places or LOGS).split(":") if place]
-    for place in named:
-        if not place.exists():
-            raise SystemExit(f"demo: there is no {place}")
-    taken = [place for place in named if place.is_file()]
-    found = {path for place in named if place.is_dir() for path in _text_files(place)} - set(taken)
+    named = [Path(name).absolute() for name in (logs or LOGS).split(":") if name]
+    for path in named:
+        if not path.exists():
+            raise SystemExit(f"demo: there is no {path}")
+    taken = [path for path in named if path.is_file()]
+    found = {path for directory in named if directory.is_dir() for path in _text_files(directory)} - set(taken)
     left_out: list[Path] = []
     total = 0
     for path in sorted(found, key=lambda path: (path.stat().st_size, path)):
         total += path.stat().st_size
         (taken if total <= most_bytes else left_out).append(path)
-    if not taken and not places:
+    if not taken and not logs:
         taken = [SAMPLE]
     return sorted(taken), sorted(left_out)
 

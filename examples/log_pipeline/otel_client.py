@@ -1,4 +1,4 @@
-"""An application with the OpenTelemetry SDK. It notes of each request what its exporter was told.
+"""An application with the OpenTelemetry SDK. It notes the answer to each request of its exporter.
 
     python otel_client.py --endpoint http://127.0.0.1:11800 --journal otel.jsonl --logs 200000 --spans 20000
 

@@ -1,4 +1,4 @@
-"""An application with the SkyWalking agent. It notes of each stream what the agent was told.
+"""An application with the SkyWalking agent. It notes the answer to each stream of the agent.
 
     python skywalking_client.py --endpoint 127.0.0.1:11800 --journal skywalking.jsonl --requests 2000
 

@@ -141,7 +141,7 @@ class View:
             self._live.stop()
 
     def doing(self, text: str) -> None:
-        """Says what is going on from now on."""
+        """Shows the current step."""
         self._doing, self._since = text, time.monotonic()
         self.note(text, style="dim")
 

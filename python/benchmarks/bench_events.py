@@ -1,4 +1,4 @@
-"""Events decoded in Spark, beside Spark's own from_protobuf where its jar is given.
+"""Events decoded in Spark, beside Spark's own from_protobuf if its jar is given.
 
 python python/benchmarks/bench_events.py [--events 2000000] [--logs 500000] [--protobuf JARS --descriptor FILE]
 
@@ -73,7 +73,7 @@ def request(number: int, body: int) -> bytes:
 
 
 def session(cores: int, memory: str, scratch: Path, jars: str) -> SparkSession:
-    """A session of its own, with nothing on the screen."""
+    """A quiet session."""
     builder = SparkSession.builder.master(f"local[{cores}]").appName("mmapqueue events benchmark")
     for key, value in {
         "spark.driver.memory": memory,
@@ -91,7 +91,7 @@ def session(cores: int, memory: str, scratch: Path, jars: str) -> SparkSession:
 
 
 def fill(path: Path, records: list[bytes], times: int) -> None:
-    """Pushes the records so many times."""
+    """Pushes the records `times` times."""
     with mmapqueue.Queue(None, path, queue_capacity_segments=4096, segment_size="16m", max_event_size="4m") as queue:
         for _ in range(times):
             queue.push_many(records)
@@ -112,13 +112,13 @@ def noop(frame: DataFrame) -> Callable[[], None]:
 
 
 def cpu_seconds(stat: Path) -> float:
-    """What a process has used so far, in user mode and in the kernel."""
+    """CPU seconds of a process, in user mode and in the kernel."""
     fields = stat.read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def measure(named: dict[str, Callable[[], None]], rounds: int, jvm: Any) -> dict[str, tuple[float, float]]:
-    """Median seconds and CPU seconds of each; they take turns, and two rounds, which compile, do not count."""
+    """Median seconds and CPU seconds of each; they take turns. Two rounds of warm-up do not count."""
     stat = Path("/proc", jvm.java.io.File("/proc/self").getCanonicalFile().getName(), "stat")
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in named}
     for turn in range(-2, rounds):

@@ -1,12 +1,12 @@
-"""What Spark reads from a queue and writes to one, beside what it can do at all, and with Parquet and Kafka.
+"""Spark reads from a queue and writes to one, beside the floor of the engine, Parquet and Kafka.
 
 python python/benchmarks/bench_spark.py [--mb 1024] [--sizes 100,1024] [--rounds 7] [--directory DIR] [--json FILE]
 
-What is read goes to Spark's noop sink, so that what is measured is the source; what is written comes from spark.range.
-The workloads take turns, as the speed of a shared machine changes from minute to minute; the figures are medians, and
-those of one run compare. At the end, what a micro-batch of one record, and one of none, costs beside one of Spark's own
-rate source. With --kafka, a broker on this machine is a peer (see kafka_peer.py): it is started when all of that has
-been measured, and everything is measured once more beside it, with less data, as it takes so much longer.
+Reads go to Spark's noop sink, so that they measure the source; writes come from spark.range. The workloads take turns,
+as the speed of a shared machine changes from minute to minute; figures are medians, comparable within one run. At the
+end, micro-batches of one record and of none are measured beside those of Spark's rate source. With --kafka, a broker on
+this machine is a peer (see kafka_peer.py): it starts after all that, and everything is measured again beside it, with
+less data, as Kafka takes longer.
 """
 
 import argparse
@@ -29,7 +29,7 @@ JSON_FILE = Path(__file__).resolve().parents[2] / "build" / "bench" / "spark" / 
 
 
 def session(cores: int, memory: str, scratch: Path, jars: list[str]) -> SparkSession:
-    """A session of its own, with nothing on the screen."""
+    """A quiet session."""
     builder = SparkSession.builder.master(f"local[{cores}]").appName("mmapqueue benchmark")
     for key, value in {
         "spark.driver.memory": memory,
@@ -48,9 +48,9 @@ def session(cores: int, memory: str, scratch: Path, jars: list[str]) -> SparkSes
 
 
 def measure(named: dict[str, Workload], rounds: int) -> dict[str, list[float]]:
-    """Seconds of each workload; they take turns, and the first rounds, which compile, do not count.
+    """Seconds of each workload; they take turns. The first two rounds warm up the JIT compiler and do not count.
 
-    What one of them has written is on the disk before the next one begins, so that it pays for nothing but its own.
+    Dirty pages of one workload are synced before the next one begins.
     """
     taken: dict[str, list[float]] = {name: [] for name in named}
     for turn in range(-2, rounds):
@@ -58,16 +58,16 @@ def measure(named: dict[str, Workload], rounds: int) -> dict[str, list[float]]:
         for name, run in named.items():
             os.sync()
             start = time.perf_counter()
-            put_back = run()
+            restore = run()
             if turn >= 0:
                 taken[name].append(time.perf_counter() - start)
-            if put_back:
-                put_back()
+            if restore:
+                restore()
     return taken
 
 
 def figures(taken: dict[str, list[float]], size: int, rows: int) -> list[dict[str, object]]:
-    """What the seconds mean, a line for each workload."""
+    """The figures, a line for each workload."""
     floor = statistics.median(taken[FLOOR])
     lines: list[dict[str, object]] = []
     for name, seconds in taken.items():
@@ -90,19 +90,19 @@ def figures(taken: dict[str, list[float]], size: int, rows: int) -> list[dict[st
 
 
 def arguments() -> argparse.Namespace:
-    """What is asked for."""
+    """The options."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--sizes", default="100,1024", help="bytes of a record, one or more (%(default)s)")
     parser.add_argument("--mb", type=int, default=1024, help="MB of payload for each size (%(default)s)")
     parser.add_argument("--kafka-mb", type=int, default=256, help="the same beside Kafka (%(default)s)")
-    parser.add_argument("--rows", type=int, help="records for each size, in place of --mb and --kafka-mb")
+    parser.add_argument("--rows", type=int, help="records for each size, in target of --mb and --kafka-mb")
     parser.add_argument("--rounds", type=int, default=7, help="rounds that count (%(default)s)")
     parser.add_argument("--batches", type=int, default=50, help="micro-batches of each kind (%(default)s)")
     parser.add_argument("--cores", type=int, default=2, help="tasks at once (%(default)s)")
     parser.add_argument("--driver-memory", default="2g", help="heap of the JVM (%(default)s)")
-    parser.add_argument("--directory", type=Path, help="where to work, and to leave the data; else a temporary one")
-    parser.add_argument("--json", type=Path, default=JSON_FILE, help="a file for the figures (%(default)s)")
-    parser.add_argument("--kafka", type=Path, metavar="DIR", help="where lists of Kafka's jars lie; make brings them")
+    parser.add_argument("--directory", type=Path, help="for the data, which stay there; else a temporary one")
+    parser.add_argument("--json", type=Path, default=JSON_FILE, help="file of the results (%(default)s)")
+    parser.add_argument("--kafka", type=Path, metavar="DIR", help="lists of Kafka's jars, made by make")
     parser.add_argument("--only", help="workloads with this text in their names, and the floor")
     return parser.parse_args()
 
@@ -110,14 +110,14 @@ def arguments() -> argparse.Namespace:
 def measure_sizes(
     spark: SparkSession, options: argparse.Namespace, directory: Path, mb: int, broker: Broker | None = None
 ) -> list[dict[str, object]]:
-    """Measures all workloads with so much payload of each size, beside a broker if there is one."""
+    """Measures all workloads with `mb` of payload of each size, beside a broker if one is given."""
     results: list[dict[str, object]] = []
     for size in map(int, options.sizes.split(",")):
         rows = options.rows or (mb << 20) // size
-        place = directory / str(rows)
-        named = workloads(spark, place, rows, size, options.cores)
+        target = directory / str(rows)
+        named = workloads(spark, target, rows, size, options.cores)
         if broker:
-            named |= kafka_workloads(spark, broker, place, rows, size, options.cores)
+            named |= kafka_workloads(spark, broker, target, rows, size, options.cores)
         if options.only:
             named = {name: run for name, run in named.items() if name == FLOOR or options.only in name}
         results += figures(measure(named, options.rounds), size, rows)
@@ -125,7 +125,7 @@ def measure_sizes(
 
 
 def main() -> None:
-    """Measures what the arguments say."""
+    """Measures and writes the results."""
     options = arguments()
     with tempfile.TemporaryDirectory(prefix="mmapqueue-bench-") as temporary:
         scratch = Path(temporary)

@@ -19,7 +19,7 @@ from spark_workloads import Workload, available_now, constants, to_noop
 
 PARTITIONS = (1, 2)
 
-#: Kafka's bin/kafka-server-start.sh starts it so.
+#: As in Kafka's bin/kafka-server-start.sh.
 JVM_FLAGS = [
     "-Xms1g",
     "-Xmx1g",
@@ -60,12 +60,12 @@ TUNED_WRITE = {
 }
 
 START_SECONDS = 120
-#: The broker deletes the files of a topic a second after the topic, which would slow down what is measured then.
+#: The broker deletes the files of a topic one second after the topic, which would slow down the next measurement.
 DELETE_SECONDS = 2
 
 
 def settings(cores: int) -> dict[str, object]:
-    """What was set, and at what; everything else is Kafka's default."""
+    """The settings that differ from Kafka's defaults."""
     return {
         "broker": CONFIGURATION,
         "tuned read": TUNED_READ | {"minPartitions": str(cores)},
@@ -86,7 +86,7 @@ def _free_port() -> int:
 
 
 class Broker:
-    """A broker that runs as long as the `with` block; its data are removed then."""
+    """A broker that runs during the `with` block; then its data are removed."""
 
     def __init__(self, jars: Path, directory: Path) -> None:
         self._java = ["java", *JVM_FLAGS, "-cp", (jars / "broker.classpath").read_text(encoding="utf-8").strip()]
@@ -138,7 +138,7 @@ class Broker:
         shutil.rmtree(self._directory, ignore_errors=True)
 
     def options(self, topic: str, tuned: dict[str, str]) -> dict[str, str]:
-        """Those of a read; a write names its topic by another one."""
+        """The options of a read."""
         return {"kafka.bootstrap.servers": self.address, "subscribe": topic, "startingOffsets": "earliest"} | tuned
 
     def _administer(self, spark: SparkSession, act: Callable[[Any, Any], Any]) -> None:
@@ -152,7 +152,7 @@ class Broker:
             client.close()
 
     def make_topic(self, spark: SparkSession, name: str, partitions: int) -> str:
-        """A new topic; its name has a number behind it."""
+        """A new topic; its name ends with a number."""
         topic = f"{name}-{next(self._numbers)}"
 
         def make(client: Any, jvm: Any) -> Any:
@@ -164,7 +164,7 @@ class Broker:
         return topic
 
     def delete_topic(self, spark: SparkSession, topic: str) -> None:
-        """Gives its space free, a second later."""
+        """Deletes a topic; the broker frees its space one second later."""
 
         def delete(client: Any, jvm: Any) -> Any:
             topics = jvm.java.util.ArrayList()
@@ -180,7 +180,7 @@ def _write(frame: DataFrame, broker: Broker, topic: str, tuned: dict[str, str]) 
 
 
 def _to_kafka(frame: DataFrame, broker: Broker, partitions: int, tuned: dict[str, str]) -> Workload:
-    """Writes everything into a new topic; the next one is made outside of the time."""
+    """Writes all rows into a new topic; topics are made untimed."""
     spark = frame.sparkSession
     topic = broker.make_topic(spark, "written", partitions)
 
@@ -200,7 +200,7 @@ def _to_kafka(frame: DataFrame, broker: Broker, partitions: int, tuned: dict[str
 def kafka_workloads(
     spark: SparkSession, broker: Broker, directory: Path, rows: int, size: int, cores: int
 ) -> dict[str, Workload]:
-    """The same work as with a queue, by topics of one and of two partitions, by defaults and tuned."""
+    """The workloads of a queue with topics of one and of two partitions, with defaults and tuned."""
     records = spark.read.format("mmapqueue").load(str(directory / f"queue-{size}")).select("value")
     constant = constants(spark, rows, size, cores)
     named: dict[str, Workload] = {}

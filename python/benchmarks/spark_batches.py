@@ -1,4 +1,4 @@
-"""What a micro-batch costs that has next to nothing to do, beside one of Spark's own rate sources."""
+"""The duration of a micro-batch of at most one record, beside Spark's rate source."""
 
 import statistics
 import time
@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import mmapqueue
 
-#: The first batches of a query, which do not count.
+#: The first batches of a query: warm-up.
 WARM = 5
 
 Feed = Callable[[], object]
@@ -29,7 +29,7 @@ def _bytes(numbers: DataFrame) -> DataFrame:
 
 
 def _triggers(frame: DataFrame, feed: Feed, checkpoint: Path, count: int) -> list[int]:
-    """Spark's own ms of each of so many triggers that have run a batch."""
+    """Spark's own ms of the next triggers with a batch."""
     query = frame.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).start()
     spent: dict[int, int] = {}
     try:

@@ -1,4 +1,4 @@
-"""What bench_spark.py measures: queues, Parquet and Spark's own rows, read and written."""
+"""The workloads of bench_spark.py: queues, Parquet and Spark's own rows, read and written."""
 
 import shutil
 import tempfile
@@ -12,15 +12,15 @@ import mmapqueue
 
 FLOOR = "spark.range"
 CHUNK_BYTES = 16 << 20
-#: What framing adds to a record at most: a header, a timestamp and the padding.
+#: The most framing of a record: header, timestamp and padding.
 FRAMING = 24
 
-#: Does its work, and says how to put things back, which does not count.
+#: Does its work, and returns an untimed function that restores the state.
 Workload = Callable[[], "Callable[[], object] | None"]
 
 
 def records(rows: int, size: int) -> Iterator[list[bytes]]:
-    """Records in chunks; no two of a chunk are equal, so that no format can save their bytes."""
+    """Records in chunks; no two records of a chunk are equal, so that no format can compress them."""
     chunk = max(1, CHUNK_BYTES // size)
     items = [number.to_bytes(8, "big").rjust(size, b"\xa5")[-size:] for number in range(min(chunk, rows))]
     for start in range(0, rows, chunk):
@@ -28,12 +28,12 @@ def records(rows: int, size: int) -> Iterator[list[bytes]]:
 
 
 def room(rows: int, size: int) -> int:
-    """Bytes of a queue for so many records, and a few more."""
+    """Bytes of a queue for `rows` records, with a margin."""
     return rows * (size + FRAMING) + (256 << 20)
 
 
 def fill(spark: SparkSession, path: Path, rows: int, size: int) -> None:
-    """Makes a queue of so many records, with room for a few more."""
+    """Makes a queue of `rows` records, with a margin."""
     capacity = room(rows, size)
     with mmapqueue.Queue(
         spark, path, segment_size="64m", capacity=capacity, max_event_size=max(size, 20480), flush_ceiling_num=1 << 30
@@ -43,17 +43,17 @@ def fill(spark: SparkSession, path: Path, rows: int, size: int) -> None:
 
 
 def constants(spark: SparkSession, rows: int, size: int, cores: int) -> DataFrame:
-    """Rows that cost next to nothing to make."""
+    """The cheapest rows."""
     return spark.range(0, rows, 1, cores).select(f.lit(b"x" * size).alias("value"))
 
 
 def to_noop(frame: DataFrame) -> Workload:
-    """Reads everything, and throws it away."""
+    """Reads all rows and drops them."""
     return lambda: frame.write.format("noop").mode("overwrite").save()
 
 
 def available_now(stream: DataFrame, scratch: Path) -> Workload:
-    """Reads everything as a stream that ends, from the beginning each time."""
+    """Reads all rows as a stream that ends, from the beginning each time."""
 
     def run() -> Callable[[], object]:
         checkpoint = Path(tempfile.mkdtemp(dir=scratch))
@@ -65,9 +65,9 @@ def available_now(stream: DataFrame, scratch: Path) -> Workload:
 
 
 def to_queue(spark: SparkSession, frame: DataFrame, queue: Path, partitions: int, capacity: int) -> Workload:
-    """Writes everything into a ring that has gone round before; what is in it is acked after each time."""
+    """Writes all rows into a ring that has wrapped; all records are acked after each run, untimed."""
 
-    def forget() -> None:
+    def ack_all() -> None:
         for partition in [queue] if partitions == 1 else [queue / f"p={number}" for number in range(partitions)]:
             with mmapqueue.Queue(spark, partition) as opened:
                 opened.seek("latest")
@@ -76,13 +76,13 @@ def to_queue(spark: SparkSession, frame: DataFrame, queue: Path, partitions: int
         mmapqueue.write(
             frame, queue, partitions=partitions, segment_size="64m", capacity=capacity, flush_ceiling_num=1 << 30
         )
-        return forget
+        return ack_all
 
     return run
 
 
 def to_parquet(frame: DataFrame, path: Path) -> Workload:
-    """Writes everything into new files."""
+    """Writes all rows into new files."""
 
     def run() -> Callable[[], object]:
         frame.write.option("compression", "none").parquet(str(path))
@@ -92,14 +92,14 @@ def to_parquet(frame: DataFrame, path: Path) -> Workload:
 
 
 def workloads(spark: SparkSession, directory: Path, rows: int, size: int, cores: int) -> dict[str, Workload]:
-    """What is measured, by name; each deals with all rows once. The floor of the engine comes first."""
+    """The workloads by name; each reads or writes all rows once. The floor of the engine is first."""
     queue = directory / f"queue-{size}"
     parquet = directory / f"parquet-{size}"
     if not queue.exists():
         fill(spark, queue, rows, size)
     read = spark.read.format("mmapqueue").load(str(queue))
     if not parquet.exists():
-        # The same rows, so that their bytes can not be packed better than here.
+        # The same rows, so that Parquet cannot pack them better than here.
         read.select("value").write.option("compression", "none").parquet(str(parquet))
     constant = constants(spark, rows, size, cores)
     stream = mmapqueue.read_stream(spark, queue, consumer="bench").select("value")

@@ -1,4 +1,4 @@
-"""Makes up the raw results of a benchmark run, in the forms in which the benchmarks leave them."""
+"""Invents the raw results of a benchmark run, in the formats of the benchmarks."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -58,7 +58,7 @@ def _metric(values: Sequence[float]) -> dict[str, Any]:
 
 
 def records(megabytes: float, payload: int = 1024) -> list[float]:
-    """Returns records by the second of three iterations whose median is so many MB/s."""
+    """Returns records by the second of three iterations with a median of `megabytes` MB/s."""
     return [megabytes * 1e6 / payload * part for part in (0.9, 1.0, 1.1)]
 
 
@@ -141,7 +141,6 @@ def python() -> dict[str, Any]:
         results.append(_python("diskcache.Deque", "push_many", batch, [9_000 + batch, 9_000 + batch]))
     told = {"version": "1", "fast_path": "put, get", "survives": "nothing"}
     return {
-        "machine": {"cores": 2, "place": "/home/somebody"},
         "rounds": 2,
         "unit_null_call_us": {"mmapqueue": [19.0, 21.0]},
         "subjects": dict.fromkeys(rates, told),
@@ -168,7 +167,6 @@ def scale() -> dict[str, Any]:
     levels = (mib, gib, 20 * gib)
     filled = [step * 4 * gib for step in (1, 2, 3, 4, 5, 4, 3, 2, 1, 0)]
     return {
-        "machine": {"processors": 2},
         "size_bytes": 20 * gib,
         "payload_bytes": 1024,
         "segment_bytes": 64 * mib,

@@ -1,4 +1,4 @@
-"""The benchmark report says what the raw results say, and nothing else."""
+"""The benchmark report follows from the raw results alone."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bench_report.figure import Figure
 from bench_report.show import aligned, show
 
 PROJECT = Path(__file__).parents[2]
-PLOTS = ("peers", "sizes", "latency", "scale", "python", "spark")
+PLOTS = ("peers", "sizes", "latency", "cost", "memory", "recovery", "python", "spark")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def _documents(root: Path) -> None:
     shutil.copy(PROJECT / "README.md", root)
     text = (PROJECT / "docs/explanation/benchmarks.md").read_text(encoding="utf-8")
     head, found, rest = text.partition(f"## {report.MISSED}\n")
-    # What is said of targets that the project's own run misses belongs to that run.
+    # Sections about missed targets belong to the project's own run.
     kept = head + found + re.sub(r"\A.*?(?=^## )", "\n", rest, flags=re.M | re.S)
     (root / "docs/explanation/benchmarks.md").write_text(kept)
 
@@ -74,7 +74,7 @@ def test_a_ratio_is_taken_in_each_round() -> None:
     assert Figure({"1": [1], "2": [9], "3": [5]}).over(Figure({"1": [1], "2": [3], "3": [10]})).median == 1
 
 
-def test_what_was_measured_once_is_compared_with_all_rounds() -> None:
+def test_a_single_round_is_compared_with_the_median_of_all_rounds() -> None:
     assert Figure({"once": [6]}).over(Figure({"1": [2], "2": [3], "3": [4]})).median == 2
 
 
@@ -84,7 +84,7 @@ def test_the_figure_is_the_median_of_rounds_and_the_spread_that_of_rounds() -> N
     assert Figure({"once": [1, 2, 90]}).spread == (1, 90)
 
 
-def test_a_figure_of_nothing_is_refused() -> None:
+def test_a_figure_without_values_raises() -> None:
     with pytest.raises(ValueError, match="a value in each of its rounds"):
         Figure({"1": []})
 
@@ -137,7 +137,7 @@ def test_the_file_system_is_that_of_the_deepest_mount(tmp_path: Path) -> None:
 # What is kept
 
 
-def test_kept_results_are_small_and_tell_of_no_places(published: Path) -> None:
+def test_kept_results_are_small_and_without_paths(published: Path) -> None:
     kept = report.kept(published)
     texts = {path.relative_to(kept).as_posix(): path.read_text() for path in kept.rglob("*.json")}
     names = {f"jmh/{name}.json" for name in ("once", "round-1", "round-2", "round-3")}
@@ -227,7 +227,7 @@ def test_a_row_is_found_by_all_its_parameters(published: Path) -> None:
 # Tables
 
 
-def test_peers_stand_beside_the_roofline_of_their_rounds(published: Path) -> None:
+def test_shares_are_of_the_roofline_of_the_same_round(published: Path) -> None:
     text = _plain(published / "docs/explanation/benchmarks.md")
     (row,) = [row for row in _rows(text, "**mmapqueue**") if row[1] == "7 000"]
     assert row[1:4] == ["7 000", "3 000–10 000", "70 %"]
@@ -354,7 +354,7 @@ def test_a_verdict_follows_the_raw_results(published: Path, tmp_path: Path) -> N
     assert _checked(text, "Bytes mapped")[3] == "**missed**"
 
 
-def test_a_missed_target_leads_to_what_is_written_about_it(published: Path, tmp_path: Path) -> None:
+def test_a_missed_target_links_to_its_section(published: Path, tmp_path: Path) -> None:
     shutil.copytree(published, tmp_path, dirs_exist_ok=True)
     path = tmp_path / "docs/explanation/benchmarks.md"
     written = "### Pop of 1 KiB\n\nBy hand.\n\n### Push of 1 KiB\n\nOld.\n\n### Neither\n\n"
@@ -384,7 +384,7 @@ def test_plots_are_small_pictures(published: Path) -> None:
             assert len(colors) > 4
 
 
-def test_what_is_made_twice_is_the_same(published: Path, tmp_path: Path) -> None:
+def test_the_report_is_reproducible(published: Path, tmp_path: Path) -> None:
     shutil.copytree(published, tmp_path, dirs_exist_ok=True)
     run = raw.load(report.kept(tmp_path))
     report.write(tmp_path, run)
@@ -416,7 +416,7 @@ def test_a_part_that_was_not_run_says_so_and_has_no_plot(published: Path, tmp_pa
         ("<!-- generated: a -->\n<!-- end: a -->\n" * 2, "2 markers <!-- generated: a -->, expected one"),
     ],
 )
-def test_wrong_markers_are_named(tmp_path: Path, text: str, message: str) -> None:
+def test_wrong_markers_raise(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "document.md"
     path.write_text(text)
     with pytest.raises(SystemExit, match=re.escape(message)):
@@ -424,7 +424,7 @@ def test_wrong_markers_are_named(tmp_path: Path, text: str, message: str) -> Non
     assert path.read_text() == text
 
 
-def test_text_by_hand_is_left_alone(tmp_path: Path) -> None:
+def test_text_outside_the_markers_stays(tmp_path: Path) -> None:
     path = tmp_path / "document.md"
     path.write_text("before\n<!-- generated: a -->\nold\n<!-- end: a -->\nafter\n")
     document.fill(path, {"a": "new"})

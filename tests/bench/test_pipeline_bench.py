@@ -1,4 +1,4 @@
-"""The benchmark of the pipeline: what it reads from generators and servers, and what it says of them."""
+"""The benchmark of the pipeline: its figures of generators and servers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
 listening = socket.create_server(("127.0.0.1", int(sys.argv[1])))
 time.sleep(600)
 """
-#: A generator that says that 7 requests of 100 logs were accepted, and lets the server grow by 700 000 bytes.
+#: A generator that reports 7 accepted requests of 100 logs, and appends 700 000 bytes to the file.
 _LOAD = """\
 #!{python}
 import json, pathlib, sys
@@ -44,7 +44,7 @@ print(json.dumps(dict(accepted_requests=7, accepted_logs=700, refused_requests=0
 
 @dataclass(frozen=True)
 class Fake(Persistent):
-    """A server that takes nothing and has files."""
+    """A server that stores nothing and has files."""
 
     name: str = "fake"
     protocol: str = "grpc"
@@ -69,7 +69,7 @@ class Fake(Persistent):
 
 @pytest.fixture
 def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Puts a script in the place of the generator, which Go would have to build."""
+    """Puts a script in the scratch of the generator, which Go would have to build."""
 
     def make(failed: int = 0, file: str = "") -> None:
         script = tmp_path / "load"
@@ -83,14 +83,14 @@ def load(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
 # Programs
 
 
-def test_what_go_would_build_is_missing_without_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_go_programs_are_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     for build in (tools.Tools(tmp_path).load, tools.Tools(tmp_path).telemetrygen, tools.Tools(tmp_path).collector):
-        with pytest.raises(tools.MissingError, match="there is no go on PATH"):
+        with pytest.raises(tools.MissingError, match="Go is not on PATH"):
             build()
 
 
-def test_a_build_that_fails_is_told_by_its_last_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_build_raises_with_its_last_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     go = tmp_path / "go"
     go.write_text("#!/bin/sh\necho one >&2\necho 403 Forbidden >&2\nexit 1\n")
     go.chmod(0o755)
@@ -99,9 +99,9 @@ def test_a_build_that_fails_is_told_by_its_last_line(tmp_path: Path, monkeypatch
         tools.Tools(tmp_path / "peers").telemetrygen()
 
 
-def test_without_a_generator_nothing_is_measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_a_generator_main_exits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(SystemExit, match="no load generator: there is no go on PATH"):
+    with pytest.raises(SystemExit, match="no load generator: Go is not on PATH"):
         bench.main(["--directory", str(tmp_path / "bench"), "--peers", str(tmp_path / "peers")])
     assert not (tmp_path / "bench").exists()
 
@@ -109,7 +109,7 @@ def test_without_a_generator_nothing_is_measured(tmp_path: Path, monkeypatch: py
 # Processes
 
 
-def test_a_server_is_looked_at_and_killed_with_its_children(tmp_path: Path) -> None:
+def test_kill_ends_the_server_and_its_children(tmp_path: Path) -> None:
     server = Fake().start(tmp_path)
     try:
         server.ready()
@@ -135,13 +135,13 @@ def _alive(pid: int) -> bool:
         return False
 
 
-def test_a_server_that_ends_is_told_with_its_log(tmp_path: Path) -> None:
+def test_a_server_that_ends_raises_with_its_log(tmp_path: Path) -> None:
     server = Server([sys.executable, "-c", "raise SystemExit('no such port')"], free_port(), tmp_path / "log")
     with pytest.raises(RuntimeError, match=r"ended:\nno such port"):
         server.ready()
 
 
-def test_memory_of_what_has_ended_is_nothing() -> None:
+def test_an_ended_process_has_no_memory() -> None:
     assert memory([1 << 30]) == Memory()
 
 
@@ -187,7 +187,7 @@ def test_telemetrygen_is_counted_by_its_log() -> None:
         loads.parse_telemetrygen("connection refused")
 
 
-def test_a_generator_that_fails_is_told_with_what_it_wrote(tmp_path: Path) -> None:
+def test_a_failed_generator_raises_with_its_output(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError, match=r"sh ended with status 3:\nout\nerror"):
         loads.run(["/bin/sh", "-c", "echo out; echo error >&2; exit 3"], tmp_path / "log")
 
@@ -195,7 +195,7 @@ def test_a_generator_that_fails_is_told_with_what_it_wrote(tmp_path: Path) -> No
 # Configurations
 
 
-def test_gather_and_collector_are_set_up_alike(tmp_path: Path) -> None:
+def test_gather_and_collector_have_equal_limits(tmp_path: Path) -> None:
     gather: Any = Gather("two", "http", processes=2, capacity=8 << 30).configuration(tmp_path, 4318)
     assert gather["gather"] == {"processes": 2}
     assert gather["pipes"][0]["queue"]["capacity"] == 4 << 30
@@ -230,7 +230,7 @@ def test_compared_measurements_are_neighbours(capsys: pytest.CaptureFixture[str]
         (["--only", "("], "no regular expression"),
     ],
 )
-def test_bad_options_are_refused(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_options_raise(words: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as exit_:
         bench.main([*words, "--list"])
     assert exit_.value.code == 2
@@ -262,7 +262,7 @@ def test_a_run_in_its_shortest_form(
 
 @dataclass(frozen=True)
 class Absent(Subject):
-    """What is not installed."""
+    """A subject that is not installed."""
 
     name: str = "absent"
     protocol: str = "grpc"
@@ -275,7 +275,7 @@ class Absent(Subject):
         raise NotImplementedError(directory)
 
 
-def test_disk_is_measured_by_what_files_have_grown(tmp_path: Path, load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_disk_bytes_are_the_growth_of_the_files(tmp_path: Path, load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     data = tmp_path / "data"
     data.mkdir()
     load(file=str(data / "log"))
@@ -286,7 +286,7 @@ def test_disk_is_measured_by_what_files_have_grown(tmp_path: Path, load: Any, mo
     assert grown == pytest.approx(1000, rel=0.02)
 
 
-def test_refused_requests_are_no_rate(tmp_path: Path, load: Any) -> None:
+def test_refused_requests_fail_the_measurement(tmp_path: Path, load: Any) -> None:
     load(failed=2)
     measurement = rounds.Measurement(Fake(), "load", 100)
     with pytest.raises(RuntimeError, match=r"fake: load, batch 100: 0 requests refused, 2 failed"):
@@ -298,7 +298,7 @@ def test_refused_requests_are_no_rate(tmp_path: Path, load: Any) -> None:
 # Kills
 
 
-def test_what_a_kill_left_is_compared_log_by_log() -> None:
+def test_kills_compare_log_by_log() -> None:
     kept = ["a-0000", "a-0001", "b-0000", "b-0000", "b-0000", "c-0000"]
     assert kills.compare(["a", "b"], 2, kept) == kills.Left(accepted=4, lost=1, repeated=2, unanswered=1)
 
@@ -318,16 +318,18 @@ def test_a_killed_server_is_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
 
 def _accepted(directory: Path) -> str:
-    (place,) = directory.glob("killed-*")
-    return str(place / "accepted")
+    (scratch,) = directory.glob("killed-*")
+    return str(scratch / "accepted")
 
 
 # Reports
 
 
 def test_results_have_loss_and_memory() -> None:
-    held = article.Held(loads.Sent(9, 900, 2.0, latency_ms=_LATENCY), 0.5, Memory(3 << 20, 4 << 20, 1 << 20), 2, 7)
-    row = report.article_result(Fake(), 1000, 100_000, held)
+    sustained = article.Sustained(
+        loads.Sent(9, 900, 2.0, latency_ms=_LATENCY), 0.5, Memory(3 << 20, 4 << 20, 1 << 20), 2, 7
+    )
+    row = report.article_result(Fake(), 1000, 100_000, sustained)
     left = [kills.Left(10, 1, 0, 2), kills.Left(20, 2, 3, 0)]
     killed = report.kill_result(Fake(), 100, left)
     assert (killed["kills"], killed["accepted"], killed["lost"], killed["repeated"], killed["unanswered"]) == (

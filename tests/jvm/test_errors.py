@@ -118,7 +118,9 @@ def test_errors_come_without_the_stack_of_py4j(open_queue: Open) -> None:
         ({"capacity": "64m", "queue_capacity_segments": 512}, "capacity"),
     ],
 )
-def test_a_bad_configuration_is_refused(open_queue: Open, tmp_path: Path, options: dict[str, Any], key: str) -> None:
+def test_a_bad_configuration_raises_config_error(
+    open_queue: Open, tmp_path: Path, options: dict[str, Any], key: str
+) -> None:
     with pytest.raises(mmapqueue.ConfigError) as caught:
         open_queue(**options)
     assert caught.value.key == key
@@ -191,7 +193,7 @@ def damage(file: Path, position: int) -> None:
         opened.write(bytes([byte[0] ^ 0x40]))
 
 
-def test_damage_is_told_with_its_place(open_queue: Open, tmp_path: Path) -> None:
+def test_corrupt_has_file_and_position(open_queue: Open, tmp_path: Path) -> None:
     queue = open_queue(**SMALL)
     queue.push_many([b"%03d" % i * 100 for i in range(12)])
     queue.flush()
@@ -301,7 +303,7 @@ def test_an_old_java_is_told_so(tmp_path: Path, version: str) -> None:
 
         @property
         def org(self) -> Any:
-            raise AssertionError("it can not read our classes")
+            raise AssertionError("an old Java cannot load the classes")
 
     with pytest.raises(mmapqueue.MmapQueueError, match=f"Java 17 or newer is needed, and this JVM has Java {version}"):
         mmapqueue.Queue(SimpleNamespace(_jvm=Jvm()), tmp_path)

@@ -28,7 +28,7 @@ HOLDER = """
 
 
 def killed(holder: "subprocess.Popen[str]") -> int:
-    """Kills a holder, and stops its JVM so that it can not end; the JVM's process id."""
+    """Kills a holder, and stops its JVM so that it cannot end; the JVM's process id."""
     assert holder.stdout is not None
     jvm = int(holder.stdout.readline())
     os.kill(jvm, signal.SIGSTOP)
@@ -39,7 +39,7 @@ def killed(holder: "subprocess.Popen[str]") -> int:
 
 @pytest.fixture
 def orphan(script: Script) -> Iterator[int]:
-    """A JVM that holds the queue, and whose Python was killed."""
+    """A JVM that holds the queue; its Python process was killed."""
     jvm = killed(script.start(HOLDER, script.directory / "queue"))
     yield jvm
     if is_running(jvm):
@@ -75,7 +75,7 @@ def test_it_waits_no_longer_than_it_is_told(orphan: int, open_queue: Open) -> No
         assert caught.value.pid == orphan
 
 
-def test_one_that_is_not_ending_is_refused_at_once(script: Script, open_queue: Open) -> None:
+def test_locked_is_raised_at_once_for_a_holder_that_is_not_ending(script: Script, open_queue: Open) -> None:
     holder = script.start(HOLDER, script.directory / "queue")
     assert holder.stdout is not None
     jvm = int(holder.stdout.readline())

@@ -56,7 +56,7 @@ def test_a_kill_leaves_no_file(script: Script, shared: bool) -> None:
         from mmapqueue._jvm import shared_memory
         if not {shared}:
             shared_memory._LEAST_SHARED = 1 << 60
-        # Killed when the memory is there and the JVM is about to map it.
+        # Killed after the memory was made and before the JVM maps it.
         shared_memory.secrets.token_bytes = lambda size: os.kill(os.getpid(), signal.SIGKILL)
         with mmapqueue.Queue(None, sys.argv[1]) as queue:
             queue.push(b"x")
@@ -101,13 +101,13 @@ def test_nothing_is_left_of_the_files(open_queue: Open, monkeypatch: pytest.Monk
 
 @pytest.mark.usefixtures("with_names")
 def test_a_small_shared_memory_is_left_to_others(open_queue: Open, monkeypatch: pytest.MonkeyPatch) -> None:
-    places = []
+    directories = []
     make = shared_memory.tempfile.mkstemp
-    monkeypatch.setattr(shared_memory.tempfile, "mkstemp", lambda **at: places.append(at["dir"]) or make(**at))
+    monkeypatch.setattr(shared_memory.tempfile, "mkstemp", lambda **at: directories.append(at["dir"]) or make(**at))
     monkeypatch.setattr(shared_memory, "_LEAST_SHARED", 1 << 60)
     queue = open_queue(max_event_size="1m")
     use(queue)
-    assert set(places) == {Path(queue.path)}
+    assert set(directories) == {Path(queue.path)}
     assert not list(Path(queue.path).glob(".mmapqueue*"))
 
 
@@ -125,7 +125,9 @@ def test_without_any_it_works_all_the_same_and_warns_once(open_queue: Open, monk
 
 @pytest.mark.parametrize("failing", ["mkstemp", "_reserve"])
 @pytest.mark.usefixtures("with_names")
-def test_a_place_that_fails_is_no_error(open_queue: Open, monkeypatch: pytest.MonkeyPatch, failing: str) -> None:
+def test_memory_that_cannot_be_shared_is_no_error(
+    open_queue: Open, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
     def fail(*_: object, **__: object) -> None:
         raise OSError("no space left")
 

@@ -17,7 +17,7 @@ from mmapqueue._jvm.calls import translated
 from mmapqueue._values import errors
 
 
-def test_a_file_in_place_of_the_directory(open_queue: Open, tmp_path: Path) -> None:
+def test_a_file_instead_of_the_directory(open_queue: Open, tmp_path: Path) -> None:
     (tmp_path / "file").write_text("in the way")
     for path in (tmp_path / "file", tmp_path / "file" / "queue", tmp_path / "file" / "a" / "b"):
         for read_only in (False, True):
@@ -70,7 +70,7 @@ def test_no_permission(open_queue: Open, tmp_path: Path) -> None:
         assert (str(error), error.errno, error.filename) == ("it could not be opened", errno.EACCES, "/some/where")
 
 
-def test_a_place_where_not_even_root_may(open_queue: Open) -> None:
+def test_a_directory_that_not_even_root_may_write(open_queue: Open) -> None:
     # As Python's own mkdir.
     with pytest.raises(OSError, match="/sys/mmapqueue-test") as caught:
         os.mkdir("/sys/mmapqueue-test")  # noqa: PTH102

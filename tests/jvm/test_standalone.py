@@ -348,8 +348,8 @@ def test_no_java(script: Script) -> None:
         print(error)
     """
     path = script.directory / "queue"
-    assert "no java in PATH, and JAVA_HOME is not set" in script.run(code, path, JAVA_HOME="", PATH="/nowhere")
-    assert "JAVA_HOME is /nowhere, and there is no java" in script.run(code, path, JAVA_HOME="/nowhere")
+    assert "PATH has no java, and JAVA_HOME is not set" in script.run(code, path, JAVA_HOME="", PATH="/nowhere")
+    assert "JAVA_HOME is /nowhere, and its bin has no java" in script.run(code, path, JAVA_HOME="/nowhere")
     home = script.directory / "home"
     java = home / "bin" / "java"
     java.parent.mkdir(parents=True)

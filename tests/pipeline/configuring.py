@@ -29,10 +29,10 @@ def pipeline(
 QUEUE_KEYS = ", ".join(sorted(QueueKeys.model_fields))
 ADDRESS = "an address is HOST:PORT with a port of 0 to 65535, as 127.0.0.1:4317 or [::1]:4317; :4317 is all addresses"
 DURATION = "a duration needs its unit: ms, s, m, h or d, as in 500ms or 2s"
-SPELLED_DURATION = "a duration is a number with ms, s, m, h or d behind it, as 500ms or 2s"
-SIZE = "a size is a number of bytes, or a number with k, m or g behind it, as 64k or 4m"
+SPELLED_DURATION = "a duration is a number with the unit ms, s, m, h or d, such as 500ms or 2s"
+SIZE = "a size is a number of bytes, or a number with the unit k, m or g, such as 64k or 4m"
 NAME = "a name of 1 to 100 letters, digits, _ . or -, not beginning with . or -"
-REFERENCES = "allowed: ${NAME:default}, ${NAME}, ${env:NAME:-default} or ${env:NAME}; $$ stands for one $"
+REFERENCES = "allowed: ${NAME:default}, ${NAME}, ${env:NAME:-default} or ${env:NAME}; $$ for one $"
 RECEIVERS = "http, mmapqueue, otlp, skywalking, syslog"
 SERVER_KEYS = "bearer_token, listen, max_connections, max_message_size, name, tls, type"
 TOP_KEYS = "gather, name, pipes, servers, spark, telemetry"

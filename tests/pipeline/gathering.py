@@ -85,6 +85,8 @@ class Gather:
         """Stops the JVM that owns the queue, without its end: no push returns. Its process id, for SIGCONT."""
         (jvm,) = conftest.children(self.pid)
         os.kill(jvm, signal.SIGSTOP)
+        # Its threads stop one by one.
+        assert conftest.eventually(lambda: conftest.thread_states(jvm) == {"T"})
         return jvm
 
 

@@ -39,7 +39,7 @@ EXAMPLE = Path(journal.__file__).parent
 #: For a process to start or end, and for the last rows to be written.
 SECONDS = 300.0
 SENDERS = ("archive", "backend")
-VICTIMS = ("gather", "process", "both")
+PROCESSES = ("gather", "process", "both")
 
 
 class Pipeline:
@@ -80,31 +80,31 @@ class Pipeline:
         self.gather.start()
         wait(lambda: self.gather.said("ready:") or self.gather.ended(), "gather does not start")
 
-    def kill(self, victim: str) -> None:
+    def kill(self, which: str) -> None:
         """Kills one half or both, and starts them again."""
-        if victim != "process":
+        if which != "process":
             self.syslog.generation += 1
-        if victim == "both" and self.chance.random() < 0.5:
+        if which == "both" and self.chance.random() < 0.5:
             self.process.kill()
-        if victim != "process":
+        if which != "process":
             self.gather_kills.append(self.gather.kill())
             self.open_requests += self.requests_open()
-        if victim != "gather":
+        if which != "gather":
             self.process.kill()
         time.sleep(self.chance.uniform(0, 1))
-        if victim != "gather":
+        if which != "gather":
             self.process.start()
-        if victim != "process":
+        if which != "process":
             self.start_gather()
 
-    def await_moment(self, victim: str) -> None:
+    def await_moment(self, which: str) -> None:
         """Waits for a moment at random: after some micro-batches, or whatever Spark is at."""
-        if victim != "gather" and self.chance.random() < 0.7:
+        if which != "gather" and self.chance.random() < 0.7:
             # Else the kill often comes while Spark starts.
             more = self.begun() + self.chance.randint(1, 6)
             wait(lambda: self.begun() >= more, "no micro-batch begins", self.process, self.gather)
         time.sleep(self.chance.uniform(0, 2))
-        if victim != "process" and self.chance.random() < 0.8:
+        if which != "process" and self.chance.random() < 0.8:
             # Else gather mostly has nothing that is not answered.
             deadline = time.monotonic() + 10
             while not self.requests_open() and time.monotonic() < deadline:
@@ -262,11 +262,11 @@ def verdict(pipeline: Pipeline, recorder: Recorder) -> dict[str, object]:
     }
 
 
-def run(kills: int, directory: Path, seed: int = 0, processes: tuple[str, ...] = VICTIMS) -> dict[str, object]:
+def run(kills: int, directory: Path, seed: int = 0, processes: tuple[str, ...] = PROCESSES) -> dict[str, object]:
     """Runs the loop. As many kills as `processes` kill each of them once, in this order; more kills choose at random.
 
     Raises:
-        AssertionError: Something is lost, is there more often than it may be, or a key has two contents.
+        AssertionError: A record is lost, has too many duplicates, or a key has two contents.
     """
     chance = random.Random(seed)
     recorder = Recorder(random.Random(chance.random()))
@@ -280,10 +280,10 @@ def run(kills: int, directory: Path, seed: int = 0, processes: tuple[str, ...] =
             for client in pipeline.clients:
                 client.start()
             for number in range(kills):
-                victim = processes[number] if kills <= len(processes) else chance.choice(processes)
-                pipeline.await_moment(victim)
-                pipeline.kill(victim)
-                killed[victim] += 1
+                which = processes[number] if kills <= len(processes) else chance.choice(processes)
+                pipeline.await_moment(which)
+                pipeline.kill(which)
+                killed[which] += 1
             stored = pipeline.finish()
         finally:
             pipeline.close()

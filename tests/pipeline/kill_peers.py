@@ -46,7 +46,7 @@ class Recorder:
         digests: Content of each idempotency key, as digests; more than one is a fault.
         delivered: By kind, how often each number came, when requests of one key count once.
         requests: Requests that came.
-        repeated: Requests whose key had come before.
+        repeated: Requests with a key that was received before.
         without_key: Requests that had none.
     """
 

@@ -1,4 +1,4 @@
-"""Receivers for tests of senders: HTTP and gRPC servers that keep what they get and answer as they are told."""
+"""Receivers for tests of senders: HTTP and gRPC servers that keep the requests and answer as configured."""
 
 import socket
 import ssl

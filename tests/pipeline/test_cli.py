@@ -232,7 +232,7 @@ def test_check_describes_what_would_run(tmp_path: Path, capsys: pytest.CaptureFi
         "    receiver     otlp (server: grpc)",
         f"    queue        {tmp_path}/q, 32 MiB in segments of 8 MiB, events up to 5 MiB, 2 partitions of this size",
         "    ack          pushed: clients are answered after the push; accepted events survive kill -9",
-        "    on_full      reject: clients are refused and told when to try again",
+        "    on_full      reject: clients get an error that says when to retry",
     ]
     assert not (tmp_path / "q").exists()
 
@@ -262,7 +262,7 @@ def test_check_needs_a_file_or_schema(arguments: list[str], capsys: pytest.Captu
 
 @pytest.mark.parametrize("module", ["pydantic", "yaml", "google.protobuf"])
 def test_a_missing_extra_is_one_line(module: str, tmp_path: Path) -> None:
-    # A module that cannot be found stands for one that is not installed.
+    # A module that cannot be found acts as one that is not installed.
     code = (
         "import sys\n"
         f"class Missing:\n    def find_spec(self, name, path=None, target=None):\n"
@@ -272,7 +272,7 @@ def test_a_missing_extra_is_one_line(module: str, tmp_path: Path) -> None:
         f"sys.exit(main(['check', {config(tmp_path)!r}]))\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=_SECONDS)
-    assert done.stderr == f"mmapqueue: there is no module {module}: pip install 'mmapqueue[pipeline]'\n"
+    assert done.stderr == f"mmapqueue: module {module} is missing: pip install 'mmapqueue[pipeline]'\n"
     assert done.returncode == 2
 
 

@@ -29,8 +29,8 @@ from pipeline.configuring import (
 BAD: dict[str, tuple[str, list[str]]] = {
     "empty": ("", ["1: the file is empty"]),
     "comment": ("# nothing\n", ["1: the file is empty"]),
-    "a text": ("pipes", ["1: 'pipes' is refused; allowed: a mapping with `pipes`"]),
-    "a list": ("[1]", ["1: a list is refused; allowed: a mapping with `pipes`"]),
+    "a text": ("pipes", ["1: 'pipes' is invalid; allowed: a mapping with `pipes`"]),
+    "a list": ("[1]", ["1: a list is invalid; allowed: a mapping with `pipes`"]),
     "two documents": (
         "pipes: []\n---\npipes: []\n",
         ["2: not YAML: expected a single document in the stream, but found another document"],
@@ -53,7 +53,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "duplicate key": (
         pipeline(pipe="ack: pushed\nack: synced"),
-        ["7: pipes[0].ack: the key is there twice; first in line 6"],
+        ["7: pipes[0].ack: the key is repeated; first in line 6"],
     ),
     "alias of itself": ("pipes: &a [*a]\n", ["1: not YAML: an alias contains itself"]),
     "many aliases": (
@@ -64,9 +64,9 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "deep": ("[" * 2000, ["1: values are nested too deeply"]),
     "key that is no text": ("? [1]\n: 2\n", ["1: not YAML: a key must be text"]),
     "no pipes": ("name: a\n", ["1: pipes: is missing"]),
-    "pipes empty": ("name: a\npipes: []\n", ["2: pipes: a list is refused; allowed: at least 1 of them"]),
-    "pipes a mapping": ("pipes: {a: b}\n", ["1: pipes: a mapping is refused; allowed: a list"]),
-    "pipe a text": ("pipes: [a]\n", ["1: pipes[0]: 'a' is refused; allowed: a mapping"]),
+    "pipes empty": ("name: a\npipes: []\n", ["2: pipes: a list is invalid; allowed: at least 1 of them"]),
+    "pipes a mapping": ("pipes: {a: b}\n", ["1: pipes: a mapping is invalid; allowed: a list"]),
+    "pipe a text": ("pipes: [a]\n", ["1: pipes[0]: 'a' is invalid; allowed: a mapping"]),
     "unknown top key": (
         pipeline(top="gathr: {processes: 2}"),
         [f"6: gathr: unknown key (did you mean gather?); keys: {TOP_KEYS}"],
@@ -86,23 +86,23 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "queue without directory": (pipeline(queue="{}"), ["4: pipes[0].queue.dir: is missing"]),
     "segment size": (
         pipeline(queue="{dir: q, segment_size: 1k}"),
-        ["4: pipes[0].queue.segment_size: '1k' is refused; allowed: 4096 to 1073741824"],
+        ["4: pipes[0].queue.segment_size: '1k' is invalid; allowed: 4096 to 1073741824"],
     ),
     "size without a number": (
         pipeline(queue="{dir: q, capacity: much}"),
-        [f"4: pipes[0].queue.capacity: 'much' is refused: {SIZE}"],
+        [f"4: pipes[0].queue.capacity: 'much' is invalid: {SIZE}"],
     ),
     "event larger than the queue": (
         pipeline(queue="{dir: q, capacity: 8m, segment_size: 4m, max_event_size: 5m}"),
         [
-            "4: pipes[0].queue.max_event_size: 5242880 is refused; allowed: 1 to 4194217, which is what 2 segments of "
+            "4: pipes[0].queue.max_event_size: 5242880 is invalid; allowed: 1 to 4194217, which is what 2 segments of "
             "4194304 bytes hold",
         ],
     ),
     "queue of one segment": (
         pipeline(queue="{dir: q, capacity: 1m}"),
         [
-            "4: pipes[0].queue.capacity: 1048576 is refused; allowed: at least 2 segments of segment_size = 16777216 "
+            "4: pipes[0].queue.capacity: 1048576 is invalid; allowed: at least 2 segments of segment_size = 16777216 "
             "bytes",
         ],
     ),
@@ -112,7 +112,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "wait strategy": (
         pipeline(queue="{dir: q, wait_strategy: sleep}"),
-        ["4: pipes[0].queue.wait_strategy: 'sleep' is refused; allowed: backoff, park, spin"],
+        ["4: pipes[0].queue.wait_strategy: 'sleep' is invalid; allowed: backoff, park, spin"],
     ),
     "key without effect": (
         pipeline(queue="{dir: q, max_unacked: 5}"),
@@ -124,33 +124,33 @@ BAD: dict[str, tuple[str, list[str]]] = {
     "message larger than an event": (
         pipeline(servers="{name: grpc, type: grpc, listen: ':0', max_message_size: 8m}"),
         [
-            "4: pipes[0].queue.max_event_size: 5242880 is refused; allowed: at least 8454144, which is "
+            "4: pipes[0].queue.max_event_size: 5242880 is invalid; allowed: at least 8454144, which is "
             "max_message_size of the server 'grpc' and 65536 more",
         ],
     ),
     "message too large": (
         pipeline(servers="{name: grpc, type: grpc, listen: ':0', max_message_size: 1g}"),
-        ["1: servers[0].max_message_size: '1g' is refused; allowed: 1 to 134217728"],
+        ["1: servers[0].max_message_size: '1g' is invalid; allowed: 1 to 134217728"],
     ),
     "address": (
         pipeline(servers="{name: grpc, type: grpc, listen: '127.0.0.1'}"),
-        [f"1: servers[0].listen: '127.0.0.1' is refused: {ADDRESS}"],
+        [f"1: servers[0].listen: '127.0.0.1' is invalid: {ADDRESS}"],
     ),
     "port": (
         pipeline(servers="{name: grpc, type: grpc, listen: '127.0.0.1:65536'}"),
-        [f"1: servers[0].listen: '127.0.0.1:65536' is refused: {ADDRESS}"],
+        [f"1: servers[0].listen: '127.0.0.1:65536' is invalid: {ADDRESS}"],
     ),
     "protocol": (
         pipeline(servers="{name: grpc, type: grcp, listen: ':0'}"),
-        ["1: servers[0].type: 'grcp' is refused; allowed: grpc, http"],
+        ["1: servers[0].type: 'grcp' is invalid; allowed: grpc, http"],
     ),
     "connections": (
         pipeline(servers="{name: grpc, type: grpc, listen: ':0', max_connections: 0}"),
-        ["1: servers[0].max_connections: 0 is refused; allowed: 1 to 1000000"],
+        ["1: servers[0].max_connections: 0 is invalid; allowed: 1 to 1000000"],
     ),
     "connections a text": (
         pipeline(servers="{name: grpc, type: grpc, listen: ':0', max_connections: many}"),
-        ["1: servers[0].max_connections: 'many' is refused; allowed: a whole number, 1 to 1000000"],
+        ["1: servers[0].max_connections: 'many' is invalid; allowed: a whole number, 1 to 1000000"],
     ),
     "two servers of a name": (
         pipeline(servers=f"{SERVER}, {SERVER}"),
@@ -196,7 +196,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "secret of the wrong kind": (
         pipeline(servers="{name: grpc, type: grpc, listen: ':0', bearer_token: [s3cret]}"),
-        ["1: servers[0].bearer_token: the value (hidden) is refused; allowed: a text; put it in quotes"],
+        ["1: servers[0].bearer_token: the value (hidden) is invalid; allowed: a text; put it in quotes"],
     ),
     "no such receiver": (
         pipeline(receivers="{type: oltp, server: grpc}"),
@@ -208,15 +208,15 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "receiver a text": (
         pipeline(receivers="otlp"),
-        ["5: pipes[0].receivers[0]: 'otlp' is refused; allowed: a mapping with `type`, as {type: …}"],
+        ["5: pipes[0].receivers[0]: 'otlp' is invalid; allowed: a mapping with `type`, as {type: …}"],
     ),
     "receivers a text": (
         "pipes:\n- name: a\n  queue: {dir: q}\n  receivers: otlp\n",
-        ["4: pipes[0].receivers: 'otlp' is refused; allowed: a list"],
+        ["4: pipes[0].receivers: 'otlp' is invalid; allowed: a list"],
     ),
     "signal": (
         pipeline(receivers="{type: otlp, server: grpc, signals: [log]}"),
-        ["5: pipes[0].receivers[0].signals[0]: 'log' is refused; allowed: 'logs', 'traces' or 'metrics'"],
+        ["5: pipes[0].receivers[0].signals[0]: 'log' is invalid; allowed: 'logs', 'traces' or 'metrics'"],
     ),
     "pipe of nothing": (
         "pipes:\n- name: a\n  queue: {dir: q}\n",
@@ -230,14 +230,14 @@ BAD: dict[str, tuple[str, list[str]]] = {
         pipeline(queue="{dir: a/../q}")
         + "- name: b\n  queue: {dir: a/../q/b}\n  senders: [{type: spark, format: noop}]\n",
         [
-            "7: pipes[1].queue.dir: 'a/../q/b' is refused; allowed: a directory that neither is, nor holds, nor lies "
+            "7: pipes[1].queue.dir: 'a/../q/b' is invalid; allowed: a directory that neither is, nor holds, nor lies "
             "in '{cwd}/a/../q' of pipe logs",
         ],
     ),
     "one directory, written in two ways": (
         pipeline(queue="{dir: q}") + "- name: b\n  queue: {dir: '{dir}/q'}\n  senders: [{type: spark, format: noop}]\n",
         [
-            "7: pipes[1].queue.dir: '{dir}/q' is refused; allowed: a directory that neither is, nor holds, nor lies in "
+            "7: pipes[1].queue.dir: '{dir}/q' is invalid; allowed: a directory that neither is, nor holds, nor lies in "
             "'{dir}/q' of pipe logs",
         ],
     ),
@@ -251,12 +251,12 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "on_full": (
         pipeline(pipe="on_full: wait"),
-        ["6: pipes[0].on_full: 'wait' is refused; allowed: reject, block, drop"],
+        ["6: pipes[0].on_full: 'wait' is invalid; allowed: reject, block, drop"],
     ),
-    "ack": (pipeline(pipe="ack: true"), ["6: pipes[0].ack: 'true' is refused; allowed: pushed, synced"]),
+    "ack": (pipeline(pipe="ack: true"), ["6: pipes[0].ack: 'true' is invalid; allowed: pushed, synced"]),
     "name of a pipe": (
         "pipes:\n- name: ../x\n  queue: {dir: q}\n",
-        [f"2: pipes[0].name: '../x' is refused; allowed: {NAME}"],
+        [f"2: pipes[0].name: '../x' is invalid; allowed: {NAME}"],
     ),
     "senders of one type without names": (
         pipeline(pipe=f"senders: [{SPARK}, {SPARK}]"),
@@ -271,31 +271,31 @@ BAD: dict[str, tuple[str, list[str]]] = {
     ),
     "batch without unit": (
         pipeline(pipe="senders: [{type: spark, format: noop, batch: {interval: 5}}]"),
-        [f"6: pipes[0].senders[0].batch.interval: 5 is refused: {DURATION}"],
+        [f"6: pipes[0].senders[0].batch.interval: 5 is invalid: {DURATION}"],
     ),
     "batch of no duration": (
         pipeline(pipe="senders: [{type: spark, format: noop, batch: {interval: soon}}]"),
-        [f"6: pipes[0].senders[0].batch.interval: 'soon' is refused: {SPELLED_DURATION}"],
+        [f"6: pipes[0].senders[0].batch.interval: 'soon' is invalid: {SPELLED_DURATION}"],
     ),
     "dead letters too small": (
         pipeline(pipe="dead_letter: {dir: d, max_event_size: 1m}"),
         [
-            "6: pipes[0].dead_letter.max_event_size: 1048576 is refused; allowed: at least 5308416, which is "
+            "6: pipes[0].dead_letter.max_event_size: 1048576 is invalid; allowed: at least 5308416, which is "
             "queue.max_event_size and 65536 more",
         ],
     ),
     "processes": (
         pipeline(top="gather: {processes: 0}"),
-        ["6: gather.processes: 0 is refused; allowed: 1 to 256"],
+        ["6: gather.processes: 0 is invalid; allowed: 1 to 256"],
     ),
     "stop_within": (
         pipeline(top="gather: {stop_within: -1s}"),
-        [f"6: gather.stop_within: '-1s' is refused: {SPELLED_DURATION}"],
+        [f"6: gather.stop_within: '-1s' is invalid: {SPELLED_DURATION}"],
     ),
-    "telemetry": (pipeline(top="telemetry: on"), ["6: telemetry: true is refused; allowed: a mapping"]),
+    "telemetry": (pipeline(top="telemetry: on"), ["6: telemetry: true is invalid; allowed: a mapping"]),
     "spark's properties a list": (
         pipeline(top="spark: {conf: [a]}"),
-        ["6: spark.conf: a list is refused; allowed: a mapping"],
+        ["6: spark.conf: a list is invalid; allowed: a mapping"],
     ),
     "variable that is not set": (
         pipeline(queue="{dir: '${NO_SUCH_VARIABLE}'}"),
@@ -327,13 +327,13 @@ BAD: dict[str, tuple[str, list[str]]] = {
             "1: servers[0].listen: is missing",
             "4: pipes[0].queue.dir: is missing",
             f"5: pipes[0].receivers[0].type: there is no receiver 'x'; installed: {RECEIVERS}",
-            "6: pipes[0].ack: 'no' is refused; allowed: pushed, synced",
-            "7: gather: a list is refused; allowed: a mapping",
+            "6: pipes[0].ack: 'no' is invalid; allowed: pushed, synced",
+            "7: gather: a list is invalid; allowed: a mapping",
         ],
     ),
     "undecodable records": (
         pipeline(pipe="on_undecodable: keep"),
-        ["6: pipes[0].on_undecodable: 'keep' is refused; allowed: dead_letter, drop"],
+        ["6: pipes[0].on_undecodable: 'keep' is invalid; allowed: dead_letter, drop"],
     ),
     "dead letters of nobody": (
         pipeline(pipe=f"on_undecodable: drop\ndead_letter: {{dir: d}}\nsenders: [{SPARK}]"),
@@ -349,7 +349,7 @@ BAD: dict[str, tuple[str, list[str]]] = {
             top="- {name: b, queue: {dir: q}, senders: [" + SPARK + "]}",
         ),
         [
-            "7: pipes[1].dead_letter: 'q.dead' is refused; allowed: a directory that neither is, nor holds, nor lies "
+            "7: pipes[1].dead_letter: 'q.dead' is invalid; allowed: a directory that neither is, nor holds, nor lies "
             "in '{cwd}/q.dead/q' of pipe logs",
         ],
     ),
@@ -367,8 +367,8 @@ def test_a_bad_configuration_is_one_line_a_problem_and_starts_nothing(
         assert main([command, str(file)]) == 2
         out, err = capsys.readouterr()
         expected = [f"{file}:{line}" for line in lines]
-        places = [line.replace("{dir}", str(tmp_path)).replace("{cwd}", os.fspath(Path.cwd())) for line in expected]
-        assert err.splitlines() == places
+        lines = [line.replace("{dir}", str(tmp_path)).replace("{cwd}", os.fspath(Path.cwd())) for line in expected]
+        assert err.splitlines() == lines
         assert out == ""
     assert [each.name for each in tmp_path.iterdir()] == ["bad.yaml"]
 

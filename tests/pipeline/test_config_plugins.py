@@ -44,8 +44,8 @@ def third_party(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.mark.parametrize(
     ("options", "line"),
     [
-        ("{type: webhook, ports: [1, x]}", "ports[1]: 'x' is refused; allowed: a whole number"),
-        ("{type: webhook, limit: 0}", "limit: 0 is refused; allowed: at least 1"),
+        ("{type: webhook, ports: [1, x]}", "ports[1]: 'x' is invalid; allowed: a whole number"),
+        ("{type: webhook, limit: 0}", "limit: 0 is invalid; allowed: at least 1"),
         ("{type: broken}", "type: the receiver 'broken' cannot be loaded: ZeroDivisionError: division by zero"),
         (
             "{type: wrong}",

@@ -15,7 +15,7 @@ TEXTS = st.text(st.characters(exclude_categories=("Cs",)), max_size=30)
 
 
 @given(TEXTS)
-def test_a_text_with_doubled_dollars_stands_for_itself(text: str) -> None:
+def test_doubled_dollars_escape_any_text(text: str) -> None:
     doubled = text.replace("$", "$$")
     replaced = substitute(doubled, {})
     assert (doubled if replaced is None else replaced.value) == text

@@ -51,7 +51,7 @@ def test_text_files_are_found_and_large_ones_left_out(tmp_path: Path) -> None:
     assert taken == [tmp_path / "a.log", tmp_path / "sub" / "large.log"], "a file that is named is taken"
 
 
-def test_a_place_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+def test_a_missing_path_of_logs_ends_the_demo(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="there is no"):
         inputs.find(str(tmp_path / "missing"))
 
@@ -426,14 +426,14 @@ def test_a_service_that_fails_is_named_with_its_log(tmp_path: Path) -> None:
 
 
 def test_only_the_directory_of_an_earlier_run_is_removed(tmp_path: Path) -> None:
-    demo.prepare(tmp_path / "out")
+    demo.fresh(tmp_path / "out")
     (tmp_path / "out" / "old").touch()
-    demo.prepare(tmp_path / "out")
+    demo.fresh(tmp_path / "out")
     assert not (tmp_path / "out" / "old").exists()
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "file").touch()
     with pytest.raises(SystemExit, match="holds something else"):
-        demo.prepare(tmp_path / "other")
+        demo.fresh(tmp_path / "other")
 
 
 def test_a_path_with_special_characters_is_matched_alone(tmp_path: Path) -> None:

@@ -115,11 +115,11 @@ def test_explode(spark: SparkSession, queue_dir: Path) -> None:
 def test_records_are_the_inverse_of_events(spark: SparkSession, queue_dir: Path, tmp_path: Path) -> None:
     decoded = events_batch(spark, queue_dir).where("error IS NULL")
     mmapqueue.write(decoded.select(record(decoded).alias("value")), tmp_path / "copy")
-    place = ("offset", "pushed")
-    assert collected(events_batch(spark, tmp_path / "copy").drop(*place), "id", "name") == collected(
-        decoded.drop(*place), "id", "name"
+    position = ("offset", "pushed")
+    assert collected(events_batch(spark, tmp_path / "copy").drop(*position), "id", "name") == collected(
+        decoded.drop(*position), "id", "name"
     )
-    # What is left out is empty.
+    # Missing columns are empty.
     bare = decoded.select("data", "content_type", sql.create_map(sql.lit("k"), sql.lit("v")).alias("meta"))
     mmapqueue.write(bare.select(record(bare).alias("value")), tmp_path / "bare")
     row = collected(events_batch(spark, tmp_path / "bare"))[0]

@@ -13,7 +13,7 @@ from aiohttp import web
 import mmapqueue
 from conftest import eventually, is_running
 from mmapqueue.pipeline import Event, EventType
-from mmapqueue.pipeline.gather.fetchers._schedule import every
+from mmapqueue.pipeline.gather.fetchers._period import every
 from mmapqueue.pipeline.gather.fetchers.command import CommandFetcher
 from mmapqueue.pipeline.gather.fetchers.prometheus import PrometheusFetcher
 from mmapqueue.pipeline.plugins import Duration, Fetcher
@@ -258,7 +258,7 @@ def test_a_program_that_does_not_exist() -> None:
 
 
 def test_runs_do_not_overlap(tmp_path: Path) -> None:
-    # Fails if the file of another run is there.
+    # Fails if the file of another run exists.
     code = (
         "import os, sys, time; os.close(os.open(sys.argv[1], os.O_CREAT | os.O_EXCL)); time.sleep(0.1);"
         "os.unlink(sys.argv[1]); print('x')"

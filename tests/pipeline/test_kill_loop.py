@@ -16,7 +16,7 @@ from conftest import LONG
 @pytest.mark.long_form
 def test_everything_accepted_survives_kills_of_both_halves(tmp_path: Path) -> None:
     # The test of the demo kills gather alone, and process alone.
-    processes = kill_loop.VICTIMS if LONG else ("both",)
+    processes = kill_loop.PROCESSES if LONG else ("both",)
     figures = kill_loop.run(len(processes), tmp_path, seed=1, processes=processes)
     assert figures["kills"] == dict.fromkeys(processes, 1)
     accepted = cast("dict[str, int]", figures["accepted"])

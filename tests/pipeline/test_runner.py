@@ -74,7 +74,7 @@ def check_equal_keys(requests: list[Request]) -> None:
         assert bodies.setdefault(request.key, request.body) == request.body
 
 
-def test_a_batch_that_comes_again_is_there_once_and_has_the_same_keys(spark: Any, tmp_path: Path) -> None:
+def test_a_retried_batch_has_the_same_keys_and_no_duplicates(spark: Any, tmp_path: Path) -> None:
     garbage = [b"\xff\xff garbage", b"\x0a\xff"]
     push(tmp_path / "queue", [*lines(RECORDS - 2), *garbage, encode(type=EventType.OTHER, data=b"", remote=False)])
     counts = Counts()
@@ -188,8 +188,8 @@ def test_each_partition_of_a_pipe_is_written_once(spark: Any, tmp_path: Path) ->
     assert parquet(spark, tmp_path / "out") == sorted(line(i) for i in range(330))
     written = spark.read.parquet(str(tmp_path / "out")).groupBy("partition").count().collect()
     assert {row.partition: row["count"] for row in written} == {0: 110, 1: 110, 2: 110}
-    places = [(each.meta["partition"], each.meta["offset"]) for each in dead_letters(tmp_path)]
-    assert sorted(places) == [("0", "110"), ("1", "110"), ("2", "110")]
+    positions = [(each.meta["partition"], each.meta["offset"]) for each in dead_letters(tmp_path)]
+    assert sorted(positions) == [("0", "110"), ("1", "110"), ("2", "110")]
 
 
 def test_a_sender_that_blocks_does_not_hold_up_the_other_one(spark: Any, tmp_path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_faulty_receiver_gets_everything(spark: Any, tmp_path: Path) -> None:
         process(spark, pipeline(tmp_path, backend(receiver.url, retry=retry)))
         check_equal_keys(receiver.requests)
         assert sorted(set(offsets(receiver.taken))) == list(range(RECORDS))
-        # Without several requests at a time, what is taken is in order.
+        # With one request at a time, rows are sent in order.
         assert offsets(receiver.taken) == sorted(offsets(receiver.taken))
 
 

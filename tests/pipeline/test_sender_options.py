@@ -1,4 +1,4 @@
-"""Options of senders that are refused."""
+"""Invalid options of senders."""
 
 from collections.abc import Callable
 from typing import Any

@@ -45,13 +45,13 @@ class Echoing(Serving):
         self.calls: list[Call] = []
         self.requests: list[HttpRequest] = []
         self.held: asyncio.Event | None = None
-        self.arrived = asyncio.Event()
+        self.received = asyncio.Event()
         self.grpc.unary(ECHO, self._echo)
         self.grpc.stream(COUNT, self._count)
         self.http.post("/echo", self._post)
 
     async def _answer(self) -> None:
-        self.arrived.set()
+        self.received.set()
         if self.held is not None:
             await self.held.wait()
         if self.raised:
@@ -251,8 +251,8 @@ def test_requests_in_flight_are_answered_at_the_stop(protocol: str) -> None:
         async def hold() -> None:
             serving.held = asyncio.Event()
 
-        async def arrived() -> None:
-            await serving.arrived.wait()
+        async def received() -> None:
+            await serving.received.wait()
 
         async def release() -> None:
             assert serving.held is not None
@@ -265,7 +265,7 @@ def test_requests_in_flight_are_answered_at_the_stop(protocol: str) -> None:
             return await asyncio.to_thread(ask)
 
         reply = serving.submit(ask_in_thread())
-        serving.run(arrived())
+        serving.run(received())
         server = serving.grpc if protocol == "grpc" else serving.http
         stopping = serving.submit(server.stop(30))
         serving.run(release())

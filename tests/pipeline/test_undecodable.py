@@ -20,7 +20,7 @@ PROGRESS: dict[str, Any] = {
 }
 
 
-def test_stages_are_added_up_and_the_first_record_is_named() -> None:
+def test_metrics_are_summed_and_the_first_record_is_named() -> None:
     assert undecodable(PROGRESS) == Undecodable(3, 0, 9, "broken")
     assert undecodable({"observedMetrics": {"undecodable.0": {"records": 0, "first": None}}}) is None
     assert undecodable({}) is None

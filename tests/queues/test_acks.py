@@ -1,4 +1,4 @@
-"""What becomes of records: acks of single ones, records that are given back, and the limits of all that."""
+"""Acks of single records, negative acknowledgements, and their limits."""
 
 import time
 from datetime import datetime, timezone
@@ -40,7 +40,7 @@ def test_single_acks_commit_what_has_no_gap(any_queue: mmapqueue.Queue) -> None:
     assert any_queue.size() == 2
 
 
-def test_what_was_acked_alone_does_not_come_again(open_queue: Open) -> None:
+def test_a_record_that_was_acked_alone_is_not_redelivered(open_queue: Open) -> None:
     queue = pushed(open_queue(**SMALL), 10)
     queue.ack_many(queue.pop_many(8)[1:8:2])
     queue.close()
@@ -105,10 +105,10 @@ def test_no_offset_is_too_large_to_be_refused(any_queue: mmapqueue.Queue, offset
     assert (any_queue.lag(), any_queue.unacked()) == (10, 3)
 
 
-# Giving back
+# Negative acknowledgement
 
 
-def test_what_was_given_back_comes_before_what_is_new(any_queue: mmapqueue.Queue) -> None:
+def test_requeued_records_come_before_new_ones(any_queue: mmapqueue.Queue) -> None:
     messages = pushed(any_queue, 10).pop_many(5)
     any_queue.nack(messages[3])
     any_queue.nack(1)
@@ -140,7 +140,7 @@ def test_attempts_and_offsets_of_every_record(open_queue: Open, tmp_path: Path) 
         queue.close()
 
 
-def test_a_record_that_was_given_back_can_be_acked(any_queue: mmapqueue.Queue) -> None:
+def test_a_requeued_record_can_be_acked(any_queue: mmapqueue.Queue) -> None:
     messages = pushed(any_queue, 4).pop_many()
     for message in messages:
         any_queue.nack(message)
@@ -149,7 +149,7 @@ def test_a_record_that_was_given_back_can_be_acked(any_queue: mmapqueue.Queue) -
     assert seen(any_queue) == [(2, 2)]
 
 
-def test_what_was_not_popped_or_is_acked_can_not_be_given_back(any_queue: mmapqueue.Queue) -> None:
+def test_nack_raises_for_records_that_were_not_popped_or_are_acked(any_queue: mmapqueue.Queue) -> None:
     pushed(any_queue, 10).pop_many(6)
     any_queue.ack(1)
     any_queue.ack(4, single=True)
@@ -257,7 +257,7 @@ def test_a_pop_at_the_limit_waits_for_an_ack(open_queue: Open, in_thread: Any) -
     assert waiting.result(20).offset == 2
 
 
-def test_a_record_comes_again_after_visibility_timeout(open_queue: Open) -> None:
+def test_a_record_is_redelivered_after_visibility_timeout(open_queue: Open) -> None:
     queue = pushed(open_queue(visibility_timeout=1000), 4)
     popped = time.monotonic()
     assert seen(queue.pop_many()) == [(i, 1) for i in range(4)]
@@ -275,7 +275,7 @@ def test_what_an_iterator_holds_for_too_long_comes_once(open_queue: Open) -> Non
     iterator = queue.consume(timeout=5, max_records=4)
     first = next(iterator)
     assert eventually(lambda: queue.peek().attempts == 2)
-    # The JVM has taken back what the iterator has not given: it goes on with what comes from there.
+    # The JVM has requeued the undelivered records of the iterator, which continues with redelivered ones.
     got = [first, *(next(iterator) for _ in range(6))]
     assert seen(got) == [(0, 1), (0, 2), (1, 2), (2, 2), (3, 2), (4, 1), (5, 1)]
     iterator.close()
@@ -308,13 +308,13 @@ def test_after_max_attempts_a_record_goes_to_the_dead(open_queue: Open, tmp_path
 
 
 def told_of_drops(consumer: mmapqueue.Consumer) -> tuple[list[mmapqueue.Dropped], list[mmapqueue.Message]]:
-    """What is told, each time from where the last one ended, and what comes then."""
+    """The ranges that Dropped reports, each after the last one, and the next records."""
     drops: list[mmapqueue.Dropped] = []
     while True:
         try:
             messages = consumer.pop_many(2000)
         except mmapqueue.Dropped as dropped:
-            # There may be more to drop when the first is told.
+            # More records may be dropped after the first Dropped.
             drops.append(dropped)
         else:
             break
@@ -360,7 +360,7 @@ def test_what_was_dropped_does_not_come_back_from_an_iterator(open_queue: Open) 
         queue.push(b"y" * 200)
         for message in queue.pop_many():
             queue.ack(message)
-    # An ack may be what tells of it.
+    # An ack may raise it.
     with pytest.raises(mmapqueue.Dropped) as caught:
         slow.ack(0)
     drops, messages = told_of_drops(slow)
@@ -411,7 +411,7 @@ def test_what_nobody_was_given_counts_as_not_popped(open_queue: Open, tmp_path: 
     assert not (tmp_path / "dead").exists()
 
 
-def test_committed_gives_back_what_nobody_was_given_as_not_popped(any_queue: mmapqueue.Queue) -> None:
+def test_seek_to_committed_releases_undelivered_records(any_queue: mmapqueue.Queue) -> None:
     pushed(any_queue, 6)
     for message in any_queue.consume():
         if message.offset == 1:
@@ -420,7 +420,7 @@ def test_committed_gives_back_what_nobody_was_given_as_not_popped(any_queue: mma
     assert seen(any_queue) == [(0, 2), (1, 2), (2, 1), (3, 1), (4, 1), (5, 1)]
 
 
-def test_a_consumer_that_is_given_up_gives_back_what_nobody_was_given(any_queue: mmapqueue.Queue) -> None:
+def test_closing_a_consumer_releases_undelivered_records(any_queue: mmapqueue.Queue) -> None:
     consumer = pushed(any_queue, 4).consumer("other")
     for message in consumer.consume():
         consumer.ack(message)

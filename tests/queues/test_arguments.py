@@ -1,4 +1,4 @@
-"""Arguments: what is refused, and how that is said."""
+"""Invalid arguments, and the texts of their errors."""
 
 import inspect
 import os

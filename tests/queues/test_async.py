@@ -22,7 +22,7 @@ def pushed(queue: mmapqueue.Queue, count: int) -> mmapqueue.Queue:
 
 
 async def taken(queue: Any, count: int, **options: Any) -> list[mmapqueue.Message]:
-    """So many records; what of the batch is left goes back."""
+    """Takes this many records; the rest of the batch is popped next."""
     got = []
     async with contextlib.aclosing(queue.aconsume(**options)) as messages:
         async for message in messages:
@@ -63,13 +63,13 @@ def test_it_waits_for_records_and_lets_others_run(open_queue: Open) -> None:
     other = queue.consumer("other")
 
     async def run() -> list[mmapqueue.Message]:
-        popping = asyncio.create_task(taken(other, 3))
+        pop = asyncio.create_task(taken(other, 3))
         for i in range(3):
-            # The loop is free meanwhile, though there is nothing to pop.
+            # The event loop stays free while the pop waits.
             await asyncio.sleep(0.05)
-            assert not popping.done()
+            assert not pop.done()
             queue.push(b"%d" % i)
-        return await asyncio.wait_for(popping, 20)
+        return await asyncio.wait_for(pop, 20)
 
     assert data(asyncio.run(run())) == [b"0", b"1", b"2"]
 

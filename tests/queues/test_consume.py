@@ -80,7 +80,7 @@ def test_ack_of_what_was_not_popped_is_out_of_range(any_queue: mmapqueue.Queue) 
     assert any_queue.lag() == 10
 
 
-def test_what_was_not_acked_comes_again(open_queue: Open) -> None:
+def test_records_that_were_not_acked_are_redelivered(open_queue: Open) -> None:
     queue = open_queue(**SMALL)
     queue.push_many([b"%d" % i for i in range(10)])
     queue.ack(queue.pop_many(7)[4])
@@ -90,7 +90,7 @@ def test_what_was_not_acked_comes_again(open_queue: Open) -> None:
     assert again.push(b"10") == 10
 
 
-def test_iteration_gives_back_what_is_left(any_queue: mmapqueue.Queue) -> None:
+def test_a_left_loop_keeps_the_rest_of_its_batch(any_queue: mmapqueue.Queue) -> None:
     any_queue.push_many([b"%d" % i for i in range(50)])
     assert data(islice(any_queue, 5)) == [b"0", b"1", b"2", b"3", b"4"]
     assert any_queue.size() == 45

@@ -15,11 +15,11 @@ def test_where_a_consumer_begins(open_queue: Open) -> None:
     queue.push_many(b"%d" % i for i in range(10))
     queue.ack(queue.pop_many(4)[-1])
     middle = queue.get(5).timestamp
-    places = {
+    starts = {
         "earliest": 0, "Latest": 10, 0: 0, 7: 7, 10: 10, EPOCH: 0, middle: queue.find(middle),
         datetime.max.replace(tzinfo=timezone.utc): 10,
     }  # fmt: skip
-    for number, (start, first) in enumerate(places.items()):
+    for number, (start, first) in enumerate(starts.items()):
         consumer = queue.consumer(f"c{number}", start=start)
         assert [m.offset for m in consumer] == list(range(first, 10)), start
         queue.delete_consumer(f"c{number}")

@@ -156,7 +156,7 @@ def test_a_closed_queue(open_queue: Open, timestamps: bool) -> None:
     assert all(bool(r.timestamp) == timestamps for r in records)
 
 
-def test_what_was_pushed_once(open_queue: Open, tmp_path: Path) -> None:
+def test_the_page_of_idempotent_producers(open_queue: Open, tmp_path: Path) -> None:
     queue = open_queue(**SMALL)
     for sequence in range(0, 20, 2):
         queue.push_once("sink", sequence, [b"x" * 100] * 2)
@@ -193,7 +193,7 @@ def test_a_killed_queue_before_and_after_recovery(open_queue: Open, tmp_path: Pa
     payloads = [b"%d" % i * 300 for i in range(50)]
     for payload in payloads:
         queue.push(payload)
-    # What a kill would leave: nothing is under way, and nobody has closed.
+    # A kill at rest leaves this: no append in flight, no close.
     killed = shutil.copytree(queue.path, tmp_path / "killed")
     found = Directory(killed)
     assert (found.clean, [r.payload for r in found.records()]) == (False, payloads)

@@ -1,4 +1,4 @@
-"""Ctrl-C, and other signals whose handlers raise, at any moment."""
+"""Ctrl-C, and other signals with handlers that raise, at any moment."""
 
 import os
 import signal

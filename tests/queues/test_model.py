@@ -24,9 +24,9 @@ class ConsumerModel:
         committed: The first record that is not acked, as the consumer knows it.
         new: The first record that was never popped.
         acked: Records from `committed` on that are acked.
-        remembered: Those of them that were before a close. It finds them anew, one by one, as it comes to them.
+        acked_ahead: Those of them that were before a close. It finds them anew, one by one, as it comes to them.
         out: Records that were handed out.
-        given_back: Records that were, and are to be popped again.
+        requeued: Records to redeliver.
         front: Records that an iterator had popped underneath and has not given.
         attempts: How often each of these was popped.
     """
@@ -37,15 +37,15 @@ class ConsumerModel:
     def go_to(self, offset: int) -> None:
         self.committed = self.new = offset
         self.acked: set[int] = set()
-        self.remembered: set[int] = set()
+        self.acked_ahead: set[int] = set()
         self.out: set[int] = set()
-        self.given_back: set[int] = set()
+        self.requeued: set[int] = set()
         self.front: list[int] = []
         self.attempts: dict[int, int] = {}
 
     def to_come(self, end: int) -> list[int]:
         new = (offset for offset in range(self.new, end) if offset not in self.acked)
-        return [*self.front, *sorted(self.given_back), *new]
+        return [*self.front, *sorted(self.requeued), *new]
 
     def attempt(self, offset: int) -> int:
         """The number of the attempt that a pop would be."""
@@ -57,7 +57,7 @@ class ConsumerModel:
             self.attempts[offset] = self.attempt(offset)
         taken = {*offsets, *front}
         self.front = front + [offset for offset in self.front if offset not in taken]
-        self.given_back -= taken
+        self.requeued -= taken
         self.out |= {*offsets}
         self.new = max([self.new, *(offset + 1 for offset in taken)])
 
@@ -66,36 +66,36 @@ class ConsumerModel:
 
     def is_to_be_found(self, offset: int) -> bool:
         """Whether it depends on what the consumer has found anew if this is popped."""
-        return self.new <= offset and self.remembered.issuperset(range(self.new, offset + 1))
+        return self.new <= offset and self.acked_ahead.issuperset(range(self.new, offset + 1))
 
     def ack(self, offsets: set[int]) -> None:
         self.acked |= {offset for offset in offsets if offset >= self.committed}
         self.out -= offsets
-        self.given_back -= offsets
+        self.requeued -= offsets
         self.front = [offset for offset in self.front if offset not in offsets]
 
-    def unpop(self) -> None:
+    def release(self) -> None:
         """What was not given counts as not popped."""
         for offset in self.front:
             self.attempts[offset] -= 1
 
     def give_all_back(self) -> None:
-        self.unpop()
-        self.given_back |= self.out | {*self.front}
+        self.release()
+        self.requeued |= self.out | {*self.front}
         self.out.clear()
         self.front.clear()
 
     def begin_anew(self) -> None:
-        """After a close: what was not acked is popped again, in order."""
-        self.unpop()
+        """After a close: records that were not acked are redelivered, in order."""
+        self.release()
         self.out.clear()
-        self.given_back.clear()
+        self.requeued.clear()
         self.front.clear()
-        self.remembered = set(self.acked)
+        self.acked_ahead = set(self.acked)
         self.new = self.committed
 
     def check_committed(self, committed: int) -> None:
-        """All is acked up to where the consumer stands, and there is a gap, or what it has to find anew."""
+        """All records before the consumer's position are acked, with a gap, or with records to find again."""
         assert committed >= self.committed
         assert self.acked.issuperset(range(self.committed, committed))
         assert committed not in self.acked
@@ -132,7 +132,7 @@ class QueueModel(RuleBasedStateMachine):
         return min(model.committed for model in self.models.values())
 
     def somewhere(self, name: str, number: int) -> int:
-        """An offset between where the consumer stands and the end, or a little beyond."""
+        """An offset between the consumer's position and the log end, or a little beyond."""
         return self.models[name].committed - 2 + number % (len(self.log) - self.models[name].committed + 5)
 
     def are(self, messages: list[mmapqueue.Message], offsets: list[int], attempts: list[int]) -> None:
@@ -221,11 +221,11 @@ class QueueModel(RuleBasedStateMachine):
         model = self.models[name]
         if not any(map(model.is_to_be_found, offsets)):
             allowed = all(map(model.is_popped, offsets))
-            self.refused_or(allowed, call, *arguments)
+            self.raises_unless(allowed, call, *arguments)
             if allowed:
                 model.ack(acked)
 
-    def refused_or(self, allowed: bool, call: Any, *arguments: Any) -> None:
+    def raises_unless(self, allowed: bool, call: Any, *arguments: Any) -> None:
         if allowed:
             call(*arguments)
         else:
@@ -259,20 +259,20 @@ class QueueModel(RuleBasedStateMachine):
     def nack(self, name: str, number: int) -> None:
         offset, model = self.somewhere(name, number), self.models[name]
         allowed = model.is_popped(offset) and offset >= model.committed and offset not in model.acked
-        self.refused_or(allowed, self.consumers[name].nack, offset)
+        self.raises_unless(allowed, self.consumers[name].nack, offset)
         if allowed and offset in model.out:
             model.out.remove(offset)
-            model.given_back.add(offset)
+            model.requeued.add(offset)
 
     @precondition(lambda self: any(model.front for model in self.models.values()))
     @rule(name=names, number=st.integers(0, 7))
-    def settle_what_was_not_given(self, name: str, number: int) -> None:
+    def ack_or_nack_an_undelivered_record(self, name: str, number: int) -> None:
         front, consumer = self.models[name].front, self.consumers[name]
         if front:
             offset = front[number % len(front)]
             for call in (consumer.ack, partial(consumer.ack, single=True), consumer.nack):
-                self.refused_or(False, call, offset)
-            self.refused_or(False, consumer.ack_many, [offset])
+                self.raises_unless(False, call, offset)
+            self.raises_unless(False, consumer.ack_many, [offset])
 
     @precondition(lambda self: any(model.front for model in self.models.values()))
     @rule(name=names)
@@ -287,17 +287,17 @@ class QueueModel(RuleBasedStateMachine):
     def seek(self, name: str, number: int) -> None:
         offset = self.somewhere(name, number)
         allowed = self.first() <= offset <= len(self.log)
-        self.refused_or(allowed, self.consumers[name].seek, offset)
+        self.raises_unless(allowed, self.consumers[name].seek, offset)
         if allowed:
             self.models[name].go_to(offset)
 
-    @rule(name=names, place=st.sampled_from(["earliest", "latest", "committed"]))
-    def seek_word(self, name: str, place: str) -> None:
-        self.consumers[name].seek(place)
-        if place == "committed":
+    @rule(name=names, start=st.sampled_from(["earliest", "latest", "committed"]))
+    def seek_word(self, name: str, start: str) -> None:
+        self.consumers[name].seek(start)
+        if start == "committed":
             self.models[name].give_all_back()
         else:
-            self.models[name].go_to(self.first() if place == "earliest" else len(self.log))
+            self.models[name].go_to(self.first() if start == "earliest" else len(self.log))
 
     @rule(number=numbers)
     def get(self, number: int) -> None:
@@ -348,7 +348,7 @@ class QueueModel(RuleBasedStateMachine):
                 model = self.models[name]
                 model.check_committed(len(self.log) - consumer.lag())
                 assert consumer.size() == len(model.to_come(len(self.log)))
-                assert consumer.unacked() == len(model.out) + len(model.given_back)
+                assert consumer.unacked() == len(model.out) + len(model.requeued)
             assert self.queue.end_offset() == self.queue.stats().end_offset == len(self.log)
             assert self.queue.first_offset() == self.first()
 

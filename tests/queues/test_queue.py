@@ -254,7 +254,7 @@ def test_as_long_as_it_is_not_full_the_largest_record_goes_in(small_queue: mmapq
         small_queue.push(b"x" * 8000, block=False)
         pushed += 1
     assert pushed > 4
-    # Nor does it say so long before.
+    # Nor long before.
     with pytest.raises(mmapqueue.Full):
         small_queue.push_many([b"x" * 8000] * 2, block=False)
 
@@ -359,7 +359,7 @@ def test_it_is_a_context_manager(open_queue: Open) -> None:
 def test_it_can_not_be_pickled_or_copied(small_queue: mmapqueue.Queue) -> None:
     for thing in (small_queue, small_queue.consumer("other")):
         for call in (pickle.dumps, copy.copy, copy.deepcopy):
-            with pytest.raises(TypeError, match="can not be pickled"):
+            with pytest.raises(TypeError, match="cannot be pickled"):
                 call(thing)
 
 

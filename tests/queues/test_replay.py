@@ -137,15 +137,15 @@ def test_seek(open_queue: Open) -> None:
     queue = open_queue(**KEEP)
     queue.push_many(b"%d" % i for i in range(100))
     queue.ack(queue.pop_many(50)[39])
-    for place, first in ((10, 10), ("earliest", 0), ("latest", 100), (100, 100), (99, 99), ("Earliest", 0), (70, 70)):
-        queue.seek(place)
+    for target, first in ((10, 10), ("earliest", 0), ("latest", 100), (100, 100), (99, 99), ("Earliest", 0), (70, 70)):
+        queue.seek(target)
         assert (queue.size(), queue.lag(), queue.unacked()) == (100 - first, 100 - first, 0)
         assert [(m.offset, m.attempts) for m in queue] == [(i, 1) for i in range(first, 100)]
     queue.close()
     assert offsets(open_queue(**KEEP)) == list(range(70, 100))
 
 
-def test_seek_to_committed_gives_back_what_is_not_acked(any_queue: mmapqueue.Queue) -> None:
+def test_seek_to_committed_releases_records_in_flight(any_queue: mmapqueue.Queue) -> None:
     any_queue.push_many(b"%d" % i for i in range(10))
     any_queue.pop_many(6)
     any_queue.ack(1)
@@ -154,7 +154,7 @@ def test_seek_to_committed_gives_back_what_is_not_acked(any_queue: mmapqueue.Que
     assert [(m.offset, m.attempts) for m in any_queue] == [(2, 2), (3, 2), (5, 2), (6, 1), (7, 1), (8, 1), (9, 1)]
 
 
-def test_a_bad_place_moves_nothing(any_queue: mmapqueue.Queue) -> None:
+def test_a_bad_target_moves_nothing(any_queue: mmapqueue.Queue) -> None:
     any_queue.push_many(b"%d" % i for i in range(20))
     iterator = any_queue.consume(max_records=10)
     assert next(iterator).offset == 0
@@ -187,7 +187,7 @@ def test_after_seek_nothing_older_comes(open_queue: Open) -> None:
     other = queue.consume(timeout=0, max_records=10)
     assert next(other).offset == 11
     queue.seek(50)
-    # What iterators hold is void, and they go on at the new place.
+    # Iterators drop their batches, and continue at the target.
     assert [next(alive).offset, next(alive).offset] == [50, 51]
     assert [next(other).offset, next(other).offset] == [60, 61]
     alive.close()
@@ -228,12 +228,12 @@ def test_seek_forgets_what_a_dead_thread_has_left(open_queue: Open, in_thread: A
 
 
 def test_seek_beside_threads_that_pop(open_queue: Open, in_thread: Any) -> None:
-    """A call under way ends before the seek or begins after it: what comes after one is at its place or behind."""
+    """A call ends before the seek or begins after it: records after a seek are at its target or later."""
     queue = open_queue(**KEEP)
     total = 3000
     queue.push_many(b"%d" % i for i in range(total))
     lock = threading.Lock()
-    # Offsets in the order in which they were handed out, one list for each place that was gone to.
+    # Offsets in the order in which they were handed out, one list for each target that was gone to.
     rounds: list[list[int]] = [[]]
     stop = threading.Event()
 
@@ -249,16 +249,16 @@ def test_seek_beside_threads_that_pop(open_queue: Open, in_thread: Any) -> None:
                         rounds[-1].append(message.offset)
 
     tasks = [in_thread(lambda n=n: pop(n)) for n in range(4)]
-    for place in (1000, 0, 2999, 1, 2000, "latest", 5):
+    for target in (1000, 0, 2999, 1, 2000, "latest", 5):
         time.sleep(0.15)
         with lock:
-            queue.seek(place)
+            queue.seek(target)
             rounds.append([])
     assert eventually(lambda: queue.size() == 0)
     stop.set()
     for task in tasks:
         task.result(20)
-    # In the last round each record comes once; what was on its way to the list at the seek is there, too.
+    # In the last round each record comes once; records that were being appended to the list at the seek are in it, too.
     last = sorted(rounds[-1])
     assert set(range(5, total)) <= set(last)
     assert len(last) - len(set(last)) <= 4 * 7
@@ -284,9 +284,9 @@ def test_gc_gives_files_back(open_queue: Open) -> None:
         queue.push_many([b"x" * 1000] * 1500)
         queue.ack(queue.pop_many(1500)[-1])
     queue.flush()
-    freed = queue.gc()
-    assert freed > 1 << 20
-    assert freed % (64 << 10) == 0
+    released = queue.gc()
+    assert released > 1 << 20
+    assert released % (64 << 10) == 0
     assert queue.gc() == 0
     queue.push_many([b"y" * 1000] * 1500)
     assert data(queue) == [b"y" * 1000] * 1500

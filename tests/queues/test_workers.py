@@ -86,7 +86,7 @@ def test_it_ends_when_nothing_has_come_for_the_timeout(small_queue: mmapqueue.Qu
     assert handled == [0, 1, 2, 3, 4, 5]
 
 
-def test_what_fails_is_given_back_and_logged(open_queue: Open, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_failed_record_is_requeued_and_logged(open_queue: Open, caplog: pytest.LogCaptureFixture) -> None:
     queue = pushed(open_queue(), 20)
     attempts: dict[int, list[int]] = {}
 
@@ -120,7 +120,7 @@ def test_retry_delay(open_queue: Open) -> None:
     assert queue.consume(handler=handle, workers=2, retry_delay=0.3, timeout=1.0) == 3
     assert times[1] - times[0] >= 0.298
     queue.push(b"3")
-    # It ends, and what was given back is there for later.
+    # The call ends; requeued records stay in the queue.
     assert queue.consume(handler=lambda _message: 1 / 0, retry_delay=600, timeout=0.1) == 0
     assert (queue.size(), queue.lag(), queue.unacked()) == (1, 1, 1)
 
@@ -203,7 +203,7 @@ def test_what_fails_is_seen_without_configuration(script: Script) -> None:
     out, err = process.communicate(timeout=60)
     assert (process.returncode, out) == (0, "0\n")
     assert "the handler failed for the record at offset 0, at attempt 1 of consumer default" in err
-    assert "it comes again in 0.1 s" in err
+    assert "it is redelivered in 0.1 s" in err
     assert "RuntimeError: no luck" in err
 
 
@@ -301,7 +301,7 @@ CTRL_C = """
     try:
         queue.consume(handler=handle, workers=4)
     except KeyboardInterrupt:
-        # Those under way were waited for, and are acked.
+        # Running handlers were waited for; their records are acked.
         assert sorted(begun) == sorted(handled)
         assert not any(t.name.startswith("mmapqueue-worker") for t in threading.enumerate())
         print("interrupted", flush=True)

@@ -191,9 +191,9 @@ def _named(options: str) -> dict[str, str]:
 
 
 def test_no_queue(load: Load, spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(IllegalArgumentException, match="directory of a queue; there is none, nor a directory on host"):
+    with pytest.raises(IllegalArgumentException, match="directory of a queue; it does not exist on host"):
         load(tmp_path / "nowhere").collect()
-    with pytest.raises(IllegalArgumentException, match="directory of a queue; there is none on host"):
+    with pytest.raises(IllegalArgumentException, match="directory of a queue; it holds no queue on host"):
         load(tmp_path).collect()
     with pytest.raises(IllegalArgumentException, match="option path = null"):
         spark.read.format("mmapqueue").load().collect()
@@ -279,7 +279,7 @@ def test_lost_records_are_an_error(trimmed: mmapqueue.Queue, load: Load, queue_d
         assert first > 10
         with pytest.raises(QueryFailed) as caught:
             load(startingOffsets=5).collect()
-        expected = f"partition 0 of the queue in {queue_dir}: the records with offsets 5..{first - 1} were asked"
+        expected = f"partition 0 of the queue in {queue_dir}: the records with offsets 5..{first - 1} were requested"
         assert expected in message(caught)
         assert "failOnDataLoss" in message(caught)
         assert offsets(load(startingOffsets=5, failOnDataLoss=False)) == list(range(first, 400))
@@ -299,8 +299,8 @@ def test_records_that_go_while_they_are_read(trimmed: mmapqueue.Queue, load: Loa
         new_first = trimmed.stats().first_offset
         with pytest.raises(QueryFailed) as caught:
             failing.collect()
-        assert f"the records with offsets {first}..{new_first - 1} were asked for" in message(caught)
-        assert f"the first one that is retained is {new_first}" in message(caught)
+        assert f"the records with offsets {first}..{new_first - 1} were requested" in message(caught)
+        assert f"the log starts at offset {new_first}" in message(caught)
         assert [row.offset for row in going_on.collect()] == list(range(new_first, 400))
 
 
@@ -310,11 +310,11 @@ def test_a_replaced_queue_is_an_error(fill: Fill, load: Load, queue_dir: Path) -
     shutil.rmtree(queue_dir)
     with pytest.raises(QueryFailed) as caught:
         frame.collect()
-    assert f"partition 0 can not be read in {queue_dir} on host " in message(caught)
-    assert "there is no such directory; it was found on host " in message(caught)
-    assert "must be on a file system that both see" in message(caught)
+    assert f"partition 0 cannot be read in {queue_dir} on host " in message(caught)
+    assert "there is no such directory; it was planned on host " in message(caught)
+    assert "must be on a file system that both hosts mount" in message(caught)
     fill(10)
-    with pytest.raises(QueryFailed, match="the queue that is there has the id "):
+    with pytest.raises(QueryFailed, match="the queue in the directory has the id "):
         frame.collect()
 
 

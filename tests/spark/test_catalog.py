@@ -183,10 +183,10 @@ def test_create_as_select(sql: Sql, session: SparkSession) -> None:
         ("CREATE TABLE q.bad OPTIONS (partitions 0)", "option partitions = 0; allowed: "),
         ("CREATE TABLE q.bad OPTIONS (segment_sise '64k')", "option segment_sise has no effect: there is no such"),
         ("CREATE TABLE q.bad OPTIONS (segmentSise '64k')", "did you mean segment_size?"),
-        ("CREATE TABLE q.bad OPTIONS (segmentSize '64k', segment_size '32k')", "are one option"),
+        ("CREATE TABLE q.bad OPTIONS (segmentSize '64k', segment_size '32k')", "are the same option"),
         ("CREATE TABLE q.bad OPTIONS (startingOffsets 0)", "option startingOffsets has no effect on a new table"),
         ("CREATE TABLE q.bad COMMENT 'x'", "option comment has no effect on a new table"),
-        ("CREATE TABLE q.bad LOCATION '/nowhere'", "lies where its name says"),
+        ("CREATE TABLE q.bad LOCATION '/nowhere'", "gives the directory of its queue"),
         ("CREATE TABLE q.`a/b`", "table a/b: a queue is named by a directory"),
         ("CREATE TABLE q.`..`", "table ..: a queue is named by a directory"),
     ],
@@ -202,10 +202,10 @@ def test_tables_are_not_dropped_or_altered(sql: Sql) -> None:
     with pytest.raises(AnalysisException, match="already exists"):
         sql("CREATE TABLE q.events")
     for statement, said in {
-        "DROP TABLE q.events": "not dropped or replaced in SQL.*delete its directory .*/events",
-        "CREATE OR REPLACE TABLE q.events": "not dropped or replaced in SQL",
-        "ALTER TABLE q.events SET TBLPROPERTIES (a = 1)": "can not be altered",
-        "ALTER TABLE q.events ADD COLUMN a INT": "can not be altered",
+        "DROP TABLE q.events": "cannot be dropped or replaced in SQL.*delete its directory .*/events",
+        "CREATE OR REPLACE TABLE q.events": "cannot be dropped or replaced in SQL",
+        "ALTER TABLE q.events SET TBLPROPERTIES (a = 1)": "cannot be altered",
+        "ALTER TABLE q.events ADD COLUMN a INT": "cannot be altered",
         "ALTER TABLE q.events RENAME TO q.other": "rename its directory .*/events",
     }.items():
         with pytest.raises(UnsupportedOperationException, match=said):
@@ -222,7 +222,7 @@ def test_what_is_no_table(sql: Sql, name: str) -> None:
 
 def test_a_directory_that_is_not_there(sql: Sql, root: Path) -> None:
     root.rmdir()
-    with pytest.raises(QueryFailed, match=f"the directory of catalog q, {root}, can not be read"):
+    with pytest.raises(QueryFailed, match=f"the directory of catalog q, {root}, cannot be read"):
         sql("SHOW TABLES IN q")
 
 
@@ -267,7 +267,7 @@ def test_create_takes_the_options_of_its_write(session: SparkSession, sql: Sql, 
         lambda: rows.writeTo("q.new").createOrReplace(),
         lambda: rows.writeTo("q.other").createOrReplace(),
     ):
-        with pytest.raises(UnsupportedOperationException, match="not dropped or replaced in SQL"):
+        with pytest.raises(UnsupportedOperationException, match="cannot be dropped or replaced in SQL"):
             write()
     assert sorted(path.name for path in root.iterdir()) == ["new", "none", "saved"]
 

@@ -1,4 +1,4 @@
-"""A queue has the consumer `default` only if a program reads with it: nothing else retains records that Spark has read."""
+"""A queue has a consumer `default` only if a program reads with it: nothing else retains what Spark has read."""
 
 import threading
 import time

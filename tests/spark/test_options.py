@@ -103,7 +103,7 @@ def test_every_refused_name_is_named(fill: Fill, load: Load) -> None:
 )
 def test_options_of_streams_are_refused_in_batches(name: str, fill: Fill, load: Load) -> None:
     fill(1)
-    said = f"option {name} has no effect on a batch read; it counts for a streaming read"
+    said = f"option {name} has no effect on a batch read; it applies to a streaming read"
     assert said in batch_read(load, {name: "5"})
     with pytest.raises(QueryFailed) as caught:
         load(**{name: "5"}).count()
@@ -113,7 +113,7 @@ def test_options_of_streams_are_refused_in_batches(name: str, fill: Fill, load: 
 @pytest.mark.parametrize("name", ["endingOffsets", "endingTimestamp"])
 def test_options_of_batches_are_refused_in_streams(name: str, fill: Fill, streams: Streams) -> None:
     fill(1)
-    said = f"option {name} has no effect on a streaming read; it counts for a batch read"
+    said = f"option {name} has no effect on a streaming read; it applies to a batch read"
     assert said in stream_read(streams, {name: "1"})
 
 
@@ -131,8 +131,8 @@ def test_options_of_writes_are_refused_in_reads(
     name: str, where: str, fill: Fill, load: Load, streams: Streams
 ) -> None:
     fill(1)
-    assert f"option {name} has no effect on a batch read; it counts for {where}" in batch_read(load, {name: "1"})
-    assert f"option {name} has no effect on a streaming read; it counts for {where}" in stream_read(
+    assert f"option {name} has no effect on a batch read; it applies to {where}" in batch_read(load, {name: "1"})
+    assert f"option {name} has no effect on a streaming read; it applies to {where}" in stream_read(
         streams, {name: "1"}
     )
 
@@ -140,13 +140,13 @@ def test_options_of_writes_are_refused_in_reads(
 def test_options_of_reads_are_refused_in_writes(
     spark: SparkSession, rows: DataFrame, fill: Fill, queue_dir: Path, tmp_path: Path
 ) -> None:
-    said = "has no effect on a batch write; it counts for a batch read, a streaming read"
+    said = "has no effect on a batch write; it applies to a batch read, a streaming read"
     assert f"option startingOffsets {said}" in batch_write(rows, tmp_path / "out", {"startingOffsets": "0"})
-    assert "option checkpointLocation has no effect on a batch write; it counts for a streaming write" in batch_write(
+    assert "option checkpointLocation has no effect on a batch write; it applies to a streaming write" in batch_write(
         rows, tmp_path / "out", {"checkpointLocation": str(tmp_path)}
     )
     fill(1)
-    said = "has no effect on a streaming write; it counts for a batch read, a streaming read"
+    said = "has no effect on a streaming write; it applies to a batch read, a streaming read"
     assert f"option consumer {said}" in stream_write(spark, queue_dir, tmp_path / "out", {"consumer": "c"})
     assert "option topic is Kafka's; use path" in stream_write(spark, queue_dir, tmp_path / "out", {"topic": "c"})
     assert not (tmp_path / "out").exists()
@@ -190,7 +190,7 @@ def test_camel_case_and_snake_case_are_one(spark: SparkSession, rows: DataFrame,
     # Both spellings with the same value are allowed.
     append(rows, tmp_path / "both", segmentSize="4k")
     text = batch_write(rows, tmp_path / "other", {"segmentSize": "8k"})
-    assert "options segmentSize = 8k and segment_size = 4k are one option; allowed: one of them" in text
+    assert "options segmentSize = 8k and segment_size = 4k are the same option; allowed: one of them" in text
     assert not (tmp_path / "other").exists()
 
 

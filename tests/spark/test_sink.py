@@ -136,9 +136,9 @@ def test_a_row_that_names_no_partition_of_the_queue(spark: SparkSession, queue_d
         ("'x' as value, id as partition", "the column partition is of type bigint; allowed: int"),
         (
             "'x' as value, id, 1 as headers",
-            "columns that can not be stored: id (bigint), headers (int); expected value (string or binary)",
+            "columns that cannot be stored: id (bigint), headers (int); expected value (string or binary)",
         ),
-        ("'x' as value, 1 as timestamp", "columns that can not be stored: timestamp (int)"),
+        ("'x' as value, 1 as timestamp", "columns that cannot be stored: timestamp (int)"),
     ],
 )
 def test_columns_that_are_refused(spark: SparkSession, queue_dir: Path, columns: str, text: str) -> None:

@@ -1,4 +1,4 @@
-"""Streaming writes: each epoch is pushed once, in every output mode, however often it is repeated."""
+"""Streaming writes: no epoch is lost or duplicate, in every output mode, however often it is repeated."""
 
 import shutil
 from collections.abc import Callable

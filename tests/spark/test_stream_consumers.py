@@ -204,7 +204,7 @@ def test_records_that_are_not_retained_are_an_error(streams: Streams, queue: mma
     with pytest.raises(StreamingQueryException) as caught:
         streams.run()
     assert f"partition 0 of the queue in {streams.queue_dir}" in str(caught.value)
-    assert f"offsets 3..{first - 1} " in str(caught.value)
+    assert f"offsets 3..{first - 1}, " in str(caught.value)
     assert "failOnDataLoss = false" in str(caught.value)
     streams.run(failOnDataLoss=False)
     assert [offset for _, offset, _ in streams.batches.all()] == [0, 1, 2, *range(first, queue.end_offset())]
@@ -216,7 +216,7 @@ def test_a_batch_that_was_logged_and_is_lost(streams: Streams, queue: mmapqueue.
     streams.run()
     streams.forget_last_commit()
     first = lose_the_oldest(streams, queue)
-    with pytest.raises(StreamingQueryException, match=r"offsets 0\.\.2 "):
+    with pytest.raises(StreamingQueryException, match=r"offsets 0\.\.2, "):
         streams.run()
     streams.batches.rows.clear()
     streams.run(failOnDataLoss=False)
@@ -228,7 +228,7 @@ def test_a_queue_that_was_made_again_is_another_one(streams: Streams, fill: Fill
     streams.run()
     shutil.rmtree(streams.queue_dir)
     again = fill(25)
-    with pytest.raises(StreamingQueryException, match="the queue was deleted and made again"):
+    with pytest.raises(StreamingQueryException, match="the queue was replaced by another one"):
         streams.run()
     streams.run(failOnDataLoss=False)
     assert streams.batches.all()[10:] == [(0, i, value) for i, value in enumerate(again)]
@@ -245,7 +245,7 @@ def test_a_tail_that_was_lost(streams: Streams, fill: Fill, tmp_path: Path) -> N
     # As after a crash of the machine before the last records were durable.
     shutil.rmtree(streams.queue_dir)
     shutil.copytree(tmp_path / "before", streams.queue_dir)
-    with pytest.raises(StreamingQueryException, match=r"offsets 10\.\.14 .* the queue ends with offset 10"):
+    with pytest.raises(StreamingQueryException, match=r"offsets 10\.\.14, .* the queue ends at offset 10"):
         streams.run()
     streams.run(failOnDataLoss=False)
     new = fill(3)
@@ -285,7 +285,7 @@ def test_a_queue_that_is_replaced_while_the_query_runs(streams: Streams, fill: F
     former, new = replaced(streams.queue_dir, tmp_path / "other")
     with pytest.raises(StreamingQueryException, match="was replaced while the query with checkpoint") as caught:
         query.awaitTermination(SECONDS)
-    assert f"the queue that is there now has the id {new}" in str(caught.value)
+    assert f"the present queue has the id {new}" in str(caught.value)
     assert f"the one that it was reading has the id {former}" in str(caught.value)
     assert len(streams.batches.all()) == 10
 

@@ -248,7 +248,7 @@ def test_no_queue_is_an_error(streams: Streams, options: dict[str, str]) -> None
     with pytest.raises(StreamingQueryException) as caught:
         streams.run(**options)
     text = str(caught.value)
-    assert f"option path = {streams.queue_dir}; allowed: the directory of a queue; there is none" in text
+    assert f"option path = {streams.queue_dir}; allowed: the directory of a queue; it does not exist" in text
     assert "option starting" not in text
 
 

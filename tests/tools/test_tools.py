@@ -20,7 +20,7 @@ def test_a_whole_queue(closed: Path, records: list[bytes]) -> None:
     assert told[-1][0] == told[-1][1] > 0
 
 
-def test_damage_is_told_with_its_place(closed: Path) -> None:
+def test_a_finding_has_file_and_position(closed: Path) -> None:
     flip(closed / "1_segment.dat", 1000)
     report = mmapqueue.verify(str(closed))
     assert not report.whole
@@ -67,7 +67,7 @@ def test_in_place(closed: Path, records: list[bytes], open_queue: Open) -> None:
         assert data(queue.pop_many()) == records[10:]
 
 
-def test_a_queue_that_is_open_is_refused(closed: Path, open_queue: Open, tmp_path: Path) -> None:
+def test_an_open_queue_raises_locked(closed: Path, open_queue: Open, tmp_path: Path) -> None:
     with open_queue(closed), pytest.raises(mmapqueue.Locked) as held:
         mmapqueue.verify(closed)
     assert held.value.pid

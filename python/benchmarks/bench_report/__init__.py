@@ -1,6 +1,6 @@
-"""What a benchmark run measured, as tables, plots and targets that are met or missed.
+"""All tables and plots of the benchmarks.
 
-`machine` notes on what and when a part of a run was done, `publish` keeps the raw results of a run small and in one
-place, and `python -m bench_report` makes docs/explanation/benchmarks.md, README.md and the plots anew from these raw
-results alone.
+`run` runs a part, notes the machine by `machine`, and prints the tables by `show`. `publish` keeps the raw results of a
+run in docs/benchmarks/raw. `python -m bench_report` makes docs/explanation/benchmarks.md, README.md and the plots of
+these alone, with the targets met or missed.
 """

@@ -1,4 +1,4 @@
-"""Makes the benchmark report anew from the kept raw results.
+"""Makes the benchmark report of the kept raw results.
 
 python -m bench_report [--root DIR] [--publish RUN]
 """
@@ -48,7 +48,7 @@ _TABLES: dict[str, Callable[[Run], str]] = {
     "spark": spark.tables,
     "pipeline": pipeline.tables,
 }
-#: Each plot by its file's name: how it is drawn, which block it stands in, and what it shows, in words.
+#: Each plot by the name of its file: the function that draws it, its block, and its description.
 _PLOTS: dict[str, tuple[Callable[[Run, Path], bool], str, str]] = {
     "peers": (
         plots_jvm.peers,
@@ -57,7 +57,10 @@ _PLOTS: dict[str, tuple[Callable[[Run, Path], bool], str, str]] = {
     ),
     "sizes": (plots_jvm.sizes, "rings", "Throughput over the size of a record"),
     "latency": (plots_jvm.latencies, "latency", "Percentiles of service and response times"),
-    "scale": (plots_scale.plot, "scale", "Cost, memory and recovery of a large queue"),
+    # The last plot of a block comes first.
+    "recovery": (plots_scale.recovery, "scale", "Duration of recovery over the unflushed bytes"),
+    "memory": (plots_scale.memory, "scale", "Memory of the process while a queue is filled, then drained"),
+    "cost": (plots_scale.cost, "scale", "Cost of a push and a pop over the queued bytes"),
     "python": (plots_python.plot, "python", "Records by the second over the size of a batch in Python"),
     "spark": (plots_spark.plot, "spark", "Rows by the second of Spark's workloads"),
 }
@@ -71,7 +74,7 @@ _TARGETS: tuple[Callable[[Run], list[targets.Target]], ...] = (
 
 
 def draw(root: Path, run: Run) -> None:
-    """Makes the plots anew; one of what the run has not measured is removed."""
+    """Draws the plots; removes those of parts that the run has not measured."""
     for name, (plot, _, _) in _PLOTS.items():
         path = _picture(root, name)
         if not plot(run, path):
@@ -81,7 +84,7 @@ def draw(root: Path, run: Run) -> None:
 def write(root: Path, run: Run) -> list[str]:
     """Writes tables, targets and sentences into the documents below `root`, a checkout of the project.
 
-    Returns what a person has still to do, a line for each.
+    Returns the sections still to be written by hand, a line for each.
     """
     path = root / "docs" / "explanation" / "benchmarks.md"
     blocks = {name: make(run) or ABSENT for name, make in _TABLES.items()}
@@ -98,7 +101,7 @@ def write(root: Path, run: Run) -> list[str]:
 
 
 def kept(root: Path) -> Path:
-    """Where raw results are kept."""
+    """The directory of the kept raw results."""
     return root / "docs" / "benchmarks" / "raw"
 
 

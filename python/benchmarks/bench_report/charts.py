@@ -1,8 +1,9 @@
-"""The looks that all plots have in common."""
+"""The style of all plots."""
 
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +20,7 @@ from PIL import Image
 from .figure import Figure
 from .words import NOTHING, number, size, trimmed
 
-#: By Okabe and Ito: told apart with any colour vision. The queue is blue everywhere, its limit grey.
+#: By Okabe and Ito, for any colour vision. The queue is blue in all plots, the roofline grey.
 BLUE, ORANGE, GREEN, PURPLE, SKY, RED = "#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00"
 GREY, GRID, INK = "#8C8C8C", "#DDDDDD", "#333333"
 COLORS = {
@@ -30,13 +31,15 @@ COLORS = {
     "bigqueue": PURPLE,
     "heap": SKY,
 }
-#: Also told apart without any colour.
+#: For print without colours.
 MARKERS = {"queue": "o", "ring": "D", "chronicle": "s", "rocksdb": "^", "bigqueue": "v", "heap": "P"}
 #: Beyond those that have a colour by name.
 OTHERS = (ORANGE, GREEN, PURPLE, SKY, RED, "#000000", "#8B4513", "#6A5ACD", GREY, "#808000")
 
 #: Inches; with the dots below some 1 300 pixels, what a page on GitHub shows sharply.
 WIDTH, _DPI, _COLORS_IN_FILE = 8.8, 150, 128
+#: Bars that differ by more get a logarithmic axis.
+_LOGARITHMIC = 30
 
 mpl.rcParams.update(
     {
@@ -52,7 +55,7 @@ mpl.rcParams.update(
 
 
 def tidy(axes: Axes, lines: str = "both") -> None:
-    """Leaves out what says nothing. `lines` are the grid's: "x", "y" or "both"."""
+    """Removes frames and ticks. `lines` of the grid: "x", "y" or "both"."""
     axes.grid(color=GRID, linewidth=0.6, axis=lines)  # type: ignore[arg-type]
     axes.set_axisbelow(True)
     axes.spines[["top", "right"]].set_visible(False)
@@ -83,38 +86,54 @@ def legend(canvas: Canvas, axes: Sequence[Axes], columns: int) -> None:
 
 
 class Bar(NamedTuple):
-    """One bar; without a figure there is nothing but its label."""
+    """One bar; without a figure only its label is drawn."""
 
     label: str
     figure: Figure | None
     color: str
 
 
-def bars(axes: Axes, entries: Sequence[Bar], title: str, unit: str) -> None:
-    """Draws horizontal bars from the top down with whiskers from the least to the greatest, and tells each value."""
-    highest = 0.0
-    for place, (_, figure, color) in enumerate(entries):
+def logarithmic(figures: Sequence[Figure | None]) -> bool:
+    """Whether bars of these figures need a logarithmic axis."""
+    medians = [figure.median for figure in figures if figure]
+    return bool(medians) and max(medians) >= _LOGARITHMIC * min(medians)
+
+
+def bars(axes: Axes, entries: Sequence[Bar], title: str, unit: str, log: bool = False) -> None:
+    """Draws horizontal bars from the top down, with whiskers from the least to the greatest, and writes each value."""
+    highest = max((max(entry.figure.median, entry.figure.spread[1]) for entry in entries if entry.figure), default=1.0)
+    lowest = min((entry.figure.spread[0] for entry in entries if entry.figure), default=0.0)
+    start = 10 ** math.floor(math.log10(lowest)) if log and lowest > 0 else 0.0
+    for line, (_, figure, color) in enumerate(entries):
         if figure is None:
-            axes.annotate(NOTHING, (0, place), xytext=(4, 0), textcoords="offset points", va="center", color=GREY)
+            axes.annotate(NOTHING, (start, line), xytext=(4, 0), textcoords="offset points", va="center", color=GREY)
             continue
         low, high = figure.spread
         reach = [[figure.median - low], [high - figure.median]]
-        axes.barh(place, figure.median, color=color, height=0.7, xerr=reach, ecolor=INK, error_kw={"elinewidth": 0.8})
+        whiskers = {"elinewidth": 0.8}
+        axes.barh(line, figure.median - start, left=start, color=color, height=0.7)
+        axes.errorbar(figure.median, line, xerr=reach, fmt="none", ecolor=INK, **whiskers)  # type: ignore[arg-type]
         # Beside the whisker, and not on it.
-        at = (max(figure.median, high), place)
+        at = (max(figure.median, high), line)
         axes.annotate(number(figure.median), at, xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
-        highest = max(highest, *at[:1])
     axes.set_yticks(range(len(entries)), [entry.label for entry in entries])
     axes.set_ylim(len(entries) - 0.4, -0.6)
-    axes.set_xlim(0, highest * 1.25 or 1)
-    axes.xaxis.set_major_locator(MaxNLocator(4))
+    if start:
+        axes.set_xscale("log")
+        axes.set_xlim(start, highest * (highest / start) ** 0.3)
+        axes.xaxis.set_major_locator(LogLocator())
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    else:
+        axes.set_xlim(0, highest * 1.25)
+        axes.xaxis.set_major_locator(MaxNLocator(4))
     axes.set_title(title, loc="left", fontweight="bold")
     axes.set_xlabel(unit)
     tidy(axes, "x")
 
 
 def save(canvas: Canvas, path: Path) -> None:
-    """Writes a PNG of few colours, the same one for the same data."""
+    """Writes a PNG of few colours; the same data give the same bytes."""
     buffer = io.BytesIO()
     canvas.savefig(buffer, dpi=_DPI, format="png")
     plt.close(canvas)

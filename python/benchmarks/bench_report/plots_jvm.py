@@ -19,11 +19,13 @@ from .charts import (
     Bar,
     bars,
     legend,
+    logarithmic,
     plain_ticks,
     save,
     tidy,
 )
-from .raw import Run
+from .figure import Figure
+from .raw import Row, Run
 from .subjects import BENCHMARKS, NAMES, PAYLOADS, RATE
 from .tables_latency import SERIES
 from .words import number, size
@@ -47,18 +49,28 @@ def peers(run: Run, path: Path) -> bool:
         layout="constrained",
         squeeze=False,
     )
+    found = {
+        (payload, benchmark): [_gigabytes(run.row(benchmark.name, name, payload)) for name in names]
+        for payload, names in there.items()
+        for benchmark in BENCHMARKS
+    }
+    log = any(logarithmic(figures) for figures in found.values())
     for line, (payload, names) in zip(grid, there.items(), strict=True):
         for axes, benchmark in zip(line, BENCHMARKS, strict=True):
-            rows = [run.row(benchmark.name, name, payload) for name in names]
             entries = [
-                Bar(NAMES[name], row.megabytes.map(lambda rate: rate / 1000) if row else None, COLORS[name])
-                for name, row in zip(names, rows, strict=True)
+                Bar(NAMES[name], figure, COLORS[name])
+                for name, figure in zip(names, found[payload, benchmark], strict=True)
             ]
-            bars(axes, entries, f"{benchmark.title}, {size(payload)}", "GB/s" if payload == payloads[-1] else "")
+            unit = "GB/s" if payload == payloads[-1] else ""
+            bars(axes, entries, f"{benchmark.title}, {size(payload)}", unit, log)
             axes.label_outer(remove_inner_ticks=True)
             axes.tick_params(axis="x", labelbottom=True)
     save(canvas, path)
     return True
+
+
+def _gigabytes(row: Row | None) -> Figure | None:
+    return row.megabytes.map(lambda rate: rate / 1000) if row else None
 
 
 def sizes(run: Run, path: Path) -> bool:
@@ -92,6 +104,7 @@ def sizes(run: Run, path: Path) -> bool:
         plain_ticks(axes, "x", payloads, sizes=True)
         plain_ticks(axes, "y")
         axes.tick_params(axis="x", labelsize=7.5)
+        axes.margins(x=0.12)
         axes.set_title(benchmark.title, loc="left", fontweight="bold")
         axes.set_xlabel("record")
         tidy(axes)

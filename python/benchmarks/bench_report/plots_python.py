@@ -29,7 +29,7 @@ def plot(run: Run, path: Path) -> bool:
         for subject, (color, marker) in looks.items():
             curve = sorted(_curve(run, subject, operations).items())
             if curve:
-                # Who has no batches takes as long for each record of many.
+                # Without batches each record takes as long as one alone.
                 alone = len(curve) == 1
                 drawn = [(batch, curve[0][1]) for batch in batches] if alone else curve
                 axes.plot(

@@ -1,9 +1,9 @@
-"""The plot of a queue that grows large: cost, memory and recovery."""
+"""The plots of a queue that grows large: cost, memory and recovery."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,18 +18,28 @@ from .words import size
 _MIB = 2**20
 
 
-def plot(run: Run, path: Path) -> bool:
-    """Cost over what is queued, memory over the run, recovery over the tail; False when there is nothing to draw."""
+def cost(run: Run, path: Path) -> bool:
+    """Cost of a record over the queued bytes; False if there is nothing to draw."""
+    return _drawn(run, path, _cost)
+
+
+def memory(run: Run, path: Path) -> bool:
+    """Memory over the time of filling and draining; False if there is nothing to draw."""
+    return _drawn(run, path, _memory)
+
+
+def recovery(run: Run, path: Path) -> bool:
+    """Duration of recovery over the unflushed bytes; False if there is nothing to draw."""
+    return _drawn(run, path, _recovery)
+
+
+def _drawn(run: Run, path: Path, draw: Callable[[Axes, Mapping[str, Any]], None]) -> bool:
     if not run.scales:
         return False
-    scale = run.scales[0]
-    canvas, (cost, memory, recovery) = plt.subplots(1, 3, figsize=(WIDTH, 3.9), layout="constrained")
-    _cost(cost, scale)
-    _memory_panel(memory, scale)
-    _recovery(recovery, scale)
-    for axes in (cost, memory, recovery):
-        tidy(axes)
-        axes.legend(frameon=False, fontsize=7.5, loc="upper center", bbox_to_anchor=(0.5, -0.2), ncols=2)
+    canvas, axes = plt.subplots(figsize=(WIDTH, 3.2), layout="constrained")
+    draw(axes, run.scales[0])
+    tidy(axes)
+    axes.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     save(canvas, path)
     return True
 
@@ -44,12 +54,12 @@ def _cost(axes: Axes, scale: Mapping[str, Any]) -> None:
     axes.set_xscale("log", base=2)
     plain_ticks(axes, "x", queued, sizes=True)
     axes.set_ylim(0, None)
-    axes.set_xlabel("queued")
+    axes.set_xlabel("queued bytes")
     axes.set_ylabel("ns for each record of 1 KiB")
-    axes.set_title("Cost", loc="left", fontweight="bold")
+    axes.set_title("Cost of a record by queue size", loc="left", fontweight="bold")
 
 
-def _memory_panel(axes: Axes, scale: Mapping[str, Any]) -> None:
+def _memory(axes: Axes, scale: Mapping[str, Any]) -> None:
     samples = scale["samples"]
     seconds = [sample["seconds"] for sample in samples]
     for name, label, color in (
@@ -59,16 +69,16 @@ def _memory_panel(axes: Axes, scale: Mapping[str, Any]) -> None:
         ("rss_anon", "resident, no files", RED),
         ("heap_live", "live on the heap", ORANGE),
     ):
-        # Nothing has no place on a logarithmic axis.
+        # A logarithmic axis has no 0.
         values = [sample[f"{name}_bytes"] or math.nan for sample in samples]
-        style = "--" if name == "mapped" else "-"  # nearly the same as what is resident
+        style = "--" if name == "mapped" else "-"  # nearly equal to the resident memory
         axes.plot(seconds, values, color=color, linestyle=style, linewidth=1.5, label=label)
     axes.set_yscale("log", base=2)
     highest = max(sample["queued_bytes"] for sample in samples)
     ticks = [tick for tick in (_MIB * 8**power for power in range(8)) if tick <= highest * 8]
     plain_ticks(axes, "y", ticks, sizes=True)
-    axes.set_xlabel("seconds: filling, then emptying")
-    axes.set_title("Memory", loc="left", fontweight="bold")
+    axes.set_xlabel("seconds")
+    axes.set_title("Memory of the process while a queue is filled, then drained", loc="left", fontweight="bold")
 
 
 def _recovery(axes: Axes, scale: Mapping[str, Any]) -> None:
@@ -87,7 +97,6 @@ def _recovery(axes: Axes, scale: Mapping[str, Any]) -> None:
     axes.set_yscale("log")
     plain_ticks(axes, "x", sorted({each["tail_bytes"] for each in scale["recovery"]}), sizes=True)
     plain_ticks(axes, "y")
-    axes.tick_params(axis="x", labelsize=7.5)
-    axes.set_xlabel("not flushed when it was killed")
+    axes.set_xlabel("unflushed bytes")
     axes.set_ylabel("ms to open")
-    axes.set_title("Recovery", loc="left", fontweight="bold")
+    axes.set_title("Open after a kill, by unflushed bytes", loc="left", fontweight="bold")

@@ -1,4 +1,4 @@
-"""Generated sentences: the machine and when the run was done, and the few ratios that the README tells."""
+"""Generated sentences: machine and dates of the run, and the ratios of the README."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .subjects import KIB, LARGE, PIPE, POP, PUSH, RATE
 from .targets import ratio
 from .words import NOTHING, number, percent, rate, table, times, wrapped
 
-#: What a part of a run is called in the table, by what the notes call it.
+#: Names of the parts in the table, by their names in the notes.
 _PARTS = {
     "jmh": "throughput",
     "latency": "latencies",
@@ -20,7 +20,7 @@ _PARTS = {
 
 
 def machine(run: Run) -> str:
-    """What the run was done on and when, under which load."""
+    """The machine, dates and load of the run."""
     facts = run.machine
     told = [
         ["processor", f"{facts['cpu']}, {facts['cores']} cores"],
@@ -47,7 +47,7 @@ def machine(run: Run) -> str:
 
 
 def _rounds(run: Run) -> dict[str, int]:
-    """How many rounds there were of each part that was measured."""
+    """The number of rounds of each measured part."""
     throughput = {name for row in run.rows for name in row.per_second.rounds if name.startswith("round")}
     latencies = max((len(each.service["max"].rounds) for each in run.latencies), default=0)
     others = {

@@ -61,10 +61,7 @@ def read(run: Path) -> Iterator[tuple[str, Any]]:
         yield f"jmh/{path.name}", [compact(row) for row in _load(path)]
     for pattern in FILES:
         for path in sorted(run.glob(pattern)):
-            content = _load(path)
-            if isinstance(content, dict):
-                content.pop("machine", None)  # the notes of the whole run hold it
-            yield path.name, content
+            yield path.name, _load(path)
 
 
 def _load(path: Path) -> Any:

@@ -11,7 +11,7 @@ from .subjects import KIB
 from .targets import Check, Target
 from .words import NOTHING, number, rate, size, spread, table
 
-#: The module in a JVM of its own; in a Spark session its name goes on.
+#: The module in a JVM of its own; in a Spark session its name is longer.
 OWN = "mmapqueue"
 
 
@@ -34,7 +34,7 @@ def results(run: Run) -> list[Result]:
 
 
 def find(run: Run, operation: str, payload: int, batch: int | None = None, subject: str = OWN) -> Figure | None:
-    """Returns records by the second; of the batch that gives most where none is named. None if not measured."""
+    """Returns records by the second; of the fastest batch if none is given. None if not measured."""
     found = [
         each.per_second
         for each in results(run)
@@ -44,6 +44,7 @@ def find(run: Run, operation: str, payload: int, batch: int | None = None, subje
 
 
 def batches_of(run: Run, payload: int) -> Sequence[int]:
+    """Returns the measured sizes of batches, ascending."""
     return sorted({each.batch for each in results(run) if each.payload == payload})
 
 
@@ -89,7 +90,7 @@ def _nulls(run: Run) -> dict[str, list[float]]:
 
 
 def _null_calls(run: Run, operation: str) -> Figure | None:
-    """How many calls that do nothing one operation takes the time of: each was timed next to some of those."""
+    """The duration of an operation in null calls that were timed next to it."""
     for each in run.python.get("results", []):
         if (each["subject"], each["operation"], each["batch"], each["payload"]) == (OWN, operation, 1, KIB):
             return Figure.of(each["null_calls"])

@@ -1,4 +1,4 @@
-"""Reads the kept raw results: one run, each of its parts there or not."""
+"""Reads the kept raw results of one run, in which parts may be missing."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from . import machine
 from .figure import Figure
 
-#: What a benchmark's parameters are unless a row says otherwise; the batch of a pop is not used where one is popped.
+#: The usual parameters of a benchmark. PopBenchmark.pop ignores its batch.
 _USUAL: Mapping[str, Sequence[str]] = {
     "segment": ["67108864"],
     "capacity": ["16"],
@@ -27,7 +27,7 @@ _USUAL: Mapping[str, Sequence[str]] = {
     "tail": ["0"],
 }
 
-#: What the members of lists must hold, by the beginning of the file's name.
+#: Required members in lists of results, by the beginning of the file's name.
 _SHAPES: Mapping[str, Mapping[str, Sequence[str]]] = {
     "python": {"results": ("subject", "operation", "batch", "payload", "per_second", "null_calls")},
     "pipeline": {
@@ -48,7 +48,7 @@ _SHAPES: Mapping[str, Mapping[str, Sequence[str]]] = {
 
 @dataclass(frozen=True)
 class Row:
-    """What one benchmark measured with one set of parameters: records, or calls, by the second."""
+    """One benchmark with one set of parameters: records, or calls, by the second."""
 
     benchmark: str
     parameters: Mapping[str, str]
@@ -98,7 +98,7 @@ class Latency:
 
 @dataclass(frozen=True)
 class Run:
-    """All raw results of a run. What it has not measured is empty."""
+    """All raw results of a run. Parts that were not measured are empty."""
 
     machine: Mapping[str, Any] = field(default_factory=dict)
     parts: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
@@ -119,7 +119,7 @@ class Run:
         return None
 
     def latency(self, subject: str, rate: int, segment: int = 64 << 20) -> Latency | None:
-        """Returns the latencies of a subject at so many pushes a second, or None."""
+        """Returns the latencies of a subject at `rate` pushes a second, or None."""
         for each in self.latencies:
             if (each.subject, each.rate, each.segment) == (subject, rate, segment):
                 return each
@@ -139,10 +139,10 @@ def _fits(parameters: Mapping[str, str], wanted: Mapping[str, str]) -> bool:
 
 
 def load(raw: Path) -> Run:
-    """Reads a run. Raises SystemExit, naming file and place, where a file has another shape than expected."""
+    """Reads a run. Raises SystemExit with file and member if a file has an unexpected shape."""
     notes = _file(raw / machine.NAME)
     if not notes:
-        raise SystemExit(f"{raw}: no results are kept there; name a run to keep")
+        raise SystemExit(f"{raw}: no results; name a run to keep")
     return Run(
         machine=notes["machine"],
         parts=notes["parts"],

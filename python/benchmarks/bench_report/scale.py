@@ -67,7 +67,7 @@ def _memory_checks(scale: Mapping[str, Any] | None) -> list[Check]:
         mapped = Figure.of([max(sample["mapped_bytes"] for sample in samples) / most])
     return [
         Check("A queue is filled up to and emptied, in a JVM of 32 MiB", filled, 20, "GB"),
-        Check("Live objects on the heap meanwhile", live, 16, "MiB", at_least=False),
+        Check("Live objects on the heap during that run", live, 16, "MiB", at_least=False),
         Check(
             "Bytes mapped, as a share of max_in_mem_segments × segment_size + meta page", mapped, 1, "percent", False
         ),

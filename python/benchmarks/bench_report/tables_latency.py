@@ -1,4 +1,4 @@
-"""The tables of how long a push takes at a steady rate."""
+"""The tables of latencies of pushes at a steady rate."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ POINTS = ("p50", "p90", "p99", "p99.9", "p99.99", "max")
 
 
 class Series(NamedTuple):
-    """Who pushes into which segments."""
+    """A row of the tables, and a curve of the plot: a subject with its segments."""
 
     name: str
     subject: str

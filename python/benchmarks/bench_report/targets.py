@@ -1,4 +1,4 @@
-"""The targets of performance: what is promised, what was measured, met or not."""
+"""The targets of performance: limit, measured figure, met or missed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .figure import Figure
 from .words import NOTHING, number, percent, slug, table, times, trimmed
 
-#: How a target's figure is told.
+#: Formats of figures and limits.
 _FORMS: dict[str, Callable[[float], str]] = {
     "percent": percent,
     "count": lambda value: f"{value:.0f}",
@@ -42,7 +42,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Target:
-    """What users may expect of one thing. Where it is missed, a section of the same title tells why."""
+    """A promise to users. A section of the same title explains a missed one."""
 
     title: str
     checks: Sequence[Check]
@@ -59,7 +59,7 @@ def ratio(upper: Figure | None, lower: Figure | None) -> Figure | None:
 
 
 def shown(targets: Sequence[Target], explained: Collection[str]) -> str:
-    """The table of all targets; `explained` are the titles of the sections that tell of missed ones."""
+    """The table of all targets; `explained` are the titles of the sections about missed ones."""
     rows = []
     for target in targets:
         title = f"[{target.title}](#{slug(target.title)})" if target.title in explained else target.title
@@ -88,7 +88,7 @@ def summary(targets: Sequence[Target]) -> str:
 
 
 def loose_ends(targets: Sequence[Target], explained: Collection[str]) -> list[str]:
-    """What the sections written by hand lack, or have too many, a line for each."""
+    """Missing and superfluous sections about missed targets, a line for each."""
     missed = [target.title for target in targets if target.missed]
     known = {target.title for target in targets}
     return [

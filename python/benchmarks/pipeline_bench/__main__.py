@@ -1,4 +1,4 @@
-"""Measures what the arguments say: `make bench-pipeline`, or `python -m pipeline_bench` in python/benchmarks."""
+"""Measures gather beside other servers: `make bench-pipeline`, or `python -m pipeline_bench` in python/benchmarks."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
     found.add_argument("--rounds", type=lambda text: _numbers(text)[0], default=3, help="how often (%(default)s)")
     found.add_argument("--seconds", type=_positive, default=6.0, help="of each measurement in a round (%(default)s)")
     found.add_argument("--warm", type=_positive, default=3.0, help="seconds of load before it (%(default)s)")
-    found.add_argument("--minutes", type=_positive, default=20.0, help="no round is begun later (%(default)s)")
+    found.add_argument("--minutes", type=_positive, default=20.0, help="no round starts later (%(default)s)")
     found.add_argument("--only", type=_regex, default="", help="measurements that match, as --list prints them (all)")
     found.add_argument("--parts", type=_some(PARTS), default=list(PARTS), help=f"some of {','.join(PARTS)} (all)")
     found.add_argument("--loads", type=_some(rounds.LOADS), default=list(rounds.LOADS), help="generators (all)")
@@ -77,7 +77,7 @@ def parser() -> argparse.ArgumentParser:
         "--directory",
         type=Path,
         default=Path("build/bench/pipeline"),
-        help="where to work, on a real disk (%(default)s)",
+        help="for the servers' files, on a real disk (%(default)s)",
     )
     found.add_argument("--list", action="store_true", help="print the measurements and measure nothing")
     return found
@@ -96,7 +96,7 @@ def present(known: Sequence[Subject]) -> tuple[list[Subject], dict[str, str], di
 
 
 def main(words: list[str] | None = None) -> None:
-    """Measures, prints tables and writes the results."""
+    """Measures and writes the results."""
     options = parser().parse_args(words)
     tools = Tools(options.peers)
     if options.list:
@@ -189,7 +189,7 @@ def _article(
     found = []
     for subject in known:
         for spark in [False, True] if isinstance(subject, Gather) else [False]:
-            held = article.hold(subject, setting, spark=spark)
+            held = article.sustain(subject, setting, spark=spark)
             row = report.article_result(subject, options.connections, options.rate, held)
             row["subject"] += ", read by Spark" if spark else ""
             found.append(row)

@@ -21,15 +21,15 @@ BATCH = 100
 
 
 @dataclass(frozen=True)
-class Held:
-    """What a server held of the rate that was asked for.
+class Sustained:
+    """The part of the requested rate that a server sustained.
 
     Attributes:
-        sent: What the generator achieved.
-        cpu_cores: Processors that the server kept busy.
-        memory: The most that it had resident.
-        lost: Accepted requests that Spark has not read; None where nothing reads.
-        read: Records that Spark has read; None where nothing reads.
+        sent: The accepted load.
+        cpu_cores: Processor time by second.
+        memory: The most resident memory.
+        lost: Accepted requests that Spark has not read; None without Spark.
+        read: Records that Spark has read; None without Spark.
     """
 
     sent: loads.Sent
@@ -45,10 +45,10 @@ class Setting:
 
     Attributes:
         tools: The generator.
-        directory: Where servers keep their files, on a real disk.
+        directory: For the servers' files, on a real disk.
         connections: Connections at a time.
         rate: Logs by the second over all of them.
-        seconds: How long they send.
+        seconds: Duration of the load.
     """
 
     tools: Tools
@@ -58,46 +58,46 @@ class Setting:
     seconds: float
 
 
-def hold(subject: Subject, setting: Setting, *, spark: bool) -> Held:
-    """Sends at the rate, with a Spark job that reads the queue at the same time, or without."""
-    place = Path(tempfile.mkdtemp(prefix="article-", dir=setting.directory))
+def sustain(subject: Subject, setting: Setting, *, spark: bool) -> Sustained:
+    """Sends at the rate, with or without a Spark job that reads the queue at the same time."""
+    scratch = Path(tempfile.mkdtemp(prefix="article-", dir=setting.directory))
     try:
-        server = subject.start(place)
+        server = subject.start(scratch)
         try:
             server.ready()
             if not (spark and isinstance(subject, Gather)):
-                sent, cpu, memory = _send(subject, server, setting, place)
-                return Held(sent, cpu, memory)
-            with _Reader(subject.data(place), place) as reader:
-                sent, cpu, memory = _send(subject, server, setting, place)
+                sent, cpu, memory = _send(subject, server, setting, scratch)
+                return Sustained(sent, cpu, memory)
+            with _Reader(subject.data(scratch), scratch) as reader:
+                sent, cpu, memory = _send(subject, server, setting, scratch)
                 found = reader.finish()
-            accepted = set((place / "accepted").read_text("ascii").split())
+            accepted = set((scratch / "accepted").read_text("ascii").split())
             lost = len(accepted - reader.ids())
-            return Held(sent, cpu, memory, lost=lost, read=found["records"])
+            return Sustained(sent, cpu, memory, lost=lost, read=found["records"])
         finally:
             server.kill()
     finally:
-        shutil.rmtree(place)
+        shutil.rmtree(scratch)
 
 
-def _send(subject: Subject, server: Server, setting: Setting, place: Path) -> tuple[loads.Sent, float, Memory]:
+def _send(subject: Subject, server: Server, setting: Setting, scratch: Path) -> tuple[loads.Sent, float, Memory]:
     more = ("-connections", str(setting.connections), "-rate", f"{setting.rate:g}")
-    accepted = ("-accepted", str((place / "accepted").resolve()))
+    accepted = ("-accepted", str((scratch / "accepted").resolve()))
     binary = setting.tools.load()
     command = loads.load_command(binary, server, subject.protocol, BATCH, setting.seconds, (*more, *accepted))
     cpu = server.cpu_seconds()
     with Watch(server) as watch:
-        sent = loads.parse_load(loads.run(command, place / "load.log"))
+        sent = loads.parse_load(loads.run(command, scratch / "load.log"))
     return sent, (server.cpu_seconds() - cpu) / sent.seconds, watch.most
 
 
 class _Reader:
     """The Spark job in a process of its own."""
 
-    def __init__(self, queue: Path, place: Path) -> None:
-        self._out = place / "out"
+    def __init__(self, queue: Path, scratch: Path) -> None:
+        self._out = scratch / "out"
         self._out.mkdir()
-        self._log = place / "reader.log"
+        self._log = scratch / "reader.log"
         with self._log.open("wb") as errors:
             self._process = subprocess.Popen(
                 [sys.executable, str(Path(__file__).with_name("reader.py")), str(queue), str(self._out)],
@@ -114,7 +114,7 @@ class _Reader:
         return self
 
     def finish(self) -> dict[str, Any]:
-        """Lets it read what is left, and returns what it has read."""
+        """Waits until all is read, and returns the job's counts."""
         (self._out / "stop").touch()
         told, _ = self._process.communicate()
         if self._process.returncode:
@@ -123,7 +123,7 @@ class _Reader:
         return found
 
     def ids(self) -> set[str]:
-        """The ids of the requests that it has read."""
+        """The ids of the requests that the job has read."""
         return set((self._out / "ids").read_text("ascii").split())
 
     def __exit__(self, *_: object) -> None:

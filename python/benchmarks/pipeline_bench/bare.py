@@ -1,4 +1,4 @@
-"""Servers that answer OTLP logs at once and keep nothing: bare.py KIND PORT [--ids FILE].
+"""Servers that answer OTLP logs at once and store nothing: bare.py KIND PORT [--ids FILE].
 
 They are the most that grpcio and aiohttp give to any receiver in Python. With --ids, the ids of all logs are written to
 a file, so that what reaches a destination can be counted.
@@ -15,7 +15,7 @@ from concurrent import futures
 from pathlib import Path
 
 EXPORT = "/opentelemetry.proto.collector.logs.v1.LogsService/Export"
-#: As the load generator writes them: the request, and the number of the log in it.
+#: Ids as the load generator writes them: request, and number of the log in the request.
 LOG_ID = re.compile(rb"id=([0-9a-f]{12})-([0-9a-f]{4})")
 _MAX_MESSAGE = 16 << 20
 _OPTIONS = [("grpc.max_receive_message_length", _MAX_MESSAGE)]
@@ -58,7 +58,7 @@ def _grpc_threads(port: int, take: Take) -> None:
 
 
 class _OneMethod:
-    """Serves one method; grpcio asks for no more than this call."""
+    """Serves one method."""
 
     def __init__(self, handler: object) -> None:
         self._handler = handler
@@ -83,7 +83,7 @@ async def _aiohttp(port: int, take: Take) -> None:
 
 
 def main() -> None:
-    """Serves until it is killed."""
+    """Serves until a kill."""
     parser = argparse.ArgumentParser(prog="bare.py", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("kind", choices=["grpc-aio", "grpc-threads", "aiohttp"])
     parser.add_argument("port", type=int)

@@ -1,4 +1,4 @@
-"""What is left of accepted logs after kill -9 of a server in the middle of its load."""
+"""The accepted logs that survive a kill -9 of the server under load."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ _LEAST, _MOST = 1.5, 4.0
 
 @dataclass(frozen=True)
 class Left:
-    """What one kill left.
+    """The logs after one kill.
 
     Attributes:
         accepted: Logs that the server had accepted.
-        lost: Those of them that did not come out.
-        repeated: Logs that came out more than once: how often beyond the first time.
-        unanswered: Logs that came out though their requests were not answered any more.
+        lost: Accepted logs that were not read.
+        repeated: Reads of a log beyond the first.
+        unanswered: Logs that were read, with requests that were never answered.
     """
 
     accepted: int
@@ -39,12 +39,12 @@ class Left:
 
 
 def compare(accepted: Iterable[str], batch: int, kept: Iterable[str]) -> Left:
-    """Compares what a client was told with what came out.
+    """Compares the logs that a client knows as accepted with the logs that were read.
 
     Args:
         accepted: Ids of accepted requests.
         batch: Logs in each.
-        kept: Ids of the logs that came out: that of their request, "-", and their number in four hexadecimal digits.
+        kept: Ids of the logs that were read: id of the request, "-", number in four hexadecimal digits.
     """
     counts = Counter(kept)
     wanted = {f"{request}-{number:04x}" for request in accepted for number in range(batch)}
@@ -57,25 +57,27 @@ def compare(accepted: Iterable[str], batch: int, kept: Iterable[str]) -> Left:
 
 
 def kill(subject: Persistent, tools: Tools, directory: Path, batch: int, chance: random.Random) -> Left:
-    """Starts a server, kills it under load, and counts what comes out. Raises RuntimeError when it ends by itself."""
-    place = Path(tempfile.mkdtemp(prefix="killed-", dir=directory))
+    """Starts a server, kills it under load, and reads its logs. Raises RuntimeError if the load ends first."""
+    scratch = Path(tempfile.mkdtemp(prefix="killed-", dir=directory))
     try:
-        accepted = place / "accepted"
-        server = subject.start(place)
+        accepted = scratch / "accepted"
+        server = subject.start(scratch)
         try:
             server.ready()
             more = ("-end-on-error", "-accepted", str(accepted.resolve()))
             command = loads.load_command(tools.load(), server, subject.protocol, batch, 60, more)
-            with (place / "load.log").open("wb") as errors:
+            with (scratch / "load.log").open("wb") as errors:
                 load = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors)
             time.sleep(chance.uniform(_LEAST, _MOST))
             if load.poll() is not None:
-                raise RuntimeError(f"the load ended before the kill: {(place / 'load.log').read_text('utf-8')[-1000:]}")
+                raise RuntimeError(
+                    f"the load ended before the kill: {(scratch / 'load.log').read_text('utf-8')[-1000:]}"
+                )
         finally:
             server.kill()
         told, _ = load.communicate()
         if json.loads(told)["failed_requests"] == 0:
             raise RuntimeError("no request was in flight at the kill")
-        return compare(accepted.read_text("ascii").split(), batch, subject.kept(place))
+        return compare(accepted.read_text("ascii").split(), batch, subject.kept(scratch))
     finally:
-        shutil.rmtree(place)
+        shutil.rmtree(scratch)

@@ -1,4 +1,4 @@
-"""What sends: telemetrygen of the OpenTelemetry project, and the generator beside this file."""
+"""Load generators: telemetrygen of the OpenTelemetry project, and the one below load/."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pipeline_bench.processes import Server
 
 #: Bytes in the body of a log.
 BODY = 1000
-#: Connections, each with one request in flight, but in the article's measurement.
+#: Connections, each with one request in flight. The article's load has its own number.
 WORKERS = 8
 _EXPORTED = re.compile(r"^(\S+)\s.*\bexported batched logs\b.*\"count\": (\d+)", re.MULTILINE)
 _STARTED = re.compile(r"^(\S+)\s.*\bstarting the logs generator\b", re.MULTILINE)
@@ -23,15 +23,15 @@ _STARTED = re.compile(r"^(\S+)\s.*\bstarting the logs generator\b", re.MULTILINE
 
 @dataclass(frozen=True)
 class Sent:
-    """What a load achieved.
+    """The result of a load.
 
     Attributes:
         requests: Requests that the server accepted.
         logs: Logs in them.
-        seconds: How long it sent.
-        refused: Requests that the server refused as its queue was full.
+        seconds: Duration of the load.
+        refused: Requests rejected because the queue was full.
         failed: Requests that failed.
-        latency_ms: Latencies by percentile, where the generator measures them.
+        latency_ms: Latencies by percentile, if the generator measures them.
     """
 
     requests: int
@@ -48,7 +48,7 @@ class Sent:
 
 
 def telemetrygen_command(binary: Path, server: Server, protocol: str, batch: int, seconds: float) -> list[str]:
-    """As many logs as the server accepts, each made anew by the generator."""
+    """The command for logs at the server's rate, each built by the generator."""
     return [
         str(binary),
         "logs",
@@ -62,7 +62,7 @@ def telemetrygen_command(binary: Path, server: Server, protocol: str, batch: int
 def load_command(
     binary: Path, server: Server, protocol: str, batch: int, seconds: float, more: Sequence[str] = ()
 ) -> list[str]:
-    """As many logs as the server accepts, encoded once, but for the ids in them."""
+    """The command for logs at the server's rate, encoded once except for their ids."""
     return [
         str(binary.resolve()),
         *("-endpoint", server.endpoint, "-protocol", protocol, "-connections", str(WORKERS)),
@@ -71,7 +71,7 @@ def load_command(
 
 
 def run(command: Sequence[str], log: Path) -> str:
-    """Runs a generator and returns what it wrote. Raises RuntimeError, with the end of that, when it fails."""
+    """Runs a generator and returns its output. Raises RuntimeError with the end of the output if it fails."""
     with log.open("wb") as errors:
         done = subprocess.run(command, stdout=subprocess.PIPE, stderr=errors, check=False)
     told = done.stdout.decode("utf-8", "replace")
@@ -82,7 +82,7 @@ def run(command: Sequence[str], log: Path) -> str:
 
 
 def parse_load(told: str) -> Sent:
-    """Reads the line of JSON that the generator beside this file prints."""
+    """Reads the line of JSON that the generator below load/ prints."""
     found: dict[str, Any] = json.loads(told)
     return Sent(
         requests=found["accepted_requests"],
@@ -95,7 +95,7 @@ def parse_load(told: str) -> Sent:
 
 
 def parse_telemetrygen(log: str) -> Sent:
-    """Adds up the requests that telemetrygen's log says were exported. Raises RuntimeError when there are none."""
+    """Sums the exported requests in telemetrygen's log. Raises RuntimeError if there are none."""
     started = _STARTED.search(log)
     exported = _EXPORTED.findall(log)
     if not started or not exported:
@@ -105,5 +105,5 @@ def parse_telemetrygen(log: str) -> Sent:
 
 
 def _time(text: str) -> datetime:
-    # Python 3.10 reads no other zone.
+    # Python 3.10 does not parse "Z".
     return datetime.fromisoformat(text.replace("Z", "+00:00"))

@@ -1,4 +1,4 @@
-"""Server processes: started, looked at through /proc, killed."""
+"""Server processes: start, figures from /proc, kill."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MEMORY = ("RssAnon", "RssFile", "RssShmem")
 
 
 def free_port() -> int:
-    """A port of the loopback device that nothing listens on."""
+    """A free port of the loopback device."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -26,11 +26,11 @@ def free_port() -> int:
 
 
 class Server:
-    """A process and its children, in a session of their own, so that one signal reaches all.
+    """A process and its children, in a session of their own: one signal reaches all.
 
     Attributes:
-        port: Where it listens.
-        log: What it has written.
+        port: The port it listens on.
+        log: The file of its output.
     """
 
     def __init__(self, command: Sequence[str | Path], port: int, log: Path) -> None:
@@ -51,7 +51,7 @@ class Server:
         return f"127.0.0.1:{self.port}"
 
     def ready(self, seconds: float = 60) -> None:
-        """Waits until it accepts connections. Raises RuntimeError, with the end of its log, when it does not."""
+        """Waits until the server accepts connections. Raises RuntimeError with the end of its log if it ends."""
         end = time.monotonic() + seconds
         while True:
             try:
@@ -81,7 +81,7 @@ class Server:
         return sum(int(fields[11]) + int(fields[12]) for pid, fields in _stats() if pid in pids) / _TICKS
 
     def stop(self, seconds: float = 30) -> None:
-        """Ends it by SIGTERM, and all of it by SIGKILL where that does not help."""
+        """Ends the server by SIGTERM, or all its processes by SIGKILL if that fails."""
         pids = self.processes()
         self._process.terminate()
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -107,7 +107,7 @@ def _stats() -> Iterator[tuple[int, list[str]]]:
         try:
             yield int(path.parent.name), path.read_text("utf-8", "replace").rpartition(")")[2].split()
         except OSError:
-            continue  # It has ended.
+            continue  # The process has ended.
 
 
 @dataclass(frozen=True)
@@ -115,8 +115,8 @@ class Memory:
     """Bytes of all processes of a server.
 
     Attributes:
-        anonymous: Heaps and stacks: what the system cannot take back.
-        file: Pages of mapped files, binaries and queue files alike: page cache, which the system can take back.
+        anonymous: Heaps and stacks, which the system cannot reclaim.
+        file: Pages of mapped files, binaries and queue files: page cache, which the system can reclaim.
         shared: Pages of shared memory.
     """
 
@@ -126,12 +126,12 @@ class Memory:
 
     @property
     def resident(self) -> int:
-        """All of it."""
+        """The sum."""
         return self.anonymous + self.file + self.shared
 
 
 def memory(pids: Sequence[int]) -> Memory:
-    """What processes have resident now. Pages that two of them share count twice."""
+    """Resident memory of processes. Pages shared by two of them count twice."""
     sums = dict.fromkeys(_MEMORY, 0)
     for pid in pids:
         try:
@@ -146,10 +146,10 @@ def memory(pids: Sequence[int]) -> Memory:
 
 
 class Watch:
-    """Looks at a server's memory four times a second, and keeps the most of each kind.
+    """Samples a server's memory four times a second, and keeps the maximum of each kind.
 
     Attributes:
-        most: The greatest of each figure; not necessarily all of one moment.
+        most: The maximum of each figure, at different times maybe.
     """
 
     def __init__(self, server: Server) -> None:

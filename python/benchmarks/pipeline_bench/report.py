@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from pipeline_bench.article import Held
+from pipeline_bench.article import Sustained
 from pipeline_bench.kills import Left
 from pipeline_bench.processes import Memory
 from pipeline_bench.rounds import Measurement
@@ -17,7 +17,7 @@ def _memory(memory: Memory) -> dict[str, int]:
 
 
 def measurement_result(measurement: Measurement) -> dict[str, Any]:
-    """What one measurement measured, a figure for each round."""
+    """One measurement, a figure for each round."""
     return {
         "subject": measurement.subject.name,
         "protocol": measurement.subject.protocol,
@@ -32,7 +32,7 @@ def measurement_result(measurement: Measurement) -> dict[str, Any]:
 
 
 def kill_result(subject: Subject, batch: int, left: Sequence[Left]) -> dict[str, Any]:
-    """What the kills of one subject left, added up."""
+    """The sums over the kills of one subject."""
     return {
         "subject": subject.name,
         "batch": batch,
@@ -44,19 +44,19 @@ def kill_result(subject: Subject, batch: int, left: Sequence[Left]) -> dict[str,
     }
 
 
-def article_result(subject: Subject, connections: int, rate: float, held: Held) -> dict[str, Any]:
-    """What one subject held of the article's load."""
+def article_result(subject: Subject, connections: int, rate: float, sustained: Sustained) -> dict[str, Any]:
+    """The part of the article's load that one subject sustained."""
     return {
         "subject": subject.name,
         "connections": connections,
         "asked_logs_per_second": rate,
-        "logs_per_second": round(held.sent.logs_per_second, 1),
-        "accepted_requests": held.sent.requests,
-        "refused_requests": held.sent.refused,
-        "failed_requests": held.sent.failed,
-        "latency_ms": dict(held.sent.latency_ms),
-        "cpu_cores": round(held.cpu_cores, 3),
-        "memory": _memory(held.memory),
-        "lost_requests": held.lost,
-        "read_records": held.read,
+        "logs_per_second": round(sustained.sent.logs_per_second, 1),
+        "accepted_requests": sustained.sent.requests,
+        "refused_requests": sustained.sent.refused,
+        "failed_requests": sustained.sent.failed,
+        "latency_ms": dict(sustained.sent.latency_ms),
+        "cpu_cores": round(sustained.cpu_cores, 3),
+        "memory": _memory(sustained.memory),
+        "lost_requests": sustained.lost,
+        "read_records": sustained.read,
     }

@@ -1,4 +1,4 @@
-"""The rate that servers accept, in rounds: all measurements once in each, the one time forth, the next time back."""
+"""The rate that servers accept, in rounds of all measurements, forth and back in turn."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOADS = ("telemetrygen", "load")
 
 @dataclass
 class Measurement:
-    """One server under one load, and what was measured in each round.
+    """One server under one load, and its figures by round.
 
     Attributes:
         subject: The server.
@@ -27,9 +27,9 @@ class Measurement:
         batch: Logs in a request.
         logs_per_second: Accepted logs by the second.
         cpu_us_per_log: Microseconds of processor time that the server took for a log.
-        memory: The most that the server had resident.
+        memory: The most resident memory.
         disk_bytes_per_log: Growth of its files by log; empty for servers that keep nothing.
-        latency_ms: Latencies by percentile, where the generator measures them.
+        latency_ms: Latencies by percentile, if the generator measures them.
     """
 
     subject: Subject
@@ -43,12 +43,12 @@ class Measurement:
 
     @property
     def title(self) -> str:
-        """What it is called when it is chosen."""
+        """Name for --only and --list."""
         return f"{self.subject.name}: {self.load}, batch {self.batch}"
 
 
 def measurements(subjects: Sequence[Subject], kinds: Sequence[str], batches: Sequence[int]) -> Iterator[Measurement]:
-    """All measurements; those that are compared stand side by side."""
+    """All measurements; compared ones are neighbours."""
     for protocol in ("grpc", "http"):
         for kind in kinds:
             for batch in batches:
@@ -59,13 +59,13 @@ def measurements(subjects: Sequence[Subject], kinds: Sequence[str], batches: Seq
 
 @dataclass(frozen=True)
 class Setting:
-    """What all measurements share.
+    """Settings of all measurements.
 
     Attributes:
         tools: The generators.
-        directory: Where servers keep their files, on a real disk.
-        warm: Seconds of load before anything is measured.
-        seconds: Seconds that are measured.
+        directory: For the servers' files, on a real disk.
+        warm: Seconds of warm-up.
+        seconds: Seconds of measured load.
     """
 
     tools: Tools
@@ -83,16 +83,16 @@ class Setting:
 
 
 def measure(measurement: Measurement, setting: Setting) -> None:
-    """Starts the server anew, warms it up, loads it and removes its files."""
-    place = Path(tempfile.mkdtemp(prefix="server-", dir=setting.directory))
-    log = place / "load.log"
+    """Starts a new server, warms it up, loads it and removes its files."""
+    scratch = Path(tempfile.mkdtemp(prefix="server-", dir=setting.directory))
+    log = scratch / "load.log"
     parse = loads.parse_telemetrygen if measurement.load == "telemetrygen" else loads.parse_load
     try:
-        server = measurement.subject.start(place)
+        server = measurement.subject.start(scratch)
         try:
             server.ready()
             loads.run(setting.command(measurement, server, setting.warm), log)
-            data = measurement.subject.data(place) if isinstance(measurement.subject, Persistent) else None
+            data = measurement.subject.data(scratch) if isinstance(measurement.subject, Persistent) else None
             disk = disk_bytes(data) if data else 0
             cpu = server.cpu_seconds()
             with Watch(server) as watch:
@@ -106,7 +106,7 @@ def measure(measurement: Measurement, setting: Setting) -> None:
         finally:
             server.kill()
     finally:
-        shutil.rmtree(place)
+        shutil.rmtree(scratch)
     measurement.logs_per_second.append(sent.logs_per_second)
     measurement.cpu_us_per_log.append(cpu * 1e6 / sent.logs)
     measurement.memory.append(watch.most)
@@ -116,17 +116,17 @@ def measure(measurement: Measurement, setting: Setting) -> None:
 def go(
     chosen: Sequence[Measurement], setting: Setting, rounds: int, deadline: float, tell: Callable[[str], None]
 ) -> int:
-    """Measures all measurements so often.
+    """Measures in rounds.
 
     Args:
-        chosen: What is measured.
-        setting: What all of them share.
-        rounds: How often.
-        deadline: No round is begun, after the first, that would probably end later: seconds of `time.monotonic`.
+        chosen: The measurements of a round.
+        setting: Settings of all measurements.
+        rounds: The most rounds.
+        deadline: After the first, no round starts that would probably end later: seconds of `time.monotonic`.
         tell: Gets a line for each measurement.
 
     Returns:
-        How many rounds there were.
+        The number of rounds.
     """
     longest = 0.0
     for number in range(rounds):

@@ -1,4 +1,4 @@
-"""What is measured: `mmapqueue gather`, bare servers, and the OpenTelemetry collector."""
+"""The subjects: `mmapqueue gather`, bare servers, and the OpenTelemetry collector."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Subject(ABC):
     """A server that accepts OTLP logs.
 
     Attributes:
-        name: Its name in the results.
+        name: Name in the results.
         protocol: grpc or http.
-        keeps: What it has done with a request when it answers.
+        keeps: State of a request when it is answered.
     """
 
     name: str
@@ -39,23 +39,23 @@ class Subject(ABC):
 
     @abstractmethod
     def version(self) -> str:
-        """Its version. Raises MissingError when it cannot be measured here."""
+        """Returns the version. Raises MissingError if it cannot be measured here."""
 
     @abstractmethod
     def start(self, directory: Path) -> Server:
-        """Starts it with an empty directory, or with what a killed one has left there."""
+        """Starts the server in an empty directory, or in that of a killed server."""
 
 
 class Persistent(Subject):
-    """A server that keeps what it accepts in files."""
+    """A server that stores accepted logs in files."""
 
     @abstractmethod
     def kept(self, directory: Path) -> Iterator[str]:
-        """The ids of all logs that come out of the directory of a killed server."""
+        """The ids of all logs read from the directory of a killed server."""
 
     @abstractmethod
     def data(self, directory: Path) -> Path:
-        """Where its files are."""
+        """The directory of its files."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class Gather(Persistent):
     """`mmapqueue gather` with an OTLP receiver and a queue without consumers.
 
     Attributes:
-        name: Its name in the results.
+        name: Name in the results.
         protocol: grpc or http.
         processes: Processes that share the port.
         capacity: Bytes of the queue.
@@ -89,7 +89,7 @@ class Gather(Persistent):
             raise MissingError(str(error)) from None
 
     def start(self, directory: Path) -> Server:
-        """Writes the configuration of the pipeline, and gathers."""
+        """Writes the configuration of the pipeline, and starts gather."""
         port = free_port()
         if self.used and not self.data(directory).exists():
             self._go_round(directory)
@@ -115,7 +115,7 @@ class Gather(Persistent):
         return {"capacity": self.capacity // self.processes, "segment_size": 16 << 20, "max_event_size": 5 << 20}
 
     def _go_round(self, directory: Path) -> None:
-        """Fills the ring, and empties it. Only for one process."""
+        """Fills and drains the ring. Only for one process."""
         import mmapqueue
 
         records = [bytes(1 << 20)] * 16
@@ -123,7 +123,7 @@ class Gather(Persistent):
             with contextlib.suppress(mmapqueue.Full):
                 while True:
                     queue.push_many(records, block=False)
-            # Without consumers everything is kept from where the last one was.
+            # Without consumers the queue retains all records after the last consumer's position.
             queue.create_consumer("emptied", start="latest")
             queue.delete_consumer("emptied")
             queue.push_many(records, block=False)
@@ -151,10 +151,10 @@ class Bare(Subject):
     """A server of grpcio or aiohttp that answers at once.
 
     Attributes:
-        name: Its name in the results.
+        name: Name in the results.
         protocol: grpc or http.
-        kind: As `pipeline_bench.bare` takes it.
-        package: What it shows the speed of.
+        kind: An argument of `pipeline_bench.bare`.
+        package: The package of its server.
     """
 
     name: str
@@ -171,13 +171,13 @@ class Bare(Subject):
             raise MissingError(str(error)) from None
 
     def start(self, directory: Path) -> Server:
-        """Starts it; the directory holds its log alone."""
+        """Starts the server; the directory has its log alone."""
         port = free_port()
         return bare(self.kind, port, directory / "bare.log")
 
 
 def bare(kind: str, port: int, log: Path, ids: Path | None = None) -> Server:
-    """Starts a bare server, which writes the ids of logs to a file when one is named."""
+    """Starts a bare server, which writes the ids of logs to a file if one is given."""
     more: list[str | Path] = ["--ids", ids] if ids else []
     return Server([sys.executable, Path(__file__).with_name("bare.py"), kind, str(port), *more], port, log)
 
@@ -187,8 +187,8 @@ class Collector(Persistent):
     """The OpenTelemetry collector: OTLP receiver, sending queue in file_storage, a destination that is down.
 
     Attributes:
-        tools: Has its binary.
-        name: Its name in the results.
+        tools: Builds the binary.
+        name: Name in the results.
         protocol: grpc or http.
     """
 
@@ -198,12 +198,12 @@ class Collector(Persistent):
     keeps: str = "written to its sending queue in file_storage, without fsync: survives kill -9"
 
     def version(self) -> str:
-        """The version of the collector that is built."""
+        """The version of the collector."""
         self.tools.collector()
         return COLLECTOR_VERSION
 
     def start(self, directory: Path) -> Server:
-        """Starts it with a destination that refuses connections."""
+        """Starts the collector with a destination that refuses connections."""
         return self._start(directory, free_port())
 
     def _start(self, directory: Path, destination: int) -> Server:
@@ -240,7 +240,7 @@ class Collector(Persistent):
         return directory / "storage"
 
     def kept(self, directory: Path) -> Iterator[str]:
-        """Starts it again with a destination that is up, until nothing more arrives for five seconds."""
+        """Restarts the collector with a destination that is up, until nothing arrives for five seconds."""
         ids = directory / "arrived"
         port = free_port()
         destination = bare("grpc-aio", port, directory / "destination.log", ids)
@@ -265,7 +265,7 @@ def _ids(payload: bytes) -> Iterator[str]:
 
 
 def subjects(tools: Tools) -> list[Subject]:
-    """All of them, in the order of the tables."""
+    """All subjects, in the order of the tables."""
     return [
         Gather("mmapqueue gather"),
         Gather("mmapqueue gather, used ring", used=True, capacity=3 << 30),

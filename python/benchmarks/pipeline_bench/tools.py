@@ -12,7 +12,7 @@ from pathlib import Path
 _HERE = Path(__file__).parent
 _TELEMETRYGEN = "github.com/open-telemetry/opentelemetry-collector-contrib/cmd/telemetrygen@v0.161.0"
 _BUILDER = "go.opentelemetry.io/collector/cmd/builder@v0.164.0"
-#: The newest release of which the proxy has all modules.
+#: The newest release with all modules on the proxy.
 COLLECTOR_VERSION = "0.161.0"
 _MANIFEST = f"""\
 dist: {{name: otelcol, description: Collector of the pipeline benchmark, output_path: ./otelcol}}
@@ -26,21 +26,21 @@ extensions:
 
 
 class MissingError(Exception):
-    """A program cannot be had here; the message says why."""
+    """A program is missing; the message gives the reason."""
 
 
 @dataclass(frozen=True)
 class Tools:
-    """Builds programs into a directory, and finds them there the next time.
+    """Builds programs into a directory, once.
 
     Attributes:
-        directory: Where they are kept.
+        directory: The directory of the programs.
     """
 
     directory: Path
 
     def load(self) -> Path:
-        """The load generator beside this file. Built in each run: Go sees by itself whether it has changed."""
+        """The load generator below load/. Each run builds it: Go skips the build if nothing has changed."""
         path = self.directory / "load"
         self._go(["build", "-o", str(path.resolve()), "."], _HERE / "load")
         return path
@@ -50,7 +50,7 @@ class Tools:
         return self._installed("telemetrygen", _TELEMETRYGEN)
 
     def collector(self) -> Path:
-        """The OpenTelemetry collector with OTLP on both sides and file_storage; some minutes when built first."""
+        """The OpenTelemetry collector with OTLP on both sides and file_storage; the first build takes minutes."""
         binary = self.directory / "otelcol" / "otelcol"
         if not binary.exists():
             builder = self._installed("builder", _BUILDER)
@@ -66,17 +66,17 @@ class Tools:
             self._go(["install", package], self.directory, {"GOBIN": str(self.directory.resolve())})
         return path
 
-    def _go(self, words: list[str], place: Path, variables: Mapping[str, str] | None = None) -> None:
+    def _go(self, words: list[str], directory: Path, variables: Mapping[str, str] | None = None) -> None:
         go = shutil.which("go")
         if not go:
-            raise MissingError("there is no go on PATH to build it with")
+            raise MissingError("Go is not on PATH")
         self.directory.mkdir(parents=True, exist_ok=True)
-        _run([go, *words], place, variables)
+        _run([go, *words], directory, variables)
 
 
-def _run(command: list[str], place: Path, variables: Mapping[str, str] | None) -> None:
+def _run(command: list[str], directory: Path, variables: Mapping[str, str] | None) -> None:
     done = subprocess.run(
-        command, cwd=place, env={**os.environ, **(variables or {})}, capture_output=True, text=True, check=False
+        command, cwd=directory, env={**os.environ, **(variables or {})}, capture_output=True, text=True, check=False
     )
     if done.returncode:
         last = (done.stderr.strip() or done.stdout.strip() or "no output").splitlines()[-1]

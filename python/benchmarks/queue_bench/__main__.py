@@ -1,4 +1,4 @@
-"""Measures what the arguments say: `make bench-python`, or `python -m queue_bench` in python/benchmarks."""
+"""Measures the Python module and other queues: `make bench-python`, or `python -m queue_bench` in python/benchmarks."""
 
 from __future__ import annotations
 
@@ -37,23 +37,22 @@ def _regex(text: str) -> re.Pattern[str]:
 
 
 def parser() -> argparse.ArgumentParser:
-    """What can be said."""
+    """The options."""
     found = argparse.ArgumentParser(prog="queue_bench", description=__doc__.splitlines()[0])
-    found.add_argument("--rounds", type=_positive, default=5, help="how often all is gone through (%(default)s)")
+    found.add_argument("--rounds", type=_positive, default=5, help="the most rounds (%(default)s)")
     found.add_argument("--seconds", type=float, default=0.3, help="of each workload in a round (%(default)s)")
-    found.add_argument(
-        "--minutes", type=float, default=7.5, help="no round is begun that would end later (%(default)s)"
-    )
-    found.add_argument(
-        "--only", type=_regex, default="", help="workloads whose 'subject: operations, batch N' matches (all)"
-    )
+    found.add_argument("--minutes", type=float, default=7.5, help="no round starts that would end later (%(default)s)")
+    found.add_argument("--only", type=_regex, default="", help="workloads that match, as --list prints them (all)")
     found.add_argument("--batches", type=_numbers, default=_BATCHES, help="records in a call (%(default)s)")
     found.add_argument("--payloads", type=_numbers, default="100,1024", help="bytes of a record (%(default)s)")
     found.add_argument("--ring", type=_positive, default=256, help="MiB of mmapqueue's ring (%(default)s)")
     found.add_argument("--segment-size", default="1m", help="of mmapqueue's segments (%(default)s)")
     found.add_argument("--spark", action="store_true", help="mmapqueue in a Spark session, too")
     found.add_argument(
-        "--directory", type=Path, default=Path("build/bench/python"), help="where to work, on a real disk (%(default)s)"
+        "--directory",
+        type=Path,
+        default=Path("build/bench/python"),
+        help="for the queues, on a real disk (%(default)s)",
     )
     found.add_argument("--json", type=Path, help="a file for the results (python.json in that directory)")
     found.add_argument("--list", action="store_true", help="print the workloads and measure nothing")
@@ -61,7 +60,7 @@ def parser() -> argparse.ArgumentParser:
 
 
 def _present(subjects: list[Subject]) -> tuple[list[Subject], dict[str, str]]:
-    """Those that are installed, and why the others are not there."""
+    """The installed ones, and why the others are missing."""
     present = []
     missing = {}
     for subject in subjects:
@@ -78,8 +77,10 @@ def _title(subject: Subject, workload: Workload) -> str:
     return f"{subject.name}: {operations}, batch {workload.batch}"
 
 
-def _cells(subject: Subject, options: argparse.Namespace, scratch: Path, stack: ExitStack) -> list[rounds.Measurement]:
-    """The workloads of a subject that are wanted; what they need is open until the stack is left."""
+def _measurements(
+    subject: Subject, options: argparse.Namespace, scratch: Path, stack: ExitStack
+) -> list[rounds.Measurement]:
+    """The chosen workloads of a subject; their queues are open until the stack is left."""
     measurements = []
     for payload in options.payloads:
         session = subject.open(Path(tempfile.mkdtemp(dir=scratch)), payload)
@@ -96,7 +97,7 @@ def _cells(subject: Subject, options: argparse.Namespace, scratch: Path, stack: 
 
 
 def main(words: list[str] | None = None) -> None:
-    """Measures, prints a table and writes the results."""
+    """Measures and writes the results."""
     options = parser().parse_args(words)
     end = time.monotonic() + options.minutes * 60
     present, missing = _present(
@@ -110,12 +111,11 @@ def main(words: list[str] | None = None) -> None:
     )
     for name, why in missing.items():
         _tell(f"{name}: not found ({why})")
-    before = report.machine()
     options.directory.mkdir(parents=True, exist_ok=True)
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="queues-", dir=options.directory)))
-        measurements = {subject: _cells(subject, options, scratch, stack) for subject in present}
-        # Those that are compared stand side by side.
+        measurements = {subject: _measurements(subject, options, scratch, stack) for subject in present}
+        # Compared measurements are neighbours.
         ordered = sorted(
             itertools.chain(*measurements.values()),
             key=lambda measurement: (measurement.payload, measurement.workload.batch),
@@ -125,7 +125,7 @@ def main(words: list[str] | None = None) -> None:
             return
         number = rounds.go(ordered, options.rounds, options.seconds, end, _tell)
     taken_part = [subject for subject, chosen in measurements.items() if chosen]
-    found = report.results(ordered, taken_part, missing, number, before)
+    found = report.results(ordered, taken_part, missing, number)
     file = options.json or options.directory / "python.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")

@@ -8,7 +8,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from queue_bench.workload import Held, Session, Step, Subject, Workload, one, times
+from queue_bench.workload import Popped, Session, Step, Subject, Workload, one, times
 
 
 class _PersistQueue(Session):
@@ -22,16 +22,16 @@ class _PersistQueue(Session):
 
     def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         if 1 in batches:
-            held = Held(self.record)
+            popped = Popped(self.record)
             steps = (
                 Step("push", times(partial(self._queue.put, self.record)), 1),
-                Step("pop", held.take(partial(self._queue.get, block=False)), 1),
+                Step("pop", popped.keep(partial(self._queue.get, block=False)), 1),
                 Step("ack", times(self._queue.task_done), 1),
             )
-            yield Workload(steps, held.check(1, one))
+            yield Workload(steps, popped.check(1, one))
 
     def close(self) -> None:
-        """It has no such thing: its files are closed when it is collected."""
+        """Does nothing: the garbage collector closes the files."""
         del self._queue
 
 
@@ -44,12 +44,12 @@ class _Queuelib(Session):
 
     def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         if 1 in batches:
-            held = Held(self.record)
+            popped = Popped(self.record)
             steps = (
                 Step("push", times(partial(self._queue.push, self.record)), 1),
-                Step("pop", held.take(self._queue.pop), 1),
+                Step("pop", popped.keep(self._queue.pop), 1),
             )
-            yield Workload(steps, held.check(1, one))
+            yield Workload(steps, popped.check(1, one))
 
     def close(self) -> None:
         self._queue.close()
@@ -65,7 +65,7 @@ SUBJECTS = [
     ),
     Subject(
         "queuelib FifoDiskQueue",
-        "push, pop; files of 100 000 records. No acks: what is popped is gone",
+        "push, pop; files of 100 000 records. No acks: popped records are gone",
         "nothing that can be found: the positions are written by close() alone",
         lambda: version("queuelib"),
         _Queuelib,

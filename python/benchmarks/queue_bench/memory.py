@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from pathlib import Path
 
-from queue_bench.workload import Held, Session, Step, Subject, Workload, one, times
+from queue_bench.workload import Popped, Session, Step, Subject, Workload, one, times
 
 
 class _Threads(Session):
@@ -19,16 +19,16 @@ class _Threads(Session):
 
     def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         if 1 in batches:
-            held = Held(self.record)
+            popped = Popped(self.record)
             steps = (
                 Step("push", times(partial(self._queue.put, self.record)), 1),
-                Step("pop", held.take(self._queue.get), 1),
+                Step("pop", popped.keep(self._queue.get), 1),
                 Step("ack", times(self._queue.task_done), 1),
             )
-            yield Workload(steps, held.check(1, one))
+            yield Workload(steps, popped.check(1, one))
 
     def close(self) -> None:
-        """Nothing is to be let go."""
+        """Does nothing."""
 
 
 class _Processes(Session):
@@ -38,12 +38,12 @@ class _Processes(Session):
 
     def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         if 1 in batches:
-            held = Held(self.record)
+            popped = Popped(self.record)
             steps = (
                 Step("push", times(partial(self._queue.put, self.record)), 1),
-                Step("pop", held.take(self._queue.get), 1),
+                Step("pop", popped.keep(self._queue.get), 1),
             )
-            yield Workload(steps, held.check(1, one))
+            yield Workload(steps, popped.check(1, one))
 
     def close(self) -> None:
         self._queue.close()
@@ -61,7 +61,7 @@ SUBJECTS = [
     Subject(
         "multiprocessing.Queue",
         "put, get; both ends in one process. put returns when a thread of its own has the record, so only push and pop "
-        "together tell what passing one costs",
+        "together are comparable",
         "nothing: memory and a pipe",
         platform.python_version,
         _Processes,

@@ -11,11 +11,11 @@ from typing import Any
 
 import mmapqueue
 from mmapqueue._jvm import standalone
-from queue_bench.workload import Held, Run, Session, Step, Subject, Workload, nothing, times
+from queue_bench.workload import Popped, Run, Session, Step, Subject, Workload, nothing, times
 
 STANDALONE = "mmapqueue"
 IN_SPARK = "mmapqueue in Spark"
-#: Where one batch tells all: what these cost hardly depends on it.
+#: The cost of these hardly depends on the batch.
 _ONE_BATCH = 1000
 
 
@@ -23,14 +23,14 @@ class _Queue(Session):
     def __init__(self, spark: Any, ring: int, segment_size: str, directory: Path, payload: int) -> None:
         super().__init__(payload)
         self.room = ring // 8
-        # A method of an object that gives back a number, called the way py4j does it.
+        # A method that returns a number, called as py4j calls it.
         self._jvm = standalone.jvm() if spark is None else spark._jvm
         self.null = self._jvm.java.lang.Object().hashCode
         self._queue = mmapqueue.Queue(spark, directory / "queue", capacity=ring, segment_size=segment_size)
 
     def warm(self) -> None:
         records = [self.record] * (self.room // len(self.record))
-        # Until the ring has gone round its files are new, and after that never again.
+        # Files are new until the ring has wrapped once.
         for _ in range(9):
             self._queue.push_many(records)
             self._drain()
@@ -52,29 +52,29 @@ class _Queue(Session):
 
     def _singles(self) -> Workload:
         queue = self._queue
-        held = Held(self.record)
+        popped = Popped(self.record)
         steps = (
             Step("push", times(partial(queue.push, self.record)), 1),
-            Step("pop", held.take(queue.pop), 1),
-            Step("ack_single", held.give(partial(queue.ack, single=True)), 1),
+            Step("pop", popped.keep(queue.pop), 1),
+            Step("ack_single", popped.each(partial(queue.ack, single=True)), 1),
         )
-        return Workload(steps, held.check(1, lambda message: (message.data,)))
+        return Workload(steps, popped.check(1, lambda message: (message.data,)))
 
     def _many(self, batch: int) -> Workload:
         queue = self._queue
-        held = Held(self.record)
+        popped = Popped(self.record)
         steps = (
             Step("push_many", self._push(batch), batch),
-            Step("pop_many", held.take(partial(queue.pop_many, batch)), batch),
-            Step("ack_many", held.give(queue.ack_many), batch),
+            Step("pop_many", popped.keep(partial(queue.pop_many, batch)), batch),
+            Step("ack_many", popped.each(queue.ack_many), batch),
         )
-        return Workload(steps, held.check(batch, lambda messages: [message.data for message in messages]))
+        return Workload(steps, popped.check(batch, lambda messages: [message.data for message in messages]))
 
     def _push(self, batch: int) -> Run:
         return times(partial(self._queue.push_many, [self.record] * batch))
 
     def _iteration(self, batch: int, operation: str, iterate: Any) -> Workload:
-        """Goes over records that are popped by batches, then acks them by batches: the last one and all before it."""
+        """Iterates over records popped in batches, then acks each batch cumulatively."""
         first = 0
 
         def go(calls: int) -> None:
@@ -82,7 +82,7 @@ class _Queue(Session):
             first = self._queue.end_offset() - calls * batch
             last = iterate(calls * batch, batch)
             if last.offset != self._queue.end_offset() - 1 or last.data != self.record:
-                raise RuntimeError(f"{operation} ended with record {last.offset}, or gave it wrong")
+                raise RuntimeError(f"{operation} ended with record {last.offset}, or changed it")
 
         def ack(calls: int) -> None:
             for call in range(calls):
@@ -135,7 +135,7 @@ class _Queue(Session):
 
 
 class _Session:
-    """The Spark session, made when it is first asked for."""
+    """The Spark session, created at its first use."""
 
     def __init__(self) -> None:
         self._spark: Any = None
@@ -154,7 +154,7 @@ class _Session:
 
 
 def subjects(ring: int, segment_size: str, in_spark: bool) -> list[Subject]:
-    """The queue without Spark, and with it if told so."""
+    """The queue without Spark, and with Spark if `spark`."""
     fast = f"push_many, pop_many, ack_many; ring of {ring >> 20} MiB, segments of {segment_size}, flusher on"
     survives = "everything that was pushed; a loss of power takes at most a second, nothing after flush()"
     found = [

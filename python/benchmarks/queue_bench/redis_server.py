@@ -13,7 +13,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from queue_bench.workload import Held, Session, Step, Subject, Workload, times
+from queue_bench.workload import Popped, Session, Step, Subject, Workload, times
 
 _BINARY = "redis-server"
 _START_SECONDS = 30.0
@@ -21,7 +21,7 @@ _GROUP = "bench"
 
 
 class Server:
-    """A server with an append-only file; there is one, from the first session to the last."""
+    """The one server, with an append-only file; it runs from the first session to the last."""
 
     _running: Server | None = None
     _users = 0
@@ -60,7 +60,7 @@ class Server:
 
     @classmethod
     def get(cls, directory: Path) -> Server:
-        """The one that runs; to be released."""
+        """Returns the running server, which the caller releases."""
         if cls._running is None:
             cls._running = cls(directory)
         cls._users += 1
@@ -68,7 +68,7 @@ class Server:
 
     @classmethod
     def release(cls) -> None:
-        """Ends it when nobody has it any more: its file is removed anyway."""
+        """Ends the server after its last user; without a save, as its files are removed."""
         cls._users -= 1
         if cls._users == 0 and cls._running is not None:
             cls._running.client.close()
@@ -88,13 +88,13 @@ class _List(Session):
 
     def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         for batch in batches:
-            held = Held(self.record)
+            popped = Popped(self.record)
             push, pop = ("push", "pop") if batch == 1 else ("push_many", "pop_many")
             steps = (
                 Step(push, times(partial(self._client.rpush, self._key, *[self.record] * batch)), batch),
-                Step(pop, held.take(partial(self._client.lpop, self._key, batch)), batch),
+                Step(pop, popped.keep(partial(self._client.lpop, self._key, batch)), batch),
             )
-            yield Workload(steps, held.check(batch, list))
+            yield Workload(steps, popped.check(batch, list))
 
     def close(self) -> None:
         Server.release()
@@ -109,10 +109,10 @@ class _Stream(Session):
 
     def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         for batch in batches:
-            held = Held(self.record)
-            check = held.check(batch, lambda entries: [fields[b"r"] for _, fields in entries])
+            popped = Popped(self.record)
+            check = popped.check(batch, lambda entries: [fields[b"r"] for _, fields in entries])
 
-            def settle(calls: int, check: Any = check) -> None:
+            def verify(calls: int, check: Any = check) -> None:
                 check(calls)
                 self._client.xtrim(self._key, maxlen=0, approximate=False)
 
@@ -120,10 +120,10 @@ class _Stream(Session):
             push = self._push if batch == 1 else partial(self._push_many, batch)
             steps = (
                 Step("push" + many, times(push), batch),
-                Step("pop" + many, held.take(partial(self._pop, batch)), batch),
-                Step("ack" + many, held.give(self._ack), batch),
+                Step("pop" + many, popped.keep(partial(self._pop, batch)), batch),
+                Step("ack" + many, popped.each(self._ack), batch),
             )
-            yield Workload(steps, settle)
+            yield Workload(steps, verify)
 
     def _push(self) -> None:
         self._client.xadd(self._key, {"r": self.record})
@@ -136,7 +136,7 @@ class _Stream(Session):
 
     def _pop(self, batch: int) -> list[Any]:
         found = self._client.xreadgroup(_GROUP, "reader", {self._key: ">"}, count=batch)
-        # A list of streams, or from version 3 of the protocol on a mapping of them to lists of entries.
+        # A list of streams; from version 3 of the protocol on, a mapping of streams to lists of entries.
         if isinstance(found, dict):
             return [entry for entries in found[self._key.encode()] for entry in entries]
         return list(found[0][1])
@@ -162,7 +162,7 @@ _SURVIVES = "everything, as the server is another process; a kill of the server,
 SUBJECTS = [
     Subject(
         "Redis list",
-        "RPUSH of a batch, LPOP with a count; appendonly, appendfsync everysec. No acks: what is popped is gone",
+        "RPUSH of a batch, LPOP with a count; appendonly, appendfsync everysec. No acks: popped records are gone",
         _SURVIVES,
         _version,
         _List,

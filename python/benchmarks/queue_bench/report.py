@@ -2,37 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import platform
 import statistics
-import subprocess
 from collections.abc import Iterable, Sequence
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any
 
 from queue_bench.own import STANDALONE
 from queue_bench.rounds import Figures, Measurement
 from queue_bench.workload import Step, Subject
-
-
-def machine() -> dict[str, object]:
-    """Returns the facts of the machine and its load."""
-    model = ""
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
-        model = next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
-    java = subprocess.run(["java", "-version"], check=False, capture_output=True, text=True).stderr.splitlines()
-    return {
-        "cpu": model or platform.machine(),
-        "cores": os.cpu_count(),
-        "system": f"{platform.system()} {platform.release()}",
-        "python": platform.python_version(),
-        "java": java[0] if java else "",
-        "py4j": version("py4j"),
-        "load_average": os.getloadavg()[0],
-    }
 
 
 def _units(measurements: Iterable[Measurement]) -> dict[str, list[float]]:
@@ -68,20 +44,17 @@ def results(
     subjects: Iterable[Subject],
     missing: dict[str, str],
     rounds: int,
-    before: dict[str, object],
 ) -> dict[str, Any]:
     """Returns all results, ready for JSON.
 
     Args:
-        measurements: What was measured.
-        subjects: Who took part.
-        missing: Who did not, and why.
-        rounds: How many rounds there were.
-        before: The machine at the beginning.
+        measurements: The measurements.
+        subjects: The measured subjects.
+        missing: Subjects that are not installed, and why.
+        rounds: The number of rounds.
     """
     units = _units(measurements)
     return {
-        "machine": {**before, "load_average_after": os.getloadavg()[0]},
         "rounds": rounds,
         "unit_null_call_us": units,
         "subjects": {

@@ -1,4 +1,4 @@
-"""Measures workloads in rounds: all of them once in each, so that a slow minute of the machine meets all and not one."""
+"""Measures workloads in rounds: a round measures each once, so a slow minute of the machine affects all of them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass, field
 
 from queue_bench.workload import Step, Workload, times
 
-#: A cycle is so long, that it can be timed and that the machine hardly changes meanwhile.
+#: Long enough to time, and too short for the machine to change.
 _CYCLE_SECONDS = 0.02
 _MOST_RECORDS = 200_000
 _GROWTH = 8
-#: Null calls before and behind each step: as many as it makes itself, within these limits. Whether a scheduler keeps
-#: both ends of a connection on one processor or on two, which makes a call three times as long, it decides anew every
-#: some milliseconds, and after every pause: too few calls would be timed by another decision than the step.
+#: Null calls before and after each step: as many as the step's own, within these limits. Every few milliseconds the
+#: scheduler moves both ends of a connection to one processor or to two, which changes a call's duration threefold: too
+#: few null calls would meet another decision than the step.
 _LEAST_NULL_CALLS, _MOST_NULL_CALLS = 25, 200
 
 
@@ -25,7 +25,7 @@ class Figures:
 
     Attributes:
         us_per_call: Microseconds of a call.
-        null_calls: How many null calls take as long, by those that were made just before and behind; empty without.
+        null_calls: Duration of a call in null calls made just before and after it; empty without any.
     """
 
     us_per_call: list[float] = field(default_factory=list)
@@ -34,17 +34,17 @@ class Figures:
 
 @dataclass
 class Measurement:
-    """A workload of a subject, and what came of it so far.
+    """A workload of a subject, and its figures so far.
 
     Attributes:
-        title: What it is called when it is chosen.
-        subject: Its name.
+        title: Name for --only and --list.
+        subject: Name of the subject.
         payload: Bytes of a record.
-        workload: What is done.
-        null: The null call that it is compared with, if it has one.
-        room: The most bytes of records that are to be in it at once.
+        workload: The workload.
+        null: The null call that calls are compared with, if the subject has one.
+        room: The most bytes of records in the queue at once.
         figures: By operation.
-        null_us: Microseconds of the null calls made meanwhile, round by round.
+        null_us: Microseconds of the null calls, round by round.
     """
 
     title: str
@@ -62,7 +62,7 @@ class Measurement:
         self._whole = self.workload.whole
 
     def measure(self, seconds: float) -> None:
-        """Goes through the workload for so long, once at least, and adds the figures of a round."""
+        """Repeats the workload for `seconds`, once at least, and adds the figures of a round."""
         taken: dict[Step, list[tuple[float, float | None]]] = {}
         nulls: list[float] = []
         end = time.perf_counter() + seconds
@@ -103,10 +103,10 @@ class Measurement:
         if self._whole:
             whole = sum(us for _, (us, _) in found)
             found.append((self._whole, (whole, whole / statistics.mean(nulls) if nulls else None)))
-        self.workload.settle(self._calls)
+        self.workload.verify(self._calls)
         return found, nulls
 
-    # What is too short to be timed is done more often, as far as the queue has room.
+    # Short steps get more calls, as far as the queue has room.
     def _grow(self, seconds: float) -> None:
         if self._grown:
             return
@@ -128,17 +128,17 @@ def _null_us(null: Callable[[], object], calls: int) -> float:
 def go(
     measurements: list[Measurement], rounds: int, seconds: float, deadline: float, tell: Callable[[str], None]
 ) -> int:
-    """Goes through the measurements so often, the one time forth, the next time back.
+    """Measures in rounds, forth and back in turn.
 
     Args:
-        measurements: What is measured.
-        rounds: How often.
-        seconds: How long each measurement takes in a round, if one cycle does not take longer.
-        deadline: No round is begun, after the first, that would probably end later: seconds of `time.monotonic`.
-        tell: Is told what goes on.
+        measurements: The measurements of a round.
+        rounds: The most rounds.
+        seconds: Duration of each measurement in a round, if one cycle is not longer.
+        deadline: After the first, no round starts that would probably end later: seconds of `time.monotonic`.
+        tell: Prints progress.
 
     Returns:
-        How many rounds there were.
+        The number of rounds.
     """
     longest = 0.0
     for number in range(rounds):

@@ -8,9 +8,9 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-from queue_bench.workload import Held, Run, Session, Step, Subject, Workload, one, times
+from queue_bench.workload import Popped, Run, Session, Step, Subject, Workload, one, times
 
-#: An fsync for each put: larger batches would show the same, and take minutes.
+#: Each put fsyncs: larger batches would give the same rate, and take minutes.
 _MOST_PUTS = 100
 
 
@@ -25,26 +25,26 @@ class _AckQueue(Session):
 
     def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         if 1 in batches:
-            held = Held(self.record)
-            check = held.check(1, lambda item: (item["data"],))
+            popped = Popped(self.record)
+            check = popped.check(1, lambda item: (item["data"],))
 
-            def settle(calls: int) -> None:
+            def verify(calls: int) -> None:
                 check(calls)
                 self._queue.clear_acked_data(max_delete=calls, keep_latest=0)
 
             steps = (
                 Step("push", times(partial(self._queue.put, self.record)), 1),
-                Step("pop", held.take(partial(self._queue.get, block=False, raw=True)), 1),
-                Step("ack", held.give(self._queue.ack), 1),
+                Step("pop", popped.keep(partial(self._queue.get, block=False, raw=True)), 1),
+                Step("ack", popped.each(self._queue.ack), 1),
             )
-            yield Workload(steps, settle)
+            yield Workload(steps, verify)
 
     def close(self) -> None:
         self._queue.close()
 
 
 class _BatchQueue(Session):
-    """persist-queue's SQLiteQueue without auto_commit: task_done deletes a batch at once; put commits all the same."""
+    """persist-queue's SQLiteQueue without auto_commit: task_done deletes a batch at once; each put commits."""
 
     def __init__(self, directory: Path, payload: int) -> None:
         from persistqueue import SQLiteQueue
@@ -56,12 +56,12 @@ class _BatchQueue(Session):
         for batch in batches:
             if batch > _MOST_PUTS:
                 continue
-            held = Held(self.record)
+            popped = Popped(self.record)
             steps = (
                 Step("push_many", times(partial(self._push, batch)), batch),
-                Step("pop_many", held.take(partial(self._pop, batch)), batch),
+                Step("pop_many", popped.keep(partial(self._pop, batch)), batch),
             )
-            yield Workload(steps, held.check(batch, list))
+            yield Workload(steps, popped.check(batch, list))
 
     def _push(self, batch: int) -> None:
         for _ in range(batch):
@@ -88,19 +88,19 @@ class _Deque(Session):
 
     def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
         for batch in batches:
-            held = Held(self.record)
+            popped = Popped(self.record)
             if batch == 1:
                 steps = (
                     Step("push", times(partial(self._deque.append, self.record)), 1),
-                    Step("pop", held.take(self._deque.popleft), 1),
+                    Step("pop", popped.keep(self._deque.popleft), 1),
                 )
-                yield Workload(steps, held.check(1, one))
+                yield Workload(steps, popped.check(1, one))
             else:
                 steps = (
                     Step("push_many", times(partial(self._push, batch)), batch),
-                    Step("pop_many", held.take(partial(self._pop, batch)), batch),
+                    Step("pop_many", popped.keep(partial(self._pop, batch)), batch),
                 )
-                yield Workload(steps, held.check(batch, list))
+                yield Workload(steps, popped.check(batch, list))
 
     def _push(self, batch: int) -> None:
         with self._deque.transact():
@@ -116,7 +116,7 @@ class _Deque(Session):
 
 
 class _LiteQueue(Session):
-    """litequeue: many puts in a transaction; pop is one of its own, and sorts all that is queued."""
+    """litequeue: many puts in a transaction; each pop is a transaction, and sorts all queued records."""
 
     def __init__(self, directory: Path, payload: int) -> None:
         from litequeue import LiteQueue
@@ -132,27 +132,27 @@ class _LiteQueue(Session):
                 yield Workload((Step("push_many", times(partial(self._push, batch)), batch),), self._forget(batch))
 
     def _singles(self) -> Workload:
-        held = Held(self.record)
-        check = held.check(1, lambda message: (message.data,))
+        popped = Popped(self.record)
+        check = popped.check(1, lambda message: (message.data,))
 
-        def settle(calls: int) -> None:
+        def verify(calls: int) -> None:
             check(calls)
             self._queue.prune()
 
         steps = (
             Step("push", times(partial(self._queue.put, self.record)), 1),
-            Step("pop", held.take(self._queue.pop), 1),
-            Step("ack", held.give(lambda message: self._queue.done(message.message_id)), 1),
+            Step("pop", popped.keep(self._queue.pop), 1),
+            Step("ack", popped.each(lambda message: self._queue.done(message.message_id)), 1),
         )
-        return Workload(steps, settle)
+        return Workload(steps, verify)
 
     def _forget(self, batch: int) -> Run:
-        def settle(calls: int) -> None:
+        def verify(calls: int) -> None:
             if self._queue.qsize() != calls * batch:
-                raise RuntimeError(f"{self._queue.qsize()} records are there of {calls * batch}")
+                raise RuntimeError(f"{self._queue.qsize()} records left of {calls * batch}")
             self._queue.conn.execute(f"DELETE FROM {self._queue.table}")
 
-        return settle
+        return verify
 
     def _push(self, batch: int) -> None:
         with self._queue.transaction():
@@ -163,34 +163,34 @@ class _LiteQueue(Session):
         self._queue.close()
 
 
-_FORCED = "what was committed; a loss of power, too (WAL, synchronous=FULL)"
+_SYNCED = "what was committed; a loss of power, too (WAL, synchronous=FULL)"
 _COMMITTED = "what was committed; a loss of power takes the newest commits (WAL, synchronous=NORMAL)"
 
 SUBJECTS = [
     Subject(
         "persist-queue SQLiteAckQueue",
-        "put, get, ack; a transaction each, no other way with acks. What is acked is cleared between measurements",
-        _FORCED,
+        "put, get, ack; a transaction each, no other way with acks. Acked records are cleared between measurements",
+        _SYNCED,
         lambda: version("persist-queue"),
         _AckQueue,
     ),
     Subject(
         "persist-queue SQLiteQueue",
         "auto_commit=False: put or get a batch, then task_done. Each put is a commit all the same",
-        _FORCED,
+        _SYNCED,
         lambda: version("persist-queue"),
         _BatchQueue,
     ),
     Subject(
         "diskcache.Deque",
-        "append, popleft; a batch of them inside transact(). No acks: what is popped is gone",
+        "append, popleft; a batch of them inside transact(). No acks: popped records are gone",
         _COMMITTED,
         lambda: version("diskcache"),
         _Deque,
     ),
     Subject(
         "litequeue",
-        "put, pop, done; a batch of put inside transaction(). What is done is pruned between measurements",
+        "put, pop, done; a batch of put inside transaction(). Done records are pruned between measurements",
         _COMMITTED,
         lambda: version("litequeue"),
         _LiteQueue,

@@ -1,4 +1,4 @@
-"""What a queue lets itself be measured by: sessions, which have workloads, which have steps."""
+"""Subjects of the benchmark: a subject opens sessions, a session has workloads, a workload has steps."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from itertools import repeat
 from pathlib import Path
 from typing import Any
 
-#: Does something so many times.
+#: Makes a number of calls.
 Run = Callable[[int], object]
 
 
 def nothing(_calls: int) -> None:
-    """For what needs nothing to be done."""
+    """Does nothing."""
 
 
 @dataclass(frozen=True)
@@ -22,8 +22,8 @@ class Step:
     """A part of a workload.
 
     Attributes:
-        operation: What it is called in the results; empty for what is done but not told.
-        run: Makes so many calls.
+        operation: Name in the results; empty for a step that is not reported.
+        run: Makes a number of calls.
         batch: Records in a call.
     """
 
@@ -34,15 +34,15 @@ class Step:
 
 @dataclass(frozen=True)
 class Workload:
-    """Steps that follow each other: what the first puts in the last has taken out, so it can be gone through again.
+    """Consecutive steps: the last one leaves the queue empty, so the workload can be repeated.
 
     Attributes:
         steps: Each makes the same number of calls.
-        settle: Checks what came out, given the number of calls, and cleans up; it is not timed.
+        verify: Verifies the popped records, given the number of calls, and cleans up; untimed.
     """
 
     steps: Sequence[Step]
-    settle: Run
+    verify: Run
 
     @property
     def batch(self) -> int:
@@ -51,7 +51,7 @@ class Workload:
 
     @property
     def whole(self) -> Step | None:
-        """All steps as one, where each of several is told; it is not there to be run."""
+        """All steps as one, if there are several and all are reported; for the results alone."""
         if len(self.steps) < 2 or not all(step.operation for step in self.steps):
             return None
         many = "_many" if self.steps[0].operation.endswith("_many") else ""
@@ -59,12 +59,12 @@ class Workload:
 
 
 class Session(ABC):
-    """A queue that is open, for records of one size.
+    """An open queue for records of one size.
 
     Attributes:
-        record: The record that is pushed, again and again.
+        record: The record of all pushes.
         null: A call to the queue's JVM that does nothing, if it has one.
-        room: The most bytes of records that are to be in it at once.
+        room: The most bytes of records in the queue at once.
     """
 
     null: Callable[[], object] | None = None
@@ -75,15 +75,15 @@ class Session(ABC):
 
     @abstractmethod
     def workloads(self, batches: Sequence[int]) -> Iterable[Workload]:
-        """The workloads with batches of these sizes, as far as there are calls for them."""
+        """The workloads with batches of these sizes, as far as the queue has calls for them."""
 
     def warm(self) -> None:
-        """Does what has to be done once, before anything is measured."""
+        """Warms up, once, before all measurements."""
         return
 
     @abstractmethod
     def close(self) -> None:
-        """Lets go of everything; the directory is removed by who has made it."""
+        """Closes the queue. The caller removes the directory."""
 
 
 @dataclass(frozen=True)
@@ -91,11 +91,11 @@ class Subject:
     """A queue that can be measured.
 
     Attributes:
-        name: What it is called in the results.
-        fast_path: How it is used, by its own documentation.
-        survives: What is still there when the process that uses it is killed.
-        version: Tells its version; raises ImportError or FileNotFoundError when it is not installed.
-        open: Opens one in a directory that is there and empty, for records of so many bytes.
+        name: Name in the results.
+        fast_path: The calls used, by its own documentation.
+        survives: The records that survive a kill of the process.
+        version: Returns its version; raises ImportError or FileNotFoundError if it is not installed.
+        open: Opens a queue in an empty directory, for records of a size in bytes.
     """
 
     name: str
@@ -105,44 +105,44 @@ class Subject:
     open: Callable[[Path, int], Session]
 
 
-class Held(list[Any]):
-    """What was popped, call by call, until it is acked and checked."""
+class Popped(list[Any]):
+    """Results of pops, call by call, until they are acked and verified."""
 
     def __init__(self, record: bytes) -> None:
         super().__init__()
         self._record = record
 
-    def take(self, call: Callable[[], object]) -> Run:
-        """Keeps what each call returns."""
+    def keep(self, call: Callable[[], object]) -> Run:
+        """Keeps the result of each call."""
 
         def run(calls: int) -> None:
             self[:] = [call() for _ in repeat(None, calls)]
 
         return run
 
-    def give(self, call: Callable[[Any], object]) -> Run:
-        """Calls with each that was kept."""
+    def each(self, call: Callable[[Any], object]) -> Run:
+        """Calls with each kept result."""
 
         def run(_calls: int) -> None:
-            for each in self:
-                call(each)
+            for popped in self:
+                call(popped)
 
         return run
 
     def check(self, batch: int, payloads: Callable[[Any], Sequence[bytes]]) -> Run:
-        """Compares what was kept with what must have come: every record, whole."""
+        """Verifies that the kept results have every record unchanged."""
 
         def run(calls: int) -> None:
             found = sum(1 for each in self for payload in payloads(each) if payload == self._record)
             self.clear()
             if found != calls * batch:
-                raise RuntimeError(f"{found} records came out whole of {calls * batch}")
+                raise RuntimeError(f"{found} records of {calls * batch} popped unchanged")
 
         return run
 
 
 def times(call: Callable[[], object]) -> Run:
-    """Makes the same call again and again."""
+    """Repeats one call."""
 
     def run(calls: int) -> None:
         for _ in repeat(None, calls):
@@ -152,5 +152,5 @@ def times(call: Callable[[], object]) -> Run:
 
 
 def one(payload: bytes) -> Sequence[bytes]:
-    """The records of a pop that gives the bytes of a single one."""
+    """The records of a pop that returns one record as bytes."""
     return (payload,)

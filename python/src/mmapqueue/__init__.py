@@ -115,7 +115,7 @@ __all__ = [
     "write_stream",
 ]
 
-# Nothing else tells of errors in threads; the JVM's log is silent until the program asks for it.
+# Errors in threads reach the program by the log alone; the JVM's log is silent unless the program asks for it.
 logging.getLogger("mmapqueue.jvm").addHandler(logging.NullHandler())
 
 # What users see, in tracebacks and help, is where they import it from.

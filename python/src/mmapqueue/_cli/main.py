@@ -17,7 +17,7 @@ USAGE = 2
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; returns the exit status."""
+    """Runs a command; returns the exit status."""
     parser = argparse.ArgumentParser(prog="mmapqueue", description="Persistent queues on memory-mapped files.")
     parser.add_argument("--version", action="version", version=f"mmapqueue {__version__}")
     commands = parser.add_subparsers(title="commands", required=True)
@@ -29,21 +29,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
     jar.set_defaults(run=_print_jar)
     verify = commands.add_parser(
         "verify",
-        help="say what is damaged in a queue",
-        description="Read a queue that nobody writes and say what is damaged; change nothing.",
+        help="report damage in a queue",
+        description="Report damage in a queue that no process writes; change nothing.",
         epilog="exit status: 0 whole, 1 damage was found or the queue could not be read, 2 wrong usage",
     )
     verify.add_argument("directory", metavar="DIR", help="the queue's directory")
     verify.set_defaults(run=_verify)
     repair = commands.add_parser(
         "repair",
-        help="make a damaged queue whole",
-        description="Make a damaged queue whole, and say which records are lost.",
-        epilog="exit status: 0 repaired, 1 it could not be, 2 wrong usage",
+        help="repair a damaged queue",
+        description="Repair a damaged queue, and report the lost records.",
+        epilog="exit status: 0 repaired, 1 the repair failed, 2 wrong usage",
     )
     repair.add_argument("directory", metavar="DIR", help="the queue's directory")
     where = repair.add_mutually_exclusive_group(required=True)
-    where.add_argument("--to", metavar="DIR2", help="make a copy there, and leave the queue as it is")
+    where.add_argument("--to", metavar="DIR2", help="make a repaired copy there, and leave the queue as it is")
     where.add_argument("--in-place", action="store_true", help="change the queue itself; asks first")
     repair.add_argument("--yes", action="store_true", help="with --in-place: do not ask")
     repair.add_argument(
@@ -73,7 +73,7 @@ def _verify(options: argparse.Namespace) -> int:
 
 def _repair(options: argparse.Namespace) -> int:
     if options.yes and not options.in_place:
-        print("mmapqueue repair: --yes goes with --in-place alone", file=sys.stderr)
+        print("mmapqueue repair: --yes needs --in-place", file=sys.stderr)
         return USAGE
     if options.in_place and not options.yes and not _confirmed(options.directory):
         print("mmapqueue repair: nothing was changed", file=sys.stderr)
@@ -93,8 +93,9 @@ def _repair(options: argparse.Namespace) -> int:
 def _confirmed(directory: str) -> bool:
     if not sys.stdin.isatty():
         print(
-            f"mmapqueue repair: --in-place changes {directory} for good, and there is no terminal to ask at: say --yes",
+            f"mmapqueue repair: --in-place changes {directory} permanently, and there is no terminal to ask at: "
+            "add --yes",
             file=sys.stderr,
         )
         return False
-    return input(f"Change {directory} for good, without a copy? [y/N] ").strip().lower().startswith("y")
+    return input(f"Change {directory} permanently, without a copy? [y/N] ").strip().lower().startswith("y")

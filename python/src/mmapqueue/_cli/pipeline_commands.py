@@ -1,4 +1,4 @@
-"""The collector's subcommands of the command line. What runs them is imported when one of them runs."""
+"""The collector's subcommands. The modules that run them are imported on first use."""
 
 import argparse
 import sys
@@ -9,7 +9,7 @@ _USAGE = 2
 #: Modules of the extra `pipeline`; any of them may be missing.
 _EXTRA = frozenset(
     (
-        *("pydantic", "pydantic_core", "yaml", "grpc", "aiohttp", "google", "prometheus_client", "tenacity"),
+        *("pydantic", "pydantic_core", "yaml", "grpc", "aiohttp", "uvloop", "google", "prometheus_client", "tenacity"),
         *("watchfiles", "pyspark", "pyarrow", "opentelemetry"),
     )
 )
@@ -20,15 +20,15 @@ def add_commands(commands: Any) -> None:
     """Adds the subcommands to those of `mmapqueue`.
 
     Args:
-        commands: What `argparse.ArgumentParser.add_subparsers` returned.
+        commands: The result of `argparse.ArgumentParser.add_subparsers`.
     """
     gather = _command(
         commands,
         "gather",
-        "take events and push them into the queues of a pipeline",
-        "Run the servers, receivers and fetchers of a pipeline; push what they take. Needs no Spark. Prints "
-        "`ready: SERVER HOST:PORT …` when it takes events. SIGTERM and SIGINT stop it after the requests in flight; a "
-        "second one stops it at once.",
+        "receive events and push them into the queues of a pipeline",
+        "Run the servers, receivers and fetchers of a pipeline; push their events. Needs no Spark. Prints "
+        "`ready: SERVER HOST:PORT …` when it accepts events. SIGTERM and SIGINT stop it after the requests in flight; "
+        "a second one stops it at once.",
     )
     gather.add_argument("--partition", type=int, help=argparse.SUPPRESS)
     gather.add_argument("--listen", action="append", default=[], metavar="SERVER=HOST:PORT", help=argparse.SUPPRESS)
@@ -40,14 +40,14 @@ def add_commands(commands: Any) -> None:
         "read the queues of a pipeline in Spark, filter and send",
         "Run the filters and senders of a pipeline on Spark: one streaming query for each sender.",
     )
-    process.add_argument("--once", action="store_true", help="end when all that is in the queues now has been sent")
+    process.add_argument("--once", action="store_true", help="end when the records that are in the queues now are sent")
     process.add_argument("--parent", type=int, help=argparse.SUPPRESS)
     process.set_defaults(run=_runner("process"))
     run = _command(commands, "run", "gather and process on this machine", "Run gather and process as two processes.")
     run.set_defaults(run=_runner("run"))
     check = commands.add_parser(
         "check",
-        help="say what is wrong with a pipeline's file, or what would run",
+        help="report errors in a pipeline's file, or what would run",
         description="Validate the configuration of a pipeline, and print what would run; start nothing.",
         epilog="exit status: 0 valid, 2 not valid",
     )
@@ -61,7 +61,7 @@ def _command(commands: Any, name: str, short: str, description: str) -> argparse
         name,
         help=short,
         description=description,
-        epilog="exit status: 0 stopped, 1 failed, 2 the configuration is refused",
+        epilog="exit status: 0 stopped, 1 failed, 2 the configuration is invalid",
     )
     command.add_argument("file", metavar="FILE", help="the configuration, YAML")
     command.add_argument("--log-level", choices=_LEVELS, default="info", help="of the log on stderr; default: info")
@@ -77,7 +77,7 @@ def _runner(name: str) -> Callable[[argparse.Namespace], int]:
         except ImportError as error:
             if (error.name or "").partition(".")[0] not in _EXTRA:
                 raise
-            print(f"mmapqueue: there is no module {error.name}: pip install 'mmapqueue[pipeline]'", file=sys.stderr)
+            print(f"mmapqueue: module {error.name} is missing: pip install 'mmapqueue[pipeline]'", file=sys.stderr)
             return _USAGE
 
     return run

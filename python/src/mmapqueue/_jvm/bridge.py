@@ -14,24 +14,24 @@ _JAVA_NEEDED = 17
 
 
 def open_queue(spark: object, options: str) -> JavaObject:
-    """Opens a queue in the JVM of a Spark session, or in the JVM of our own for None.
+    """Opens a queue in a JVM.
 
     Args:
-        spark: The session, or None.
-        options: The configuration as the bridge takes it.
+        spark: A SparkSession or SparkContext, to use its JVM; None to use a JVM that this process starts.
+        options: The configuration; see Bridge.java.
 
     Returns:
         The handle of the queue.
 
     Raises:
         JarNotFound: The JVM does not have the jar, or has another version of it.
-        MmapQueueError: There is no JVM to be had here, or the queue can not be opened.
+        MmapQueueError: No JVM is available, or the queue cannot be opened.
     """
     return _call(_bridge_in(standalone.jvm() if spark is None else _jvm_of(spark)), "open")(options)
 
 
 def class_of(spark: object, name: str) -> JavaClass:
-    """A class of the jar, in the JVM of a Spark session, or in the JVM of our own for None; raises as `open_queue`."""
+    """A class of the jar. Arguments and errors are those of `open_queue`."""
     jvm = standalone.jvm() if spark is None else _jvm_of(spark)
     _bridge_in(jvm)
     found = jvm
@@ -47,7 +47,7 @@ def _call(bridge: JavaClass, name: str) -> Call:
 def _jvm_of(spark: object) -> Any:
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         raise MmapQueueError(
-            "a Spark Connect session has no JVM in reach: a Queue needs a classic session, whose driver runs in this "
+            "a Spark Connect session has no JVM in reach: a Queue needs a classic session, with its driver in this "
             "process, or None for a JVM of its own; over Connect use spark.readStream.format('mmapqueue')"
         )
     jvm = getattr(spark, "_jvm", None)
@@ -79,7 +79,7 @@ def _bridge_in(jvm: Any) -> JavaClass:
 
 
 def _check_java(jvm: Any) -> None:
-    """Before any class of ours is asked for: a Java that is too old fails to read it, and drops the connection."""
+    """Raises for an old Java. Runs before the first look-up of a class: an old Java cannot load it, and disconnects."""
     version = str(jvm.java.lang.System.getProperty("java.specification.version"))
     if version.startswith("1.") or int(version) < _JAVA_NEEDED:
         raise MmapQueueError(f"Java {_JAVA_NEEDED} or newer is needed, and this JVM has Java {version}")

@@ -1,8 +1,10 @@
 """Calls into the JVM: sent as ready-made commands, their errors translated.
 
-A call of a py4j member builds its command anew each time and asks a list of converters about every argument, which
-costs more than the round trip itself. What is sent here are the same commands, of the documented protocol. Nor do the
-answers go through what PySpark puts in py4j's place, which takes every JVM for its own when there is an exception.
+py4j's members build each command anew and try a list of converters on every argument, which costs more than the round
+trip. `Call` sends the same commands of py4j's documented protocol. Answers do not pass through PySpark's replacement of
+`get_return_value`, which takes the exceptions of every JVM for Spark's.
+
+A call that meets the close of its queue raises Closed: `Call` decides that, for all calls.
 """
 
 from collections.abc import Callable
@@ -25,7 +27,7 @@ from py4j.protocol import (
 
 from mmapqueue._jvm import names
 from mmapqueue._jvm.signals import Shield
-from mmapqueue._values.errors import ConfigError, FileError, MmapQueueError
+from mmapqueue._values.errors import Closed, ConfigError, FileError, MmapQueueError
 
 _PARAMETERS = {
     "i": INTEGER_TYPE + "%d\n",
@@ -33,19 +35,51 @@ _PARAMETERS = {
     "s": STRING_TYPE + "%s\n",
     "b": BYTES_TYPE + "%s\n",
 }
-# "y" for success, then the type: what nearly every answer begins with.
+# Nearly every answer begins with "y" for success, then the type.
 _INT = "yi"
 _LONG = "yL"
 
 
+class Lifetime:
+    """Whether a queue is open, for all calls of its objects. Thread-safe.
+
+    Attributes:
+        path: The queue's directory.
+        closed: Whether this process has closed the queue. Set before the JVM closes it.
+    """
+
+    __slots__ = ("closed", "path")
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.closed = False
+
+    def closed_error(self) -> Closed:
+        """The error of every call that meets the close, and of all later ones."""
+        return Closed(f"the queue in {self.path} is closed")
+
+
 class Call:
-    """A method of a Java object, ready to be called. Safe for any number of threads."""
+    """A method of a Java object, ready to be called. Thread-safe.
 
-    __slots__ = ("_member", "_owner", "_plain", "_send", "_template")
+    Args:
+        owner: The Java object or class.
+        name: The method's name.
+        parameters: The types of the parameters, a letter each; see `names`.
+        lifetime: The lifetime of the queue that the owner belongs to; None if it belongs to none.
 
-    def __init__(self, owner: JavaObject | JavaClass, name: str, parameters: str) -> None:
+    A call with a lifetime raises Closed if the JVM reports the close, and if any failure follows the close: the JVM may
+    have released the object, or have ended.
+    """
+
+    __slots__ = ("_lifetime", "_member", "_owner", "_plain", "_send", "_template")
+
+    def __init__(
+        self, owner: JavaObject | JavaClass, name: str, parameters: str, lifetime: Lifetime | None = None
+    ) -> None:
         member: JavaMember = getattr(owner, name)
-        self._owner = owner  # The JVM lets go of an object when the last Python reference to it is gone.
+        self._lifetime = lifetime
+        self._owner = owner  # The JVM releases an object with the last Python reference to it.
         self._member = member
         self._send: Callable[[str], str] = member.gateway_client.send_command
         self._plain = not {"s", "b"} & set(parameters)
@@ -62,17 +96,22 @@ class Call:
             return self.within(*arguments)
 
     def within(self, *arguments: int | str | bytes) -> Any:
-        """Calls the method, for a caller that has a shield up already."""
+        """Calls the method, for a caller within a Shield."""
         if not self._plain:
             arguments = tuple(map(_as_text, arguments))
         member = self._member
         try:
             answer = self._send(self._template % arguments)
-            if answer.startswith((_INT, _LONG)):
-                return int(answer[2:])
-            return get_return_value(answer, member.gateway_client, member.target_id, member.name)
+            if not answer.startswith((_INT, _LONG)):
+                return get_return_value(answer, member.gateway_client, member.target_id, member.name)
         except Py4JError as error:
+            if self._lifetime is not None and self._lifetime.closed:
+                raise self._lifetime.closed_error() from None
             raise translated(error) from None
+        number = int(answer[2:])
+        if number == names.CLOSED and self._lifetime is not None:
+            raise self._lifetime.closed_error()
+        return number
 
 
 def _as_text(argument: int | str | bytes) -> int | str:
@@ -80,7 +119,7 @@ def _as_text(argument: int | str | bytes) -> int | str:
         try:
             argument.encode()
         except UnicodeEncodeError:
-            raise ValueError(f"{argument!r} is refused; allowed: text that is UTF-8") from None
+            raise ValueError(f"{argument!r} cannot be encoded in UTF-8") from None
         text: str = escape_new_line(argument)
         return text
     if isinstance(argument, bytes):
@@ -90,7 +129,7 @@ def _as_text(argument: int | str | bytes) -> int | str:
 
 
 def translated(error: BaseException) -> BaseException:
-    """The error of this package for one out of py4j or PySpark; any other comes back as it is."""
+    """The error of this package for an error of py4j or PySpark; any other error unchanged."""
     thrown = java_exception(error)
     if thrown is None:
         if isinstance(error, Py4JError):
@@ -103,7 +142,7 @@ def translated(error: BaseException) -> BaseException:
 
 
 def java_exception(error: BaseException) -> JavaObject | None:
-    """The Java exception within an error of py4j, or of PySpark, which turns some into exceptions of its own."""
+    """The Java exception within an error of py4j or PySpark; None without one."""
     if isinstance(error, Py4JJavaError):
         return error.java_exception
     origin = getattr(error, "_origin", None)
@@ -127,7 +166,7 @@ def _of_java(thrown: JavaObject) -> MmapQueueError:
 
 
 def _file_error(thrown: JavaObject, kind: type[MmapQueueError], text: str) -> FileError | None:
-    """The error of a Java exception that a file or directory has caused; None for any other."""
+    """The error of a Java exception that a file or directory caused; None for any other."""
     cause = thrown.getCause()
     if cause is None or kind not in (MmapQueueError, ConfigError):
         return None
@@ -145,8 +184,8 @@ def _file_error(thrown: JavaObject, kind: type[MmapQueueError], text: str) -> Fi
 def _first_line(error: BaseException) -> str:
     try:
         text = str(error)
-    except Py4JError:  # what a Java exception says is asked of the JVM, too
+    except Py4JError:  # py4j asks the JVM for the text of a Java exception.
         text = ""
     lines = text.strip().splitlines() or [type(error).__name__]
-    # py4j puts what has failed on the line after this word.
+    # py4j puts the failure on the line after this word.
     return " ".join(lines[:2] if lines[0].endswith("Trace:") else lines[:1])

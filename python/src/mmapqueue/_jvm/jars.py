@@ -9,10 +9,10 @@ _JARS = Path(__file__).parents[1] / "jars"
 
 
 def jar_path() -> Path:
-    """The jar for Spark's class path; it has all that Spark does not bring itself.
+    """The jar for Spark's class path. Spark has all its dependencies.
 
     Raises:
-        JarNotFound: This installation carries no jar, as a source tree that was never built.
+        JarNotFound: This installation carries no jar, such as a source tree that was never built.
     """
     jar = _JARS / f"mmapqueue-{__version__}.jar"
     if not jar.is_file():
@@ -21,14 +21,14 @@ def jar_path() -> Path:
 
 
 def standalone_class_path() -> list[Path]:
-    """All jars for a JVM without Spark, py4j's own excepted."""
+    """All jars for a JVM without Spark, except py4j's."""
     return [jar_path(), *sorted(_JARS.glob("slf4j-*.jar"))]
 
 
 def how_to_add() -> str:
-    """What to do about a class path without the jar."""
+    """Advice for a class path without the jar."""
     return (
         "add it when the JVM starts: mmapqueue.configure(SparkSession.builder) before the first getOrCreate() in a "
         "plain Python program, `spark-submit --jars $(mmapqueue jar) …` with spark-submit, "
-        "or spark.jars in spark-defaults.conf; a JVM that runs already can not be given it"
+        "or spark.jars in spark-defaults.conf; a running JVM cannot load it"
     )

@@ -1,4 +1,4 @@
-"""All that the two languages must agree on: names of classes and methods, numbers, the layout of a shared buffer.
+"""The interface to Java: names of classes and methods, numbers, the layout of a shared buffer.
 
 Their Java counterparts are in org.mmapqueue.bridge: Status.java, SharedBufferLayout.java.
 """
@@ -7,13 +7,13 @@ import struct
 
 from mmapqueue._values import errors as _errors
 
-#: The one class that is looked up by name; all else comes from it.
+#: The class that opens queues.
 BRIDGE = "org.mmapqueue.bridge.Bridge"
 
-#: The one that verifies and repairs.
+#: The class that verifies and repairs.
 JOB = "org.mmapqueue.tool.Job"
 
-#: Java exception → exception of this package, and what is read from the one into the other.
+#: Java exception → exception of this package, and the attributes that are copied.
 ERRORS: dict[str, tuple[type[_errors.MmapQueueError], tuple[str, ...]]] = {
     "org.mmapqueue.errors.MmapQueueException": (_errors.MmapQueueError, ()),
     "org.mmapqueue.errors.FullException": (_errors.Full, ()),
@@ -29,8 +29,7 @@ ERRORS: dict[str, tuple[type[_errors.MmapQueueError], tuple[str, ...]]] = {
     "org.mmapqueue.errors.UnackedLimitException": (_errors.UnackedLimit, ()),
 }
 
-#: What the cause of a Java exception makes of its error: by the cause's class, or by the reason that a
-#: FileSystemException gives.
+#: Errors by the cause of a Java exception: its class, or the reason of a FileSystemException.
 CAUSES: dict[str, type[_errors.FileError]] = {
     "java.nio.file.AccessDeniedException": _errors.NotPermitted,
     "Operation not permitted": _errors.NotPermitted,
@@ -38,7 +37,7 @@ CAUSES: dict[str, type[_errors.FileError]] = {
     "java.nio.file.NotDirectoryException": _errors.NotADirectory,
 }
 
-#: How the names begin of the classes of exceptions that have a file and a reason.
+#: Package of the causes that have a file and a reason.
 FILE_CAUSES = "java.nio.file."
 
 #: Methods of the bridge, with their parameters: i is an int, L a long, s a string, b bytes.
@@ -81,7 +80,7 @@ HANDLE_CALLS = {
     "heapBuffer": "i",
 }
 
-#: The consumer that a queue reads as when no other is named.
+#: The consumer that a queue reads as by default.
 DEFAULT_CONSUMER = "default"
 
 #: Methods of SharedBuffer.
@@ -116,13 +115,13 @@ HAS_TIMESTAMPS = 1
 HAS_OFFSETS = 2
 HAS_ATTEMPTS = 4
 
-#: Joins keys and values of a configuration: the one character that no path can have.
+#: Joins keys and values of a configuration: no path contains it.
 SEPARATOR = "\0"
 
-#: Most that an int parameter takes.
+#: The largest value of an int parameter.
 INT_MAX = 2**31 - 1
 
-#: Most that a long parameter takes.
+#: The largest value of a long parameter.
 LONG_MAX = 2**63 - 1
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from py4j.java_gateway import JavaObject
 
 from mmapqueue._jvm import names
-from mmapqueue._jvm.calls import Call
+from mmapqueue._jvm.calls import Call, Lifetime
 from mmapqueue._jvm.shared_memory import Allocator, Memory
 from mmapqueue._values.message import Message, Origin, messages
 
@@ -54,9 +54,9 @@ class SharedBuffer:
         "size",
     )
 
-    def __init__(self, buffer: JavaObject, memory: Memory, size: int) -> None:
+    def __init__(self, buffer: JavaObject, memory: Memory, size: int, lifetime: Lifetime) -> None:
         def call(name: str) -> Call:
-            return Call(buffer, name, names.SHARED_BUFFER_CALLS[name])
+            return Call(buffer, name, names.SHARED_BUFFER_CALLS[name], lifetime)
 
         self.last_call = 0
         self.memory = memory
@@ -132,8 +132,9 @@ class SharedBuffer:
 class BufferPool:
     """The shared buffers of a queue that no thread keeps. Safe for any number of threads."""
 
-    def __init__(self, handle: JavaObject, directory: Path) -> None:
-        self._allocator = Allocator(handle, directory)
+    def __init__(self, handle: JavaObject, directory: Path, lifetime: Lifetime) -> None:
+        self._allocator = Allocator(handle, directory, lifetime)
+        self._lifetime = lifetime
         # Lists, as their append and pop are atomic: `put` runs in finalizers, which take no lock.
         self._small: list[SharedBuffer] = []
         self._large: list[SharedBuffer] = []
@@ -145,7 +146,7 @@ class BufferPool:
             return self._small.pop()
         except IndexError:
             found = self._allocator.shared(SMALL_BYTES) or self._allocator.in_heap(SMALL_BYTES)
-            return SharedBuffer(*found, SMALL_BYTES)
+            return SharedBuffer(*found, SMALL_BYTES, self._lifetime)
 
     def get_large(self) -> SharedBuffer | None:
         """A large buffer; None when all are in use, or when no memory can be shared."""
@@ -159,7 +160,7 @@ class BufferPool:
             return None
         found = self._allocator.shared(LARGE_BYTES)
         # After a failure the entry stays taken: retrying on each call would cost more than a large buffer gains.
-        return None if found is None else SharedBuffer(*found, LARGE_BYTES)
+        return None if found is None else SharedBuffer(*found, LARGE_BYTES, self._lifetime)
 
     @contextmanager
     def borrow(self, size: int) -> Iterator[SharedBuffer]:

@@ -19,7 +19,7 @@ from typing import Protocol
 from py4j.java_gateway import JavaObject
 
 from mmapqueue._jvm import names
-from mmapqueue._jvm.calls import Call
+from mmapqueue._jvm.calls import Call, Lifetime
 
 _SHARED = Path("/dev/shm")
 #: Containers have 64 MB of /dev/shm by default, for all their programs together.
@@ -76,9 +76,9 @@ class HeapMemory:
 
     __slots__ = ("_read", "_write")
 
-    def __init__(self, buffer: JavaObject) -> None:
-        self._read = Call(buffer, "read", names.SHARED_BUFFER_CALLS["read"])
-        self._write = Call(buffer, "write", names.SHARED_BUFFER_CALLS["write"])
+    def __init__(self, buffer: JavaObject, lifetime: Lifetime) -> None:
+        self._read = Call(buffer, "read", names.SHARED_BUFFER_CALLS["read"], lifetime)
+        self._write = Call(buffer, "write", names.SHARED_BUFFER_CALLS["write"], lifetime)
 
     def store(self, at: int, data: bytes | bytearray | memoryview) -> None:
         """Writes bytes at a position."""
@@ -95,9 +95,10 @@ class HeapMemory:
 class Allocator:
     """Makes shared buffers in the JVM. Safe for any number of threads."""
 
-    def __init__(self, handle: JavaObject, directory: Path) -> None:
-        self._mapped_buffer = Call(handle, "mappedBuffer", names.HANDLE_CALLS["mappedBuffer"])
-        self._heap_buffer = Call(handle, "heapBuffer", names.HANDLE_CALLS["heapBuffer"])
+    def __init__(self, handle: JavaObject, directory: Path, lifetime: Lifetime) -> None:
+        self._lifetime = lifetime
+        self._mapped_buffer = Call(handle, "mappedBuffer", names.HANDLE_CALLS["mappedBuffer"], lifetime)
+        self._heap_buffer = Call(handle, "heapBuffer", names.HANDLE_CALLS["heapBuffer"], lifetime)
         self._directories = [_SHARED, directory] if _has_room(_SHARED) else [directory]
         self._warned = False
 
@@ -123,7 +124,7 @@ class Allocator:
                 stacklevel=2,
             )
         buffer = self._heap_buffer(size)
-        return buffer, HeapMemory(buffer)
+        return buffer, HeapMemory(buffer, self._lifetime)
 
     def _map_anonymous(self, size: int) -> tuple[JavaObject, Memory] | None:
         try:

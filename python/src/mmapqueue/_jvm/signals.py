@@ -1,11 +1,10 @@
 """Defers signals: Ctrl-C takes effect between two calls into the JVM, never within one.
 
-An exception from a signal handler within a call would leave py4j's connection with an answer that nothing has read, and
-lose the records in it. So while the main thread is in a call, signals are noted, and handled at its end. A call waits
-0.2 s at most.
+An exception from a signal handler within a call would leave an unread answer in py4j's connection, and lose the records
+in it. So signals during a call of the main thread are handled at its end. A call waits 0.2 s at most.
 """
 
-# The functions of the module `signal` convert numbers to enums both ways, which costs more than all else here.
+# The functions of `signal` convert numbers to enums and back, which costs more than the rest of this module.
 import _signal  # type: ignore[import-not-found]
 import threading
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from typing import Any
 
 _Handler = Callable[[int, FrameType | None], Any]
 
-#: Those that programs end or interrupt work by.
+#: Signals that end or interrupt programs.
 _SIGNALS = tuple(
     int(getattr(_signal, name))
     for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT", "SIGALRM", "SIGUSR1", "SIGUSR2")
@@ -27,10 +26,9 @@ _signal_set = _signal.signal
 
 
 class Shield:
-    """Context manager: signals that come within are handled, by the handlers that were in force, at the end.
+    """Context manager that defers signals to its end. For one use by one thread.
 
-    For one use by one thread. Does nothing outside of the main thread, the only one that Python runs signal handlers
-    in, nor about signals that no Python function handles.
+    Defers signals with a Python handler, in the main thread: Python runs signal handlers in no other thread.
     """
 
     __slots__ = ("_handlers", "_noted", "_up")

@@ -1,6 +1,6 @@
-"""The JVM of our own: one per process, started by the first queue that is opened without Spark.
+"""The JVM of this process, started by the first queue that is opened without Spark.
 
-It ends with this process, however that ends: it reads a pipe whose other end only this process holds.
+It ends with this process, even after a kill: it reads a pipe, and only this process holds the other end.
 """
 
 import atexit
@@ -22,7 +22,7 @@ _LOG = logging.getLogger("mmapqueue.jvm")
 
 _OPTIONS = [
     "-Xmx64m",
-    "-XX:+UseSerialGC",  # The smallest footprint; records pass through, hardly any stay.
+    "-XX:+UseSerialGC",  # The smallest footprint; hardly any record stays in the heap.
     "-XX:-UsePerfData",
     "-Djava.awt.headless=true",
     f"-Djava.util.logging.config.file={Path(__file__).parent / 'logging.properties'}",
@@ -35,19 +35,19 @@ _lock = threading.Lock()
 # Delays forks of other threads while the JVM's process is started: a child forked then would inherit the pipe on which
 # Popen waits for exec, and Popen would wait for that child's end. A signal handler may fork in between.
 _forking = threading.RLock()
-# The pipes that keep the JVMs of this process alive. They must not live on in a forked child, not even in one that was
-# forked while a JVM started.
+# The pipes that keep the JVMs of this process alive. A forked child closes its copies, also one that was forked while
+# a JVM started.
 _lifelines: set[int] = set()
 _running: "_Jvm | None" = None
 
 
 def jvm() -> Any:
-    """The view of the JVM's classes; the JVM is started when there is none.
+    """The classes of the JVM. Starts the JVM if it does not run.
 
     Raises:
         Closed: The program is ending.
-        MmapQueueError: Java is not there, or does not start.
-        JarNotFound: The jars are not there.
+        MmapQueueError: Java is missing, or does not start.
+        JarNotFound: The jars are missing.
     """
     global _running
     finalizers.check()
@@ -58,18 +58,18 @@ def jvm() -> Any:
 
 
 def has_ended() -> bool:
-    """Whether the JVM that this process has started runs no more. It was killed, then: it ends with this process."""
+    """Whether the JVM that this process has started has ended: then it was killed."""
     running = _running
     return running is not None and running.process.poll() is not None
 
 
 class _Jvm:
-    """The process, and the way into it."""
+    """The process of a JVM, and the connection to it."""
 
     def __init__(self) -> None:
         java = _java()
         class_path = [_py4j_jar(), *jars.standalone_class_path()]
-        # Any free port of the loopback device; whoever comes in must know the token.
+        # Any free port of the loopback device. Clients must send the token.
         gateway = ["py4j.GatewayServer", "--die-on-broken-pipe", "--enable-auth", "0"]
         with _forking:
             its_end, self.lifeline = os.pipe()
@@ -95,7 +95,7 @@ class _Jvm:
                     start_new_session=True,
                 )
             except OSError as error:
-                self._let_go()
+                self._close_lifeline()
                 raise MmapQueueError(f"{java} does not start: {error}") from None
             finally:
                 os.close(its_end)
@@ -103,24 +103,24 @@ class _Jvm:
         assert self.process.stderr is not None
         port, token = self.process.stdout.readline().strip(), self.process.stdout.readline().strip()
         if not port.isdigit() or not token:
-            self._let_go()
+            self._close_lifeline()
             self.process.kill()
             said = f"{port} {token} {self.process.communicate()[1]}".strip()
-            raise MmapQueueError(f"{java} did not start a JVM: {said or 'it ended without a word'}")
-        # What the JVM prints must be read, or some day it waits for that.
+            raise MmapQueueError(f"{java} did not start a JVM: {said or 'it ended without output'}")
+        # The JVM's output must be read, or the JVM blocks once the pipe is full.
         self.readers = [_start_reader(self.process.stdout, _LOG.debug), _start_reader(self.process.stderr, _Log())]
         self.gateway = JavaGateway(gateway_parameters=GatewayParameters(port=int(port), auth_token=token))
         atexit.register(self.end, os.getpid())
 
     def end(self, pid: int) -> None:
-        """Lets the JVM end, when this is the process that has started it, and waits for that."""
+        """Ends the JVM and waits for it, in the process that has started it."""
         if pid != os.getpid():
             return
         finalizers.close_all()
-        # Objects that are collected from here on are reported to nobody.
+        # From here on py4j does not report collected objects to the JVM.
         self.gateway._gateway_client.is_connected = False
         self.gateway.close(keep_callback_server=True)
-        self._let_go()
+        self._close_lifeline()
         try:
             self.process.wait(_EXIT_SECONDS)
         except subprocess.TimeoutExpired:
@@ -129,13 +129,13 @@ class _Jvm:
         for reader in self.readers:
             reader.join()
 
-    def _let_go(self) -> None:
+    def _close_lifeline(self) -> None:
         with _forking:
             _lifelines.remove(self.lifeline)
             os.close(self.lifeline)
 
     def abandon(self) -> None:
-        """In a forked child: lets go of all that the parent goes on using, without a word to the JVM."""
+        """In a forked child: closes the copies of the connections, and sends nothing to the JVM."""
         self.process.returncode = 0  # Not a child of this process.
         client = self.gateway._gateway_client
         client.is_connected = False  # Else collected objects are reported over the parent's connections.
@@ -145,7 +145,7 @@ class _Jvm:
 
 
 class _Log:
-    """Passes the JVM's log on; a line that begins with no level goes with the line before it."""
+    """Forwards the JVM's log. A line without a level has the level of the line before."""
 
     def __init__(self) -> None:
         self._level = logging.INFO
@@ -174,16 +174,16 @@ def _java() -> str:
     if home:
         java = shutil.which("java", path=str(Path(home) / "bin"))
         if java is None:
-            raise MmapQueueError(f"JAVA_HOME is {home}, and there is no java in its bin; Java 17 or newer is needed")
+            raise MmapQueueError(f"JAVA_HOME is {home}, and its bin has no java; Java 17 or newer is needed")
         return java
     java = shutil.which("java")
     if java is None:
-        raise MmapQueueError("there is no java in PATH, and JAVA_HOME is not set; Java 17 or newer is needed")
+        raise MmapQueueError("PATH has no java, and JAVA_HOME is not set; Java 17 or newer is needed")
     return java
 
 
 def _py4j_jar() -> Path:
-    """The jar beside the py4j that Python uses: the two ends of a connection should be of one version."""
+    """The jar of the Python package py4j: both ends of a connection should be of one version."""
     found = find_jar_path()
     if not found:
         raise MmapQueueError("py4j's jar is not where pip puts it (share/py4j): install py4j with pip")
@@ -191,7 +191,7 @@ def _py4j_jar() -> Path:
 
 
 def _after_fork_in_child() -> None:
-    """The JVM is the parent's: it must not outlive him because a child has the pipe too, nor hear from the child."""
+    """The JVM is the parent's: a child must neither keep it alive by its copy of the pipe nor send to it."""
     global _lock, _running
     _forking.release()
     while _lifelines:

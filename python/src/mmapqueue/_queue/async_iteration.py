@@ -1,8 +1,7 @@
 """Iteration under asyncio.
 
-Pops run in a thread of their own, in slices, so that no coroutine waits for the JVM and a cancellation takes one slice
-at most. A `_Fetch` stands between thread and coroutine: it keeps the records that the coroutine does not take for the
-next pop.
+A thread pops, in slices: no coroutine waits for the JVM, and a cancellation takes one slice at most. A `_Fetch` passes
+records from the thread to the coroutine. The next pop delivers the records that the coroutine did not receive.
 """
 
 import asyncio
@@ -77,11 +76,11 @@ async def consume_async(
         while True:
             fetch = _Fetch(popper)
             slice_ = Deadline(True, idle.seconds(_SLICE_SECONDS))
-            popping = loop.run_in_executor(executor, fetch.run, max_records, max_bytes, slice_)
+            popped = loop.run_in_executor(executor, fetch.run, max_records, max_bytes, slice_)
             messages: list[Message] = []
             try:
                 try:
-                    messages = await asyncio.shield(popping)
+                    messages = await asyncio.shield(popped)
                 except UnackedLimit:
                     # Other tasks may ack in time.
                     if idle.has_passed():
@@ -94,10 +93,10 @@ async def consume_async(
                         break
             finally:
                 fetch.release()
-                if not popping.done():
+                if not popped.done():
                     # Cancelled: the pop ends before this does.
                     with suppress(Exception):
-                        await popping
+                        await popped
             if messages:
                 idle = Deadline(True, timeout)
             elif idle.has_passed():

@@ -387,4 +387,4 @@ class Consumer:
         return f"<mmapqueue.Consumer {self.name!r} of {self._popper.handle.path!r}{' (closed)' if self.closed else ''}>"
 
     def __reduce__(self) -> str:
-        raise TypeError("a Consumer can not be pickled or copied: it is a connection to a JVM; open the queue there")
+        raise TypeError("a Consumer cannot be pickled or copied: it is a connection to a JVM; open the queue there")

@@ -42,13 +42,13 @@ class DefaultConsumer(ABC):
         return consumer
 
     def pop(self, block: bool = True, timeout: float | None = None) -> Message:
-        """Takes the next record; see `Consumer.pop`."""
+        """Pops the next record; see `Consumer.pop`."""
         return self._own_consumer().pop(block, timeout)
 
     def pop_many(
         self, max_records: int = 1000, *, max_bytes: int | None = None, timeout: float | None = 0.0
     ) -> list[Message]:
-        """Takes several records, none when there is none in time; see `Consumer.pop_many`."""
+        """Pops several records; see `Consumer.pop_many`."""
         return self._own_consumer().pop_many(max_records, max_bytes=max_bytes, timeout=timeout)
 
     def peek(self) -> Message | None:
@@ -148,6 +148,6 @@ class DefaultConsumer(ABC):
         return 0 if consumer is None else consumer.unacked()
 
     def empty(self) -> bool:
-        """Whether there is nothing to pop now. Makes no consumer."""
+        """Whether no record is left to pop. Makes no consumer."""
         consumer = self._existing_consumer()
         return self._retained() == 0 if consumer is None else consumer.empty()

@@ -10,11 +10,11 @@ from weakref import WeakSet, WeakValueDictionary
 from py4j.java_gateway import JavaObject
 
 from mmapqueue._jvm import finalizers, names
-from mmapqueue._jvm.calls import Call
+from mmapqueue._jvm.calls import Call, Lifetime
 from mmapqueue._jvm.shared_buffer import BufferPool
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.deadline import SLICE_MILLIS
-from mmapqueue._values.errors import Closed, MmapQueueError
+from mmapqueue._values.errors import MmapQueueError
 from mmapqueue._values.message import Origin
 
 _getpid = os.getpid
@@ -47,33 +47,42 @@ class QueueHandle:
     Attributes:
         path: The directory, absolute.
         pid: The process that opened it.
-        closed: Whether it has been closed.
+        lifetime: Whether it is open.
         origin: The origin of messages that are read by offset.
-        config: The configuration in force.
+        config: The effective configuration.
         lock_timeout: How long to wait for a lock holder that is ending, in seconds.
         pool: The shared buffers that no thread keeps.
         thread_buffers: The buffers that threads keep, by identity.
-        releasables: The consumers whose undelivered records are released before the queue closes.
+        releasables: The consumers. Their undelivered records are released before the queue closes.
     """
 
     def __init__(self, java_handle: JavaObject, path: str, lock_timeout: float) -> None:
         self.path = path
         self.lock_timeout = lock_timeout
         self.pid = _getpid()
-        self.closed = False
+        self.lifetime = Lifetime(path)
         # Another path of the same directory is the same queue.
         self.origin = Origin(os.path.realpath(path), None)
-        self._calls = {name: Call(java_handle, name, parameters) for name, parameters in names.HANDLE_CALLS.items()}
-        self.pool = BufferPool(java_handle, Path(path))
+        self._calls = {
+            name: Call(java_handle, name, parameters, self.lifetime) for name, parameters in names.HANDLE_CALLS.items()
+        }
+        # Reports its own failure: it runs after the lifetime has ended.
+        self._close = Call(java_handle, "close", names.HANDLE_CALLS["close"])
+        self.pool = BufferPool(java_handle, Path(path), self.lifetime)
         self.thread_buffers: WeakValueDictionary[int, ThreadBuffer] = WeakValueDictionary()
         self.releasables: WeakSet[Releasable] = WeakSet()
         # The program may end, in another thread, before `track` has returned.
         self._closed: Callable[[], None] = lambda: None
-        self._closed = finalizers.track(self, self._calls["close"], f"mmapqueue.Queue({path!r})")
+        self._closed = finalizers.track(self, self._close, f"mmapqueue.Queue({path!r})")
         words = self._calls["config"]().split(names.SEPARATOR)
         self.config: dict[str, str] = dict(zip(words[::2], words[1::2], strict=True))
         self.max_event_size = int(self.config["max_event_size"])
         self.capacity = int(self.config["queue_capacity_segments"]) * int(self.config["segment_size"])
+
+    @property
+    def closed(self) -> bool:
+        """Whether this process has closed it."""
+        return self.lifetime.closed
 
     def check(self) -> None:
         """Raises the error of a closed queue, or of a forked process."""
@@ -82,23 +91,13 @@ class QueueHandle:
                 f"the queue in {self.path} was opened by process {self.pid}, and this is process {_getpid()}, forked "
                 "from it: the connection to the JVM is the parent's; open the queue in the process that uses it"
             )
-        if self.closed:
-            raise self.closed_error()
+        if self.lifetime.closed:
+            raise self.lifetime.closed_error()
 
     def call(self, name: str, *arguments: int | str | bytes) -> Any:
         """Calls a method of the handle, one of those in `names.HANDLE_CALLS`."""
         self.check()
-        try:
-            return self._calls[name](*arguments)
-        except MmapQueueError:
-            if self.closed:
-                # Another thread closed it. At the end of the program the JVM does not even answer.
-                raise self.closed_error() from None
-            raise
-
-    def closed_error(self) -> Closed:
-        """The error of calls after `close`."""
-        return Closed(f"the queue in {self.path} is closed")
+        return self._calls[name](*arguments)
 
     def close(self) -> None:
         """Closes the handle. Does nothing the second time, and in a forked child."""
@@ -109,9 +108,9 @@ class QueueHandle:
                 return
             for consumer in list(self.releasables):
                 consumer.release_undelivered()
-            self.closed = True
+            self.lifetime.closed = True
             try:
-                self._calls["close"].within()
+                self._close.within()
             finally:
                 self._closed()
                 self.pool.close()

@@ -26,8 +26,8 @@ class IdempotentProducers:
     ) -> int | None:
         """Appends a batch unless the producer has pushed it before: makes retries idempotent.
 
-        The records become visible together or not at all, and must fit into the queue, and through the memory of the
-        JVM, at once. A kill of the JVM at any moment leaves the batch and its sequence number, or neither. See
+        All records become visible together, or none. They must fit into the queue, and into a quarter of the JVM's
+        heap, at once. A kill of the JVM at any moment leaves the batch and its sequence number, or neither. See
         docs/explanation/producers.md for what a loss of power leaves.
 
         Args:
@@ -73,7 +73,7 @@ class IdempotentProducers:
         """Forgets a producer: its sequence numbers may start again. Its records stay.
 
         Raises:
-            ConfigError: There is none of this name.
+            ConfigError: No producer has this name.
             Closed: The queue is closed.
         """
         self._handle.call("forgetProducer", producer)

@@ -31,6 +31,6 @@ def options(directory: str, configuration: Mapping[str, object]) -> str:
             value = absolute(key, value)
         text = str(value).lower() if isinstance(value, bool) else str(value)
         if names.SEPARATOR in key + text:
-            raise ConfigError(f"{key} = {text!r} is refused; allowed: no NUL", key, text, "no NUL")
+            raise ConfigError(f"{key} = {text!r} is invalid; allowed: no NUL", key, text, "no NUL")
         words += [key, text]
     return names.SEPARATOR.join(words)

@@ -24,8 +24,7 @@ class PopBuffer:
 
     __slots__ = ("__weakref__", "_handle", "_orphans", "busy", "lease_end", "state")
 
-    def __init__(self, handle: QueueHandle, orphans: list[State]) -> None:
-        buffer = handle.pool.get_small()
+    def __init__(self, handle: QueueHandle, buffer: SharedBuffer, orphans: list[State]) -> None:
         self.state: State = (buffer, buffer.last_call, ())
         self.busy = False
         self.lease_end = NEVER

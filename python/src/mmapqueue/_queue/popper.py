@@ -71,7 +71,7 @@ class Popper:
     def closed_error(self) -> Closed:
         """The error of calls after the queue or this consumer was closed."""
         if self.handle.closed:
-            return self.handle.closed_error()
+            return self.handle.lifetime.closed_error()
         self.closed = True
         return Closed(f"the consumer {self.name} of the queue in {self.handle.path} is closed")
 
@@ -98,7 +98,7 @@ class Popper:
         except AttributeError:
             self.check()
             with Shield():
-                own = self._local.own = PopBuffer(handle, self._orphans)
+                own = self._local.own = PopBuffer(handle, handle.pool.get_small(), self._orphans)
                 self._buffers[id(own)] = own
         try:
             own.busy = True
@@ -147,7 +147,7 @@ class Popper:
             budget = min(max_bytes - size, buffer.payload_limit)
             asked = min(most - count, buffer.record_limit)
             batch: list[Message] = []
-            answer, failure = 0, None
+            failure = None
             with Shield():
                 try:
                     wait = 0 if count else deadline.call_millis()
@@ -160,8 +160,6 @@ class Popper:
                 own.state = (buffer, buffer.last_call, (*chunks, batch) if batch else chunks)
             if failure is not None and not count and not self._may_retry(failure, deadline):
                 raise failure
-            if answer == names.CLOSED and not count:
-                raise self.closed_error()
             if not batch:
                 # Records come first: the next call meets the failure again.
                 if count or (deadline.has_passed() and not self._dropped):
@@ -178,10 +176,11 @@ class Popper:
         return count
 
     def _check_answered(self, error: MmapQueueError) -> MmapQueueError:
-        """The error, if the JVM answered with it and so has popped nothing; raises it without an answer."""
+        """The error of a pop that popped nothing; raises it if the JVM has not answered: it may have popped."""
+        if isinstance(error, Closed):
+            return self.closed_error()
         if error.java_class is None:
-            # Closing releases the buffers in the JVM, also those of a call that is just sent.
-            raise self.closed_error() if self.handle.closed or self.closed else error
+            raise error
         if isinstance(error, Dropped):
             # The JVM reports a loss once.
             self._dropped.append(error)
@@ -224,11 +223,10 @@ class Popper:
             if message is None:
                 with Shield():
                     buffer = own.state[0]
-                    answer = buffer.peek(self.number)
-                    if answer == names.CLOSED:
-                        raise self.closed_error()
-                    message = buffer.read(self.origin)[0] if answer > 0 else None
+                    message = buffer.read(self.origin)[0] if buffer.peek(self.number) > 0 else None
             return message
+        except Closed:
+            raise self.closed_error() from None
         finally:
             own.busy = False
 
@@ -352,6 +350,8 @@ class Popper:
             self.closed = True
             try:
                 self.handle.call("closeConsumer", self.number)
+            except Closed:
+                pass  # Another thread closed the queue, and so the consumer.
             finally:
                 self.discard_undelivered()
 

@@ -8,11 +8,11 @@ from os import getpid
 from typing import NamedTuple
 
 from mmapqueue._jvm import names
-from mmapqueue._jvm.shared_buffer import LARGE_BYTES, SMALL_BYTES
+from mmapqueue._jvm.shared_buffer import LARGE_BYTES, SMALL_BYTES, SharedBuffer
 from mmapqueue._jvm.signals import Shield
 from mmapqueue._queue.deadline import Deadline
 from mmapqueue._queue.handle import QueueHandle
-from mmapqueue._values.errors import Full, TooLarge
+from mmapqueue._values.errors import Closed, Full, TooLarge
 
 Record = bytes | bytearray | memoryview
 
@@ -34,8 +34,8 @@ class _PushBuffer:
 
     __slots__ = ("__weakref__", "_handle", "buffer", "busy")
 
-    def __init__(self, handle: QueueHandle) -> None:
-        self.buffer = handle.pool.get_small()
+    def __init__(self, handle: QueueHandle, buffer: SharedBuffer) -> None:
+        self.buffer = buffer
         self.busy = False
         self._handle = handle
         handle.thread_buffers[id(self)] = self
@@ -85,6 +85,13 @@ class Producer:
         """As `Queue.push`."""
         record = data if type(data) is bytes else as_bytes(data)
         deadline = Deadline(block, timeout)
+        try:
+            return self._push(record, deadline, sync)
+        except Closed:
+            self._set_idle()
+            raise
+
+    def _push(self, record: bytes, deadline: Deadline, sync: bool) -> int:
         own = self._begin()
         buffer = own.buffer
         if len(record) > buffer.payload_limit:
@@ -96,7 +103,7 @@ class Producer:
                 own.busy = offset < 0
             if offset >= 0:
                 return offset
-            self._check_refused(own, offset, deadline)
+            self._check_deadline(own, deadline)
 
     def push_many(self, items: Iterable[Record], block: bool, timeout: float | None, atomic: bool) -> int:
         """As `Queue.push_many`."""
@@ -107,6 +114,8 @@ class Producer:
             # Any error: one from `items`, or Ctrl-C. Some take no attributes.
             with suppress(AttributeError, TypeError):
                 error.pushed = pushed.count  # type: ignore[attr-defined]
+            if isinstance(error, Closed):
+                self._set_idle()
             raise
         return pushed.count
 
@@ -131,7 +140,7 @@ class Producer:
                 if stop == start:
                     stop += 1
                     self._push_as_one(own, records[start:stop], deadline, False, pushed)
-                    own.busy = True
+                    own = self._begin()
                 else:
                     self._push_some(own, records[start:stop], lengths[start:stop], deadline, pushed)
                 start = stop
@@ -145,7 +154,11 @@ class Producer:
         """As `Queue.push_once`."""
         deadline = Deadline(True, timeout)
         records = _all_bytes(list(items))
-        offset = self._push_as_one(self._begin(), records, deadline, sync, _Pushed(), sequenced)
+        try:
+            offset = self._push_as_one(self._begin(), records, deadline, sync, _Pushed(), sequenced)
+        except Closed:
+            self._set_idle()
+            raise
         return None if offset == names.DONE else offset
 
     def _begin(self) -> _PushBuffer:
@@ -158,7 +171,7 @@ class Producer:
             own = self._local.own
         except AttributeError:
             with Shield():
-                own = self._local.own = _PushBuffer(handle)
+                own = self._local.own = _PushBuffer(handle, handle.pool.get_small())
         interrupted, own.busy = own.busy, True
         if handle.closed:
             own.busy = False
@@ -168,6 +181,12 @@ class Producer:
                 handle.pool.discard(own.buffer)
                 own.buffer = handle.pool.get_small()
         return own
+
+    def _set_idle(self) -> None:
+        """Marks this thread's buffer idle: after Closed the JVM uses it no more."""
+        own: _PushBuffer | None = getattr(self._local, "own", None)
+        if own is not None:
+            own.busy = False
 
     def _push_some(
         self, own: _PushBuffer, records: list[bytes], lengths: list[int], deadline: Deadline, pushed: _Pushed
@@ -187,7 +206,7 @@ class Producer:
             if answer > 0:
                 done += answer
             else:
-                self._check_refused(own, answer, deadline)
+                self._check_deadline(own, deadline)
 
     def _push_as_one(
         self,
@@ -228,7 +247,7 @@ class Producer:
                 pushed.count += len(records) if offset >= 0 else 0
             if not own.busy:
                 return offset
-            self._check_refused(own, offset, deadline)
+            self._check_deadline(own, deadline)
 
     def _check_sizes(self, own: _PushBuffer, size: int, largest: int) -> None:
         """Raises TooLarge before any byte is copied."""
@@ -241,11 +260,8 @@ class Producer:
             own.busy = False
             raise TooLarge(reason)
 
-    def _check_refused(self, own: _PushBuffer, answer: int, deadline: Deadline) -> None:
-        """Raises Closed, or Full once the deadline has passed; else returns, and the caller tries again."""
-        if answer == names.CLOSED:
-            own.busy = False
-            raise self._handle.closed_error()
+    def _check_deadline(self, own: _PushBuffer, deadline: Deadline) -> None:
+        """Raises Full once the deadline has passed; else returns, and the caller tries again."""
         if deadline.has_passed():
             own.busy = False
             held = self._handle.call("heldBy")

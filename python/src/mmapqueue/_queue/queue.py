@@ -41,7 +41,7 @@ class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
 
     Attributes:
         path: The directory, absolute.
-        config: The configuration in force, key by key, as text.
+        config: The effective configuration, key by key, as text.
     """
 
     def __init__(
@@ -58,29 +58,28 @@ class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
         One directory opened twice in one JVM gives two handles of one queue. The last handle closes the queue.
 
         Args:
-            spark: The session whose driver has the jar (see `configure`), or None for a JVM that this process starts
-                and keeps for itself.
-            path: The directory, made when it is not there; "~" is the home of this process's user.
+            spark: A SparkSession or SparkContext with the jar (see `configure`), to use its JVM; None to use a JVM that
+                this process starts.
+            path: The directory, created if missing; "~" is the home of this process's user.
                 "satellite-mmap-queue" in the working directory by default.
-            consumer: The consumer that `pop`, `ack` and all other reading of this object is for. It is made when it
-                does not exist, begins with the oldest record that is retained, and belongs to this process: at once
-                under any name but "default", that one from the first call on that pops, iterates or seeks.
-            lock_timeout: How long to wait, in seconds, when a process holds the queue, or a consumer, that is ending: a
-                JVM that Python had started and whose Python was killed lives on for a moment. One that is not ending
-                is refused at once. Where it can not be told, as with a holder in another container, this waits, too.
+            consumer: The consumer that `pop`, `ack` and all other reading of this object use. It is created if it does
+                not exist, begins with the oldest retained record, and belongs to this process: at once with any name
+                but "default"; the default one from the first call that pops, iterates or seeks.
+            lock_timeout: How long to wait for a lock, in seconds, while its holder is ending or in another container. A
+                JVM outlives its killed Python process for a moment. Locked is raised at once for any other holder.
             **configuration: The keys of `Configuration`. Sizes are bytes, or texts such as "128k" or "16m".
-                `capacity`, in bytes, stands for queue_capacity_segments, rounded up to whole segments.
+                `capacity`, in bytes, replaces queue_capacity_segments; it is rounded up to whole segments.
 
         Raises:
-            ConfigError: A value is out of range, or not what the queue was made with.
+            ConfigError: A value is out of range, or not the one that the queue was created with.
             Locked: Another process writes this queue, or reads as this consumer, and is not ending, or did not end in
                 time.
             Corrupt: The queue is damaged. It is left as it is.
             NotADirectory: The path is that of a file, or leads through one.
-            NotFound: There is no queue to read with read_only, or the directory can not be made.
-            NotPermitted: The JVM's user may not read or write what is there, or may not make the directory.
+            NotFound: With read_only: the directory has no queue. Else: the directory cannot be created.
+            NotPermitted: The JVM's user may not read or write the files, or may not create the directory.
             JarNotFound: The JVM does not have the jar, or has another version of it.
-            MmapQueueError: There is no JVM to be had, or a file can not be opened.
+            MmapQueueError: No JVM is available, or a file cannot be opened.
         """
         self.path = absolute("path", path)
         keys = options(self.path, configuration)
@@ -106,7 +105,7 @@ class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
 
     @property
     def config(self) -> Mapping[str, str]:
-        """The configuration in force, key by key, as text."""
+        """The effective configuration, key by key, as text."""
         return dict(self._handle.config)
 
     @property
@@ -153,21 +152,22 @@ class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
     ) -> int:
         """Appends records, in order; much faster than one by one.
 
-        Takes records from `items` some hundred at a time. An iterator loses those taken and not pushed.
+        Takes some hundred records at a time from `items`. After an error, taken records that were not pushed are lost
+        to an iterator.
 
         Args:
             items: The records: any iterable, of any length.
             block: Whether to wait for room when the queue is full.
             timeout: The longest to wait in all, in seconds; None for as long as it takes.
-            atomic: Whether they become visible together or not at all, whatever happens. They must then fit into the
-                queue, and through the memory of the JVM, at once.
+            atomic: Whether all records become visible together, or none. They must then fit into the queue, and into a
+                quarter of the JVM's heap, at once.
 
         Every exception, one from `items` and KeyboardInterrupt included, has an attribute `pushed`: how many records,
         the first ones, are in the queue; none or all if atomic. More can be in only after the connection to the JVM
         broke.
 
         Returns:
-            How many records it pushed.
+            The number of pushed records.
 
         Raises:
             Full: There was no room in time.
@@ -195,8 +195,8 @@ class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
 
         Args:
             name: 1 to 100 letters, digits, "_", "-" or "."; the same name gives the same object, until that is closed.
-            start: Where it begins when it is made now: "earliest", with the oldest record that there is; "latest",
-                with the next one that is pushed; an offset; or an aware datetime, with the first record that was
+            start: Where a new consumer begins: "earliest", with the oldest retained record; "latest", with the next one
+                that is pushed; an offset; or an aware datetime, with the first record that was
                 pushed then or later.
 
         Returns:
@@ -205,7 +205,7 @@ class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
         Raises:
             Locked: Another process owns it.
             ConfigError: The name or the start is not allowed.
-            OutOfRange: The record to begin with is not retained any more, or not there yet.
+            OutOfRange: The first record is retained no more, or not pushed yet.
             ValueError: The datetime is naive.
             Closed: The queue is closed.
         """
@@ -217,9 +217,9 @@ class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
             return known
 
     def create_consumer(self, name: str, start: SeekTarget = "earliest") -> None:
-        """Makes a consumer for later use, or for another process that opens the queue with `read_only=True`.
+        """Creates a consumer for later use, or for another process that opens the queue with `read_only=True`.
 
-        From then on the queue retains what this consumer has not acked. Does nothing when it exists.
+        From then on the queue retains the records that it has not acked. Does nothing if it exists.
 
         Args:
             name: As in `consumer`.
@@ -227,24 +227,24 @@ class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
 
         Raises:
             ConfigError: The name or the start is not allowed.
-            OutOfRange: The record to begin with is not retained any more, or not there yet.
+            OutOfRange: The first record is retained no more, or not pushed yet.
             ValueError: The datetime is naive.
             Closed: The queue is closed.
         """
         self._handle.call("createConsumer", name, target_text(start, STARTS))
 
     def delete_consumer(self, name: str) -> None:
-        """Deletes a consumer, and frees the space that it held. Closes it if this process owns it.
+        """Deletes a consumer. The space that only it held becomes free. Closes it if this process owns it.
 
         Any consumer can be deleted, the default one and the last one included. A queue without a consumer retains all
         records from the last one's committed position on, until the queue is full. The next `pop` of a queue that
         reads as this consumer makes it again: stop its readers first.
 
         Args:
-            name: Its name.
+            name: The consumer's name.
 
         Raises:
-            ConfigError: There is none of this name, or the format version is 1, which always has its default one.
+            ConfigError: No consumer has this name, or the format version is 1, which always has its default one.
             Locked: Another process owns it.
             Closed: The queue is closed.
         """
@@ -254,7 +254,7 @@ class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
             known.close()
 
     def consumers(self) -> list[str]:
-        """The names of the consumers that the queue has, whichever process owns them; the default one first.
+        """The names of all consumers, whichever process owns them; the default one first.
 
         A new queue of format version 2 has none.
         """
@@ -289,10 +289,10 @@ class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
         """Deletes the ring files without retained records. The queue makes them again when it needs them.
 
         Returns:
-            Bytes freed on the disk.
+            The number of bytes that this has released on the disk.
         """
-        freed: int = self._handle.call("gc")
-        return freed
+        released: int = self._handle.call("gc")
+        return released
 
     # ---- the end
 
@@ -317,7 +317,7 @@ class Queue(IdempotentProducers, RandomAccess, DefaultConsumer):
 
     def __reduce__(self) -> str:
         raise TypeError(
-            "a Queue can not be pickled or copied: it is a connection to a JVM; open the queue where it is used, and "
+            "a Queue cannot be pickled or copied: it is a connection to a JVM; open the queue where it is used, and "
             "in the tasks of a Spark job use spark.read.format('mmapqueue')"
         )
 

@@ -108,6 +108,5 @@ def _read(handle: QueueHandle, offset: int, most: int) -> list[Message]:
     """The records of one call, at least one."""
     handle.check()
     with Shield(), handle.pool.borrow(handle.max_event_size * most) as buffer:
-        if buffer.get(offset, min(most, names.INT_MAX)) == names.CLOSED:
-            raise handle.closed_error()
+        buffer.get(offset, min(most, names.INT_MAX))
         return buffer.read(handle.origin)

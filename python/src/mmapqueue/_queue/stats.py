@@ -44,7 +44,7 @@ class ConsumerStats(NamedTuple):
     """The position and lag of a consumer at one moment. Immutable.
 
     Attributes:
-        name: Its name.
+        name: The consumer's name.
         committed_offset: The offset of its first record that is not acked.
         lag_records: Records that it has not acked.
         lag_bytes: Bytes of the log from the first record that is not acked to the log end, headers and padding
@@ -70,9 +70,9 @@ class ConsumerStats(NamedTuple):
 def parsed(text: str) -> Stats:
     """Parses the JVM's text: lines of name=value, the names in Java's spelling."""
     values = dict(line.split("=", 1) for line in text.splitlines())
-    slowest = values.pop("slowestConsumer") or None
+    slowest_consumer = values.pop("slowestConsumer") or None
     numbers = {field: int(values[_java_name(field)]) for field in Stats._fields if field != "slowest_consumer"}
-    return Stats(slowest_consumer=slowest, **numbers)
+    return Stats(slowest_consumer=slowest_consumer, **numbers)
 
 
 def parsed_consumers(text: str) -> list[ConsumerStats]:

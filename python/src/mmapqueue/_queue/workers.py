@@ -23,7 +23,7 @@ from mmapqueue._values.message import Message
 
 _LOG = logging.getLogger("mmapqueue")
 
-#: How long a step waits: without work, and with running handlers, whose acks must not wait long.
+#: How long a step waits: without work, and with running handlers. Their acks must not wait long.
 _IDLE_SECONDS = 0.2
 _STEP_SECONDS = 0.05
 #: The default delay of redelivery after the first failure, in µs; each further failure doubles it.
@@ -231,7 +231,7 @@ class Workers:
         if self._is_last_attempt(message):
             what = "it goes to dead_letter_dir"
         else:
-            what = f"it comes again in {self._retry_delay(message) / 1e6:g} s"
+            what = f"it is redelivered in {self._retry_delay(message) / 1e6:g} s"
         _LOG.exception(
             "the handler failed for the record at offset %d, at attempt %d of consumer %s: %s",
             message.offset,

@@ -21,12 +21,12 @@ from mmapqueue._values.configuration import Configuration, check_keys
 from mmapqueue._values.errors import JarNotFound
 
 _FORMAT = "mmapqueue"
-#: What Spark says about a format that it does not know.
+#: The beginning of Spark's error for an unknown format.
 _UNKNOWN_SOURCE = "Failed to find the data source"
-_NAIVE = "a time without a time zone does not say when: give it one, such as datetime.now(timezone.utc)"
+_NAIVE = "a time without a time zone is ambiguous: use one with it, such as datetime.now(timezone.utc)"
 
 Offsets: TypeAlias = str | int | Mapping[int, int]
-"""A place: "earliest", "latest", "committed", an offset, or an offset for each partition."""
+"""A position: "earliest", "latest", "committed", an offset, or an offset for each partition."""
 
 
 def read(
@@ -48,19 +48,19 @@ def read(
         spark: A session, classic or Connect.
         path: The queue's directory, as Spark's driver and executors see it.
         starting_offsets: The first record; by default the oldest that is retained.
-        ending_offsets: Behind the last record; by default the end, as it is when the job begins.
-        starting_timestamp: In place of starting_offsets: the first record that was pushed then or later.
-        ending_timestamp: In place of ending_offsets: the first record that was pushed then or later.
-        consumer: Whose position "committed" means; by default the default consumer's.
+        ending_offsets: The offset after the last record; by default the log end when the job begins.
+        starting_timestamp: Instead of starting_offsets: the first record that was pushed then or later.
+        ending_timestamp: Instead of ending_offsets: the first record that was pushed then or later.
+        consumer: The consumer with the position that "committed" means; by default the default consumer.
         min_partitions: The least number of tasks, where there are enough records.
         max_partition_bytes: About the most bytes of the log for a task.
-        fail_on_data_loss: Whether records that are not there any more are an error; by default they are.
+        fail_on_data_loss: Whether records that are retained no more are an error; by default they are.
 
     Returns:
-        A DataFrame that reads when an action asks for it. Spark's own errors come from that action.
+        A lazy DataFrame: each action reads, and raises Spark's errors.
 
     Raises:
-        JarNotFound: Spark does not have the jar. Over Connect Spark's own error says so, later.
+        JarNotFound: Spark does not have the jar. Over Connect, an action raises Spark's own error instead.
         ValueError: A time has no time zone.
     """
     options = {
@@ -94,15 +94,16 @@ def read_stream(
 ) -> DataFrame:
     """The records of a queue, and those that are pushed later, as a streaming DataFrame.
 
-    The query holds what its checkpoint may still ask for, as a consumer of the queue, and acks what it has committed.
+    The query is a consumer of the queue: it retains every record that its checkpoint may replay, and acks committed
+    ones.
 
     Args:
         spark: A session, classic or Connect.
         path: The queue's directory, as Spark's driver and executors see it.
-        starting_offsets: The first record of a new query; by default the oldest that is retained. One that is restarted
-            goes on where its checkpoint says.
-        starting_timestamp: In place of starting_offsets: the first record that was pushed then or later.
-        consumer: The consumer's name; by default one that is made of the checkpoint's location.
+        starting_offsets: The first record of a new query; by default the oldest that is retained. A restarted query
+            continues from its checkpoint.
+        starting_timestamp: Instead of starting_offsets: the first record that was pushed then or later.
+        consumer: The consumer's name; by default derived from the checkpoint's location.
         max_offsets_per_trigger: The most records of a micro-batch.
         min_offsets_per_trigger: The records that a micro-batch waits for, max_trigger_delay at most.
         max_trigger_delay: How long it waits for them at most.
@@ -115,7 +116,7 @@ def read_stream(
         A streaming DataFrame: value, partition, offset, timestamp.
 
     Raises:
-        JarNotFound: Spark does not have the jar. Over Connect Spark's own error says so, later.
+        JarNotFound: Spark does not have the jar. Over Connect, an action raises Spark's own error instead.
         ValueError: A time has no time zone.
     """
     options = {
@@ -144,21 +145,21 @@ def write(
     push_timeout: timedelta | str | None = None,
     **configuration: Unpack[Configuration],
 ) -> None:
-    """Pushes the rows of a DataFrame: all of them, or none.
+    """Pushes the rows of a DataFrame, all or none.
 
     Args:
         frame: Rows with a column `value`, binary or string.
-        path: The queue's directory, as Spark's driver and executors see it; made when it is not there.
-        partitions: How many partitions the queue is to have; more than there are makes the missing ones.
-        key: The column whose values decide the partition; without it rows go round robin.
-        sync: Whether the rows are on the disk when this returns; by default they outlive any process, but no loss of
-            power.
+        path: The queue's directory, as Spark's driver and executors see it; created if missing.
+        partitions: The number of partitions of the queue; missing ones are created.
+        key: The column with the values that decide the partition; without it rows go round robin.
+        sync: Whether the rows are durable when this returns. By default they survive a kill of any process, but not a
+            loss of power.
         push_timeout: How long to wait for room.
-        **configuration: Of a queue that is made, or opened to be written; see Configuration.
+        **configuration: Keys for creating and opening the queue; see Configuration.
 
     Raises:
         JarNotFound: Spark does not have the jar.
-        ConfigError: There is no such key.
+        ConfigError: A key is unknown.
     """
     with _needing_the_jar():
         _writer(frame, path, _sink(partitions, key, sync, push_timeout, configuration)).save()
@@ -176,24 +177,23 @@ def write_stream(
     fail_on_data_loss: bool | None = None,
     **configuration: Unpack[Configuration],
 ) -> DataStreamWriter:
-    """A writer that pushes the rows of a streaming DataFrame, each exactly once; its `start()` begins.
+    """A writer that pushes the rows of a streaming DataFrame, each exactly once; `start()` starts the query.
 
     Args:
         frame: Streaming rows with a column `value`, binary or string.
-        path: The queue's directory, as Spark's driver and executors see it; made when it is not there.
-        checkpoint: The directory of the query's checkpoint. The query goes on from it, and with another one it is
-            another query.
-        partitions: How many partitions the queue is to have; more than there are makes the missing ones.
-        key: The column whose values decide the partition; without it rows go round robin.
-        sync: Whether an epoch's rows are on the disk when it is committed; by default they outlive any process, but no
-            loss of power.
+        path: The queue's directory, as Spark's driver and executors see it; created if missing.
+        checkpoint: The directory of the query's checkpoint. Another checkpoint makes another query.
+        partitions: The number of partitions of the queue; missing ones are created.
+        key: The column with the values that decide the partition; without it rows go round robin.
+        sync: Whether the rows of a committed epoch are durable. By default they survive a kill of any process, but not
+            a loss of power.
         push_timeout: How long to wait for room.
-        fail_on_data_loss: Whether an epoch that was pushed before, and comes again with other rows, is an error; by
+        fail_on_data_loss: Whether an epoch that was pushed before, and is retried with other rows, is an error; by
             default it is. If not, these rows are dropped, with a line in the log.
-        **configuration: Of a queue that is made, or opened to be written; see Configuration.
+        **configuration: Keys for creating and opening the queue; see Configuration.
 
     Returns:
-        Spark's writer, for a trigger, a name and an output mode; the rows of every mode are appended.
+        Spark's writer, to set trigger, name and output mode. The rows of every mode are appended.
     """
     options = _sink(partitions, key, sync, push_timeout, configuration)
     options["checkpointLocation"] = os.fspath(checkpoint)
@@ -203,7 +203,7 @@ def write_stream(
 
 
 def real_time(writer: DataStreamWriter, batch: timedelta | str) -> DataStreamWriter:
-    """Sets the trigger of real-time mode: `writer.trigger(realTime=…)`, which PySpark 4.1 has no word for.
+    """Sets the trigger of real-time mode: `writer.trigger(realTime=…)`, which PySpark 4.1 lacks.
 
     Args:
         writer: A writer of a stream that is read from a queue, to a sink that Spark allows in real-time mode.
@@ -271,12 +271,12 @@ def _given(options: Mapping[str, object]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _offsets(place: Offsets | None) -> str | None:
-    if place is None or isinstance(place, str):
-        return place
-    if isinstance(place, int):
-        return str(place)
-    return json.dumps({str(partition): offset for partition, offset in place.items()})
+def _offsets(offsets: Offsets | None) -> str | None:
+    if offsets is None or isinstance(offsets, str):
+        return offsets
+    if isinstance(offsets, int):
+        return str(offsets)
+    return json.dumps({str(partition): offset for partition, offset in offsets.items()})
 
 
 def _instant(time: datetime | None) -> str | None:

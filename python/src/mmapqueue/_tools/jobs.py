@@ -16,24 +16,23 @@ Progress = Callable[[int, int], object]
 
 
 def verify(path: str | os.PathLike[str], spark: object = None, *, progress: Progress | None = None) -> VerifyReport:
-    """Reports what is whole in a queue directory that no process writes, and what is damaged; changes nothing.
+    """Verifies a queue directory that no process writes. Changes nothing. Thread-safe.
 
-    Reads the meta page, the consumers' pages, and every record with its checksum, from the oldest one to
-    the log end. Any thread.
+    Reads the meta page, the consumers' pages, and each record with its checksum, from the log start to the log end.
 
     Args:
         path: The queue's directory.
-        spark: A SparkSession or SparkContext whose JVM reads it, or None for a JVM of our own.
-        progress: Is called with the bytes of segments that are done, and that there are, about ten times a second.
+        spark: A SparkSession or SparkContext, to use its JVM; None to use a JVM that this process starts.
+        progress: Called with the bytes of segments that were read and the bytes to read, about ten times a second.
 
     Returns:
-        What was found.
+        The report.
 
     Raises:
         ConfigError: The path is empty, or not UTF-8.
-        Locked: A process writes it; `pid` says which.
-        NotFound: There is no queue.
-        MmapQueueError: It can not be read.
+        Locked: A process writes the queue; `pid` is its number.
+        NotFound: The directory has no queue.
+        MmapQueueError: The directory cannot be read.
     """
     return _Answer(_run(spark, "verify", (absolute("path", path),), progress)).verified()
 
@@ -47,28 +46,28 @@ def repair(
     reset_clock: bool = False,
     progress: Progress | None = None,
 ) -> RepairReport:
-    """Makes a damaged queue one that can be opened, read and written, in a copy of it or in place.
+    """Repairs a damaged queue, in a copy or in place: it can be opened, read and written again. Thread-safe.
 
-    Whole records keep their offsets. Consumers keep their positions; one whose record is lost resumes at the next whole
-    record. Any thread.
+    Whole records keep their offsets. Consumers keep their positions; a consumer at a lost record resumes at the next
+    whole record.
 
     Args:
         path: The queue's directory.
-        target: The directory to be made, for a copy; the queue itself is not changed then.
-        spark: A SparkSession or SparkContext whose JVM does it, or None for a JVM of our own.
-        in_place: Change the queue itself; what is overwritten is gone.
-        reset_clock: Set timestamps that are ahead of this machine's clock to now.
-        progress: As of `verify`.
+        target: The directory of the copy, which must be empty or not exist. The queue itself is not changed then.
+        spark: As for `verify`.
+        in_place: Whether to change the queue itself. Overwritten bytes are lost.
+        reset_clock: Whether to set timestamps that are ahead of this machine's clock to now.
+        progress: As for `verify`.
 
     Returns:
-        What was done, and what is lost.
+        The report: changes and lost records.
 
     Raises:
         ValueError: Neither target nor in_place, or both.
         ConfigError: A path is empty, or not UTF-8.
         Locked: A process has the queue open.
-        NotFound: There is no queue.
-        MmapQueueError: It is of format version 1, the target is not empty, or nothing can be made of the queue.
+        NotFound: The directory has no queue.
+        MmapQueueError: The queue is of format version 1 or cannot be repaired, or the target is not empty.
     """
     if (target is None) != in_place:
         raise ValueError("either a target or in_place=True is needed, not both")
@@ -90,7 +89,7 @@ def _run(spark: object, tool: str, arguments: tuple[str, ...], progress: Progres
 
 
 class _Answer:
-    """The lines of Job.java."""
+    """Parses the report lines of Job.java."""
 
     def __init__(self, text: str) -> None:
         self._lines = [line.split(names.SEPARATOR) for line in text.split("\n") if line]

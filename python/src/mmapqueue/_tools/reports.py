@@ -1,4 +1,4 @@
-"""What verify and repair report."""
+"""The reports of verify and repair."""
 
 from enum import Enum
 from typing import NamedTuple
@@ -13,17 +13,17 @@ class FindingKind(str, Enum):
 
 
 class Finding(NamedTuple):
-    """One thing that was found in a queue directory. Immutable.
+    """An irregularity in a queue directory. Immutable.
 
     Attributes:
-        kind: TORN for an unclean end, which the next open cuts; CORRUPT for damage; ORPHANED for a file that belongs to
-            nothing. Only CORRUPT is damage.
+        kind: TORN for an unclean end, which the next open cuts; CORRUPT for damage; ORPHANED for a file that no queue
+            uses. Only CORRUPT is damage.
         file: The file.
-        position: The position in it, in bytes.
-        detail: What was found there, and what was expected.
-        first_lost: The offset of the first record that is lost by it.
-        last_lost: That of the last one; below first_lost when none is lost.
-        exact: Whether these two are known. If not, no more than these are lost.
+        position: The position in the file, in bytes.
+        detail: The value found there, and the expected one.
+        first_lost: The offset of the first record that it costs.
+        last_lost: The offset of the last one; below first_lost when it costs none.
+        exact: Whether these offsets are exact. If not, at most these records are lost.
     """
 
     kind: FindingKind
@@ -36,7 +36,7 @@ class Finding(NamedTuple):
 
     @property
     def lost(self) -> int:
-        """How many records are lost by it, or at most are."""
+        """The number of records that it costs, or the most."""
         return max(0, self.last_lost - self.first_lost + 1)
 
     def __str__(self) -> str:
@@ -51,9 +51,9 @@ class ConsumerState(NamedTuple):
     """The position of a consumer. Immutable.
 
     Attributes:
-        name: Its name.
-        position: The stored position, in bytes: it needs the log from there on.
-        resume_position: Where it resumes: differs from `position` when no record ends there.
+        name: The consumer's name.
+        position: The stored position, in bytes: the consumer needs the log from there on.
+        resume_position: Where it resumes; differs from `position` when no record ends there.
         offset: The offset of its first record that is not acked; -1 when unknown.
     """
 
@@ -64,19 +64,19 @@ class ConsumerState(NamedTuple):
 
 
 class VerifyReport(NamedTuple):
-    """What a directory holds. Immutable.
+    """The report of a verification. Immutable.
 
     Attributes:
         path: The directory.
-        version: The format version; 0 when even that can not be read.
+        version: The format version; 0 when it cannot be read.
         clean: Whether the last writer closed the queue.
-        records: Whole records.
+        records: The number of whole records.
         payload_bytes: Bytes of their payloads.
-        first_offset: The offset of the first record that is there.
-        end_offset: The offset that the next record gets.
-        segments: Segment files that are part of the log.
-        consumers: The consumers.
-        findings: All that is not as it should be.
+        first_offset: The log start: the offset of the oldest record.
+        end_offset: The log end: the offset of the next record.
+        segments: The number of segment files that are part of the log.
+        consumers: The consumers: the default one first, the others in alphabetical order.
+        findings: The irregularities.
     """
 
     path: str
@@ -92,12 +92,12 @@ class VerifyReport(NamedTuple):
 
     @property
     def whole(self) -> bool:
-        """Whether there is no damage; an unclean end and files that belong to nothing are none."""
+        """Whether no finding is damage. An unclean end and orphaned files are none."""
         return all(finding.kind is not FindingKind.CORRUPT for finding in self.findings)
 
     @property
     def lost(self) -> int:
-        """How many records are lost, or at most are."""
+        """The number of lost records, or the most."""
         return sum(finding.lost for finding in self.findings)
 
     def __str__(self) -> str:
@@ -110,14 +110,14 @@ class VerifyReport(NamedTuple):
         elif self.version == 1:
             lines.append(
                 f"  records    {self.records} by their lengths, {self.payload_bytes} bytes; format version 1 has no "
-                "checksums: what the bytes are worth can not be known"
+                "checksums: damage of their bytes cannot be detected"
             )
         for consumer in self.consumers:
             offset = f", offset {consumer.offset}" if self.version == 2 else ""
             moves = (
                 ""
                 if consumer.resume_position == consumer.position
-                else f": no record ends there, the next begins behind position {consumer.resume_position}"
+                else f": no record ends there, the next one begins at position {consumer.resume_position}"
             )
             lines.append(f"  consumer   {consumer.name} at position {consumer.position}{offset}{moves}")
         lines += [f"  {finding}" for finding in self.findings]
@@ -130,13 +130,13 @@ class VerifyReport(NamedTuple):
 
 
 class RepairReport(NamedTuple):
-    """What a repair has done. Immutable.
+    """The report of a repair. Immutable.
 
     Attributes:
-        path: The directory that is a whole queue now.
-        before: What was found.
-        actions: What was done, a sentence for each.
-        lost: The findings that cost records, each with their offsets; empty when no record is lost.
+        path: The directory of the repaired queue.
+        before: The report before the repair.
+        actions: The changes, a line for each.
+        lost: The findings that cost records; empty when no record is lost.
     """
 
     path: str

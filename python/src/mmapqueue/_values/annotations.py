@@ -19,7 +19,7 @@ else:
         Self = Any
 
         class Unpack:
-            """Stands for what it unpacks."""
+            """Marks unpacked keyword arguments."""
 
             def __class_getitem__(cls, item: Any) -> Any:
                 return item

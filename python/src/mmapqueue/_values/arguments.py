@@ -64,7 +64,7 @@ def size_in_bytes(key: str, value: int | str) -> int:
         size = int(match[1]) << (0 if match[2] is None else 10 * "_kmg".index(match[2].lower()))
     if not 0 < size <= _MAX_SIZE:
         allowed = "a positive number of bytes, or one with k, m or g, such as 512m"
-        raise ConfigError(f"{key} = {value!r} is refused; allowed: {allowed}", key, str(value), allowed)
+        raise ConfigError(f"{key} = {value!r} is invalid; allowed: {allowed}", key, str(value), allowed)
     return size
 
 
@@ -76,18 +76,18 @@ def absolute(key: str, path: str | os.PathLike[str]) -> str:
         path: The path, relative to the working directory of this process.
 
     Raises:
-        ConfigError: It is empty, or has bytes that are not UTF-8, which Java can not open.
+        ConfigError: It is empty, or has bytes that are not UTF-8, which Java cannot open.
         TypeError: It is no path.
     """
     text = os.fspath(path)
     if not isinstance(text, str):
         raise TypeError(f"{key} is a str or an os.PathLike of one, not {type(path).__name__}")
     if not text:
-        raise ConfigError(f"{key} = '' is refused; allowed: {_PATH}", key, text, _PATH)
+        raise ConfigError(f"{key} = '' is invalid; allowed: {_PATH}", key, text, _PATH)
     try:
         text.encode()
     except UnicodeEncodeError:
         allowed = f"{_PATH} that is UTF-8"
-        raise ConfigError(f"{key} = {text!r} is refused; allowed: {allowed}", key, text, allowed) from None
+        raise ConfigError(f"{key} = {text!r} is invalid; allowed: {allowed}", key, text, allowed) from None
     # Not Path.expanduser: "~x" is a name where there is no user x.
     return str(Path(os.path.expanduser(text)).absolute())  # noqa: PTH111

@@ -17,27 +17,24 @@ class Configuration(TypedDict, total=False):
         segment_size: Bytes of a segment file.
         max_in_mem_segments: The most segments that are mapped at once.
         queue_capacity_segments: Segments in the ring.
-        flush_period: A flush begins at the latest so many ms after the last one.
-        flush_ceiling_num: A flush begins when so many records have been pushed since the last one.
+        flush_period: The longest time between two flushes, in ms.
+        flush_ceiling_num: The number of pushed records that starts a flush.
         max_event_size: The largest record, in bytes.
-        timestamps: Whether each record stores when it was pushed.
-        format_version: Of a new directory: 2, or 1 for that of Apache SkyWalking Satellite.
-        v1_recover: Up to where a version 1 directory is taken for whole: "watermark" or "writing".
-        read_only: Whether another process writes.
+        timestamps: Whether each record has the time of its push.
+        format_version: The format of a new directory: 2, or 1 for that of Apache SkyWalking Satellite.
+        v1_recover: Up to which cursor a directory of version 1 counts as whole: "watermark" or "writing".
+        read_only: Whether to open for reading alone; another process may write.
         max_unacked: The most records from the first one that is not acked to the last one that was popped.
-        visibility_timeout: ms after which a record that is not acked is popped again; 0 for never.
-        max_attempts: Times that a record is handed out before it goes to dead_letter_dir; 0 for without end.
-        dead_letter_dir: Directory of the queue that those go to; set with max_attempts or not at all.
-        max_consumer_lag: Bytes of the log that a consumer may be behind before records are dropped for it; 0 for
-            without end.
-        retain_ms: ms for which records stay to be read again, after every consumer has acked them; 0 when time does
-            not count.
-        retain_bytes: Bytes of the log that stay to be read again; 0 when size does not count.
-        gc_on_idle: ms without a push after which ring files that hold nothing are deleted; 0 for never.
+        visibility_timeout: ms after which a record that is not acked is redelivered; 0 for never.
+        max_attempts: Attempts before a record is dead-lettered; 0 for no limit.
+        dead_letter_dir: Directory of the dead-letter queue; only together with max_attempts.
+        max_consumer_lag: The most bytes of a consumer's lag before records are dropped for it; 0 for no limit.
+        retain_ms: ms for which acked records are retained; 0 for no retention by time.
+        retain_bytes: Bytes of the log that are retained; 0 for no retention by size.
+        gc_on_idle: ms without a push after which free ring files are deleted; 0 for never.
         wait_strategy: How threads wait: "backoff", "park" or "spin".
-        file_mode: Who may read and write the files that are made: "600" (the owner alone), "640", "644", "660", "664"
-            or "666".
-        capacity: Bytes; stands for queue_capacity_segments, rounded up to whole segments.
+        file_mode: Permissions of the files: "600" (the owner alone), "640", "644", "660", "664" or "666".
+        capacity: Bytes; replaces queue_capacity_segments; rounded up to whole segments.
     """
 
     segment_size: int | str
@@ -76,4 +73,4 @@ def check_keys(configuration: Mapping[str, object], arguments: tuple[str, ...]) 
             close = get_close_matches(key, [*known, *arguments], 1)
             hint = f": did you mean {close[0]}?" if close else ""
             allowed = f"there is no such key{hint}; there are {', '.join(known)}"
-            raise ConfigError(f"{key} = {value} is refused; allowed: {allowed}", key, str(value), allowed)
+            raise ConfigError(f"{key} = {value} is invalid; allowed: {allowed}", key, str(value), allowed)

@@ -66,7 +66,7 @@ class Corrupt(MmapQueueError):
 
 
 class ConfigError(MmapQueueError, ValueError):
-    """A configuration value is refused. Nothing was created or changed. Subclass of `ValueError`.
+    """A configuration value is invalid. Nothing was created or changed. Subclass of `ValueError`.
 
     Attributes:
         key: The configuration key.
@@ -100,7 +100,7 @@ class OutOfRange(MmapQueueError, IndexError):
 
 
 class FileError(MmapQueueError, OSError):
-    """A file or directory can not be used. Raised as one of its subclasses.
+    """A file or directory cannot be used. Raised as one of its subclasses.
 
     Attributes:
         errno: The number of the error, as of `OSError`.
@@ -141,7 +141,7 @@ class Foreign(MmapQueueError, ValueError):
 
 
 class Dropped(MmapQueueError):
-    """Records were dropped for a consumer whose lag exceeded max_consumer_lag. Its next call continues after them.
+    """Records were dropped for a consumer: its lag exceeded max_consumer_lag. Its next call continues after them.
 
     Attributes:
         first: The offset of the first dropped record.

@@ -35,7 +35,7 @@ def target_text(value: SeekTarget, words: tuple[str, ...]) -> str:
     if isinstance(value, str):
         if value.lower() not in words:
             allowed = f"{', '.join(words[:-1])} or {words[-1]}, an offset, or an aware datetime"
-            raise ConfigError(f"start = {value!r} is refused; allowed: {allowed}", "start", value, allowed)
+            raise ConfigError(f"start = {value!r} is invalid; allowed: {allowed}", "start", value, allowed)
         return value.lower()
     if isinstance(value, datetime):
         return f"time:{micros(value)}"
@@ -73,7 +73,7 @@ def offset_of(what: str, message: Message | int, origin: Origin) -> int:
     Args:
         what: The call, for the error.
         message: The record, or its offset.
-        origin: The queue and the consumer whose record it must be.
+        origin: The queue and the consumer that the record must come from.
 
     Raises:
         Foreign: It is a record of another queue or consumer.

@@ -1,4 +1,4 @@
-"""Collector: receivers and fetchers → queue → filters → senders, with everything behind the queue on Spark.
+"""Collector: receivers and fetchers → queue → filters → senders, with filters and senders on Spark.
 
     mmapqueue gather pipeline.yaml      # takes events and pushes them; no Spark
     mmapqueue process pipeline.yaml     # reads the queues in Spark, filters and sends

@@ -18,7 +18,7 @@ _ACK = {
     "synced": "after an fsync; accepted events survive a loss of power",
 }
 _ON_FULL = {
-    "reject": "clients are refused and told when to try again",
+    "reject": "clients get an error that says when to retry",
     "block": "clients wait",
     "drop": "events are dropped and counted, and clients are not told",
 }

@@ -120,7 +120,7 @@ def _print_schema() -> int:
 
 
 def _loaded(options: argparse.Namespace) -> Loaded | int:
-    """The configuration, or the exit status when it is refused."""
+    """The configuration; the exit status if it is invalid."""
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     # Libraries keep their levels: at debug, py4j would log what authenticates with the JVM.
     logging.getLogger("mmapqueue").setLevel(getattr(options, "log_level", "warning").upper())
@@ -147,7 +147,7 @@ def _warn(loaded: Loaded) -> None:
 
 
 def _guarded(run: Callable[[], int]) -> int:
-    """Runs, and says in one line why it could not: refused values have status 2, other failures 1."""
+    """Runs; prints a failure in one line. The exit status is 2 for invalid values, 1 for other failures."""
     try:
         return run()
     except ConfigError as error:

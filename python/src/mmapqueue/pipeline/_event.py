@@ -81,7 +81,7 @@ def encode(
 
 
 def repeated(number: int, messages: Sequence[bytes]) -> bytes:
-    """Serializes a message whose only field is `repeated bytes` (or messages) of that number."""
+    """Serializes a message with the single field `repeated bytes` (or messages) of that number."""
     return b"".join(part for message in messages for part in _field(number, message))
 
 

@@ -13,7 +13,7 @@ _TEXT = "text/plain; charset=utf-8"
 
 
 class Counts(Collector):
-    """A counter whose samples have its very name. Safe for any number of threads.
+    """A counter with samples of exactly its name. Thread-safe.
 
     prometheus-client's Counter adds _total, which Satellite's names do not have. So these are of the type unknown,
     which `rate()` works on as on a counter.
@@ -67,7 +67,7 @@ class Pages:
     """The pages of a process. Safe for any number of threads.
 
     Attributes:
-        registry: Whose metrics are served.
+        registry: The registry of the metrics.
     """
 
     def __init__(self, health: Check, ready: Check) -> None:

@@ -66,9 +66,9 @@ class ProcessTelemetry:
         registry.register(self._sent)
         of_sender = ("pipe", "sender")
         self._lag_records = Gauge(
-            "sender_lag_records", "Records behind the end of the fullest partition.", of_sender, registry=registry
+            "sender_lag_records", "Lag of the fullest partition, in records.", of_sender, registry=registry
         )
-        self._lag_bytes = Gauge("sender_lag_bytes", "Bytes behind the end.", of_sender, registry=registry)
+        self._lag_bytes = Gauge("sender_lag_bytes", "Lag, in bytes.", of_sender, registry=registry)
         self._lag_seconds = Gauge(
             "sender_lag_seconds", "Age of the oldest record that was not read.", of_sender, registry=registry
         )

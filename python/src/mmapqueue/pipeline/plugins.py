@@ -46,7 +46,7 @@ def _duration(value: Any) -> Any:
     if isinstance(value, str):
         found = _DURATION.fullmatch(value.strip())
         if found is None:
-            raise ValueError("a duration is a number with ms, s, m, h or d behind it, as 500ms or 2s")
+            raise ValueError("a duration is a number with the unit ms, s, m, h or d, such as 500ms or 2s")
         return timedelta(seconds=float(found[1]) * _SECONDS[found[2]])
     if isinstance(value, timedelta):
         return value
@@ -57,7 +57,7 @@ def _size(value: Any) -> Any:
     if isinstance(value, str):
         found = _SIZE.fullmatch(value.strip())
         if found is None:
-            raise ValueError("a size is a number of bytes, or a number with k, m or g behind it, as 64k or 4m")
+            raise ValueError("a size is a number of bytes, or a number with the unit k, m or g, such as 64k or 4m")
         return int(found[1]) * _BYTES[found[2].lower()]
     return value
 
@@ -77,7 +77,7 @@ Size = Annotated[
 
 
 class Options(BaseModel):
-    """A part of the configuration. Unknown keys are refused, and nothing changes afterwards."""
+    """A part of the configuration. Immutable. Unknown keys are errors."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=False)
 

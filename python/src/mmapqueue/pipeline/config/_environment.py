@@ -1,6 +1,6 @@
 """References to environment variables in texts of a configuration.
 
-| written | stands for |
+| written | value |
 |---|---|
 | `${NAME:default}` | the variable, or the default when it is unset or empty (Apache SkyWalking Satellite's syntax) |
 | `${env:NAME:-default}` | the same (OpenTelemetry's syntax) |
@@ -26,14 +26,14 @@ _PREFIXED = re.compile(r"env:" + _NAME + r"(?::-(.*))?", re.DOTALL)
 _SATELLITE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_.-]*):(.*)\}", re.DOTALL)
 _INTEGER = re.compile(r"[+-]?[0-9]{1,18}")
 _FLOAT = re.compile(r"[+-]?(?:[0-9]+\.[0-9]*|\.?[0-9]+)(?:[eE][+-]?[0-9]{1,3})?")
-_FORMS = "${NAME:default}, ${NAME}, ${env:NAME:-default} or ${env:NAME}; $$ stands for one $"
+_FORMS = "${NAME:default}, ${NAME}, ${env:NAME:-default} or ${env:NAME}; $$ for one $"
 
 
 class Substituted(NamedTuple):
     """A text after substitution.
 
     Attributes:
-        value: What it stands for, retyped: "5" is a number, "true" a boolean, "" is None.
+        value: The value, retyped: "5" is a number, "true" a boolean, "" is None.
         text: The same as text.
     """
 

@@ -57,14 +57,14 @@ def explain(error: ValidationError, model: type[BaseModel], data: Any, at: Locat
     found: dict[Location, list[str]] = {}
     for each in error.errors(include_url=False):
         if each["type"] == "too_short" and len(each["input"]) >= each["ctx"]["min_length"]:
-            continue  # Its items are refused, and these errors are there, too.
+            continue  # The errors of its items say why.
         here = _location(each["loc"], data, missing=each["type"] == "missing")
         inside: Location = tuple(each.get("ctx", {}).get("at", ()))
         words = _words(each, model, here, (*at, *here))
-        of_place = found.setdefault((*at, *here, *inside), [])
-        if words not in of_place:
-            of_place.append(words)
-    return [Problem(place, _joined(words)) for place, words in found.items()]
+        of_key = found.setdefault((*at, *here, *inside), [])
+        if words not in of_key:
+            of_key.append(words)
+    return [Problem(key, _joined(words)) for key, words in found.items()]
 
 
 def wants_text(error: ValidationError, data: Any) -> Iterator[Location]:
@@ -105,26 +105,26 @@ def _words(error: ErrorDetails, model: type[BaseModel], here: Location, at: Loca
         return f"unknown key{close_to(str(here[-1]), known)}; keys: {', '.join(known)}"
     if kind == "value_error":
         reason = "it is not allowed" if is_secret(at) else str(context.get("error", error["msg"]))
-        return reason if isinstance(error["input"], dict | BaseModel) else f"{value} is refused: {reason}"
+        return reason if isinstance(error["input"], dict | BaseModel) else f"{value} is invalid: {reason}"
     if kind in ("literal_error", "enum"):
-        return f"{value} is refused; allowed: {_choices(model, here) or context.get('expected', '')}"
+        return f"{value} is invalid; allowed: {_choices(model, here) or context.get('expected', '')}"
     if kind in ("greater_than_equal", "greater_than", "less_than_equal", "less_than", "finite_number"):
-        return f"{value} is refused; allowed: {_range(_field(model, here)) or error['msg']}"
+        return f"{value} is invalid; allowed: {_range(_field(model, here)) or error['msg']}"
     if kind == "string_pattern_mismatch":
         pattern = str(context.get("pattern", ""))
-        return f"{value} is refused; allowed: {_PATTERNS.get(pattern, f'what matches {pattern}')}"
+        return f"{value} is invalid; allowed: {_PATTERNS.get(pattern, f'what matches {pattern}')}"
     if kind in ("too_short", "string_too_short"):
-        return f"{value} is refused; allowed: at least {context.get('min_length')} of them"
+        return f"{value} is invalid; allowed: at least {context.get('min_length')} of them"
     if kind in ("too_long", "string_too_long"):
-        return f"{value} is refused; allowed: at most {context.get('max_length')} of them"
+        return f"{value} is invalid; allowed: at most {context.get('max_length')} of them"
     if kind.startswith(("union_tag", "is_instance")) or "at" in context:
         return str(error["msg"])
     wanted = _WANTED.get(kind.partition("_")[0])
     if wanted is None:
         reason = "it is not allowed" if is_secret(at) else error["msg"]
-        return f"{value} is refused: {reason}"
+        return f"{value} is invalid: {reason}"
     limits = _range(_field(model, here))
-    return f"{value} is refused; allowed: {wanted}{f', {limits}' if limits else ''}"
+    return f"{value} is invalid; allowed: {wanted}{f', {limits}' if limits else ''}"
 
 
 # ---- looking into models

@@ -79,7 +79,7 @@ class _Loading:
         if document.data is None and self.problems:
             self._raise()
         if not isinstance(document.data, dict):
-            self.problems.append(Problem((), f"{shown((), document.data)} is refused; allowed: a mapping with `pipes`"))
+            self.problems.append(Problem((), f"{shown((), document.data)} is invalid; allowed: a mapping with `pipes`"))
             self._raise()
         warnings: list[str] = []
         if document.satellite:
@@ -122,7 +122,7 @@ class _Loading:
         for key, kind in KINDS.items():
             given = pipe.get(key)
             if given is None:
-                # `filters:` with nothing behind it.
+                # `filters:` without a value.
                 pipe.pop(key, None)
             elif isinstance(given, list):
                 if kind is Sender:
@@ -152,7 +152,7 @@ class _Loading:
             found = self._class(kind, options, at)
             plugin = self._validate(found, options, at) if found else None
         else:
-            words = f"{shown(at, options)} is refused; allowed: a mapping with `type`, as {{type: …}}"
+            words = f"{shown(at, options)} is invalid; allowed: a mapping with `type`, as {{type: …}}"
             self.problems.append(Problem(at, words))
         return plugin or _stand_in(kind, name if isinstance(name, str) else f"refused-{at[-1]}")
 
@@ -237,7 +237,7 @@ def _replaced(data: Any, texts: Mapping[Location, str], at: Location = ()) -> An
 
 
 def _stand_in(kind: type[Plugin], name: str) -> Plugin:
-    """Stands for a plugin that was refused, so that the rest of the file is checked."""
+    """A substitute for an invalid plugin, so that the rest of the file is checked."""
     model = create_model(f"Refused{kind.__name__}", __base__=kind)
     model.__abstractmethods__ = frozenset()
     if "name" in model.model_fields:

@@ -61,7 +61,7 @@ class Tls(Options):
     Attributes:
         certificate: The server's chain.
         key: Its private key.
-        client_ca: Authority of the clients. When given, clients without a certificate of it are refused.
+        client_ca: Authority of the clients. If set, clients must have a certificate of it.
     """
 
     certificate: Path
@@ -76,7 +76,7 @@ class Server(Options):
         name: What receivers call it.
         type: Its protocol.
         listen: Address.
-        max_connections: Connections at a time; more are refused.
+        max_connections: The most connections at a time; further ones are closed.
         max_message_size: Bytes of a request, decompressed.
         tls: Certificates; without them the server speaks plain text.
         bearer_token: Clients must send `Authorization: Bearer <token>`.
@@ -173,8 +173,8 @@ class Pipe(Options):
             return self.dead_letter
         if not self.senders or self.on_undecodable == "drop":
             return None
-        place = self.queue.dir.with_name(self.queue.dir.name + ".dead")
-        return DeadLetter(dir=place, max_consumer_lag=self.queue.total // 2)
+        directory = self.queue.dir.with_name(self.queue.dir.name + ".dead")
+        return DeadLetter(dir=directory, max_consumer_lag=self.queue.total // 2)
 
     def queries(self) -> list[str]:
         """Names of the streaming queries that `process` runs: one for each sender, and that of undecodable records."""
@@ -195,7 +195,7 @@ class Pipe(Options):
                 raise Refused("needs `dead_letter: {dir: …}` of the pipe", "senders", index, "retry", "then")
             if sender.name == DEAD_LETTER and self.on_undecodable == "dead_letter":
                 raise Refused(
-                    f"{sender.name!r} is refused; allowed: another name, as the query of dead letters has this one",
+                    f"{sender.name!r} is invalid; allowed: another name, as the query of dead letters has this one",
                     *("senders", index, "name"),
                 )
         thens = [getattr(getattr(sender, "retry", None), "then", None) for sender in self.senders]
@@ -210,7 +210,7 @@ class Pipe(Options):
         given = self.dead_letter.max_event_size if self.dead_letter is not None else None
         if given is not None and given < needed:
             raise Refused(
-                f"{given} is refused; allowed: at least {needed}, which is queue.max_event_size and {ENVELOPE} more",
+                f"{given} is invalid; allowed: at least {needed}, which is queue.max_event_size and {ENVELOPE} more",
                 *("dead_letter", "max_event_size"),
             )
         return self
@@ -264,7 +264,7 @@ class Pipeline(Options):
                 needed = servers[name].max_message_size + ENVELOPE
                 if pipe.queue.max_event_size < needed:
                     raise Refused(
-                        f"{pipe.queue.max_event_size} is refused; allowed: at least {needed}, which is "
+                        f"{pipe.queue.max_event_size} is invalid; allowed: at least {needed}, which is "
                         f"max_message_size of the server {name!r} and {ENVELOPE} more",
                         *("pipes", number, "queue", "max_event_size"),
                     )
@@ -274,17 +274,17 @@ class Pipeline(Options):
         queues: dict[Path, str] = {}
         checkpoints: dict[Path, str] = {}
         for number, pipe in enumerate(self.pipes):
-            places: list[tuple[Path, tuple[str | int, ...]]] = [(pipe.queue.dir, ("queue", "dir"))]
+            directories: list[tuple[Path, tuple[str | int, ...]]] = [(pipe.queue.dir, ("queue", "dir"))]
             if pipe.dead_letters is not None:
                 at_key = ("dead_letter", "dir") if pipe.dead_letter is not None else ("dead_letter",)
-                places.append((pipe.dead_letters.dir, at_key))
-            for place, at in places:
-                path = place.absolute()
+                directories.append((pipe.dead_letters.dir, at_key))
+            for directory, at in directories:
+                path = directory.absolute()
                 for other, owner in queues.items():
                     if path == other or path in other.parents or other in path.parents:
                         raise Refused(
-                            f"{str(place)!r} is refused; allowed: a directory that neither is, nor holds, nor lies in "
-                            f"{str(other)!r} of {owner}",
+                            f"{str(directory)!r} is invalid; allowed: a directory that neither is, nor holds, nor "
+                            f"lies in {str(other)!r} of {owner}",
                             *("pipes", number, *at),
                         )
                 queues[path] = f"pipe {pipe.name}"

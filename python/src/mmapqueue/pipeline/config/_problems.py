@@ -38,7 +38,7 @@ class Problem:
 
 
 class ConfigFileError(ConfigError):
-    """A configuration file is refused, and nothing was started. Subclass of `mmapqueue.ConfigError`.
+    """A configuration file is invalid, and nothing was started. Subclass of `mmapqueue.ConfigError`.
 
     Attributes:
         problems: One line for each thing that is wrong: `FILE:LINE: KEY: what`.

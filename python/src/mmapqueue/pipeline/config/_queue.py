@@ -48,7 +48,7 @@ class QueueKeys(Options):
         flush_period: ms between two flushes, at most.
         flush_ceiling_num: Records between two flushes, at most.
         timestamps: Whether each record stores when it was pushed.
-        max_consumer_lag: Bytes that a consumer may be behind before records are dropped for it; 0 for no limit.
+        max_consumer_lag: The most bytes of a consumer's lag before records are dropped for it; 0 for no limit.
         retain_ms: ms for which acked records stay readable.
         retain_bytes: Bytes of acked records that stay readable.
         gc_on_idle: ms without a push after which free files are deleted; 0 for never.
@@ -97,11 +97,11 @@ class QueueKeys(Options):
             return self
         if segments < 2:
             least = f"at least 2 segments of segment_size = {segment} bytes"
-            raise Refused(f"{self.capacity} is refused; allowed: {least}", "capacity")
+            raise Refused(f"{self.capacity} is invalid; allowed: {least}", "capacity")
         most = (segments - 1) * (segment - _SEGMENT_HEADER) - _RECORD_HEADER
         if self.max_event_size > most:
             raise Refused(
-                f"{self.max_event_size} is refused; allowed: 1 to {most}, which is what {segments} segments of "
+                f"{self.max_event_size} is invalid; allowed: 1 to {most}, which is what {segments} segments of "
                 f"{segment} bytes hold",
                 "max_event_size",
             )

@@ -41,7 +41,7 @@ def read(content: bytes, environment: Mapping[str, str]) -> Document:
     """Reads a file; raises nothing for what is wrong in it, see `Document.problems`."""
     document = Document()
     if len(content) > _MAX_BYTES:
-        document.problems.append(Problem((), f"{len(content)} bytes are refused; allowed: at most {_MAX_BYTES}"))
+        document.problems.append(Problem((), f"{len(content)} bytes are too many; allowed: at most {_MAX_BYTES}"))
         return document
     try:
         loader = yaml.SafeLoader(content)
@@ -126,7 +126,7 @@ class _Builder:
                 raise yaml.constructor.ConstructorError(None, None, "a key must be text", key.start_mark)
             line = key.start_mark.line + 1
             if key.value in first:
-                words = f"the key is there twice; first in line {first[key.value]}"
+                words = f"the key is repeated; first in line {first[key.value]}"
                 self._document.problems.append(Problem((*at, key.value), words, line))
             else:
                 first[key.value] = line

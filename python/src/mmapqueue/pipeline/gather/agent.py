@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from mmapqueue.pipeline.gather.http_server import HttpServer
 
 _LOG = logging.getLogger("mmapqueue.pipeline")
-#: Seconds to wait for a queue whose last owner is ending: it may have been killed a moment ago.
+#: Seconds to wait for a queue while its last owner is ending: the owner may have been killed a moment ago.
 _LOCK_TIMEOUT = 30.0
 
 

@@ -114,14 +114,14 @@ class HttpServer:
         self._app.router.add_post(path, take, expect_handler=self._expect)
 
     async def _expect(self, request: web.Request) -> None:
-        """Asks for a body that the client has not sent yet, unless its request is refused without."""
-        if self._refused(request) is None and request.headers.get("Expect", "").lower() == "100-continue":
+        """Requests the body (100-continue), unless the headers alone are an error."""
+        if self._header_error(request) is None and request.headers.get("Expect", "").lower() == "100-continue":
             await request.writer.write(b"HTTP/1.1 100 Continue\r\n\r\n")
             # Bytes of the answer start here.
             request.writer.output_size = 0
 
-    def _refused(self, request: web.Request) -> HttpError | None:
-        """The error of a request that is refused without reading its body."""
+    def _header_error(self, request: web.Request) -> HttpError | None:
+        """The error of a request by its headers alone; None without one."""
         if self._stopping:
             return HttpError(503, "the server is stopping", {"Retry-After": "1"})
         sent = request.headers.get("Authorization", "")
@@ -140,9 +140,9 @@ class HttpServer:
         return None
 
     async def _take(self, request: web.Request, handler: Handler) -> HttpReply:
-        refused = self._refused(request)
-        if refused is not None:
-            raise refused
+        error = self._header_error(request)
+        if error is not None:
+            raise error
         body = await read_body(request, self._settings.max_message_size)
         peer = request.transport.get_extra_info("peername") if request.transport else None
         return await handler(HttpRequest(request.path, request.headers, body, peer_name(peer)))

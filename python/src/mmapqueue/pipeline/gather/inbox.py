@@ -64,7 +64,7 @@ class QueueInbox:
         self._waiting_bytes = 0
         self._room = asyncio.Event()
         self._room.set()
-        self._arrived = threading.Event()
+        self._not_empty = threading.Event()
         self._closed = False
         self._once = ThreadPoolExecutor(4, thread_name_prefix="push-once")
         self._pusher = threading.Thread(target=self._push_all, name="pusher", daemon=True)
@@ -94,7 +94,7 @@ class QueueInbox:
         done = self._loop.create_future()
         self._waiting_bytes += size
         self._waiting.append(_Request(records, size, done, count))
-        self._arrived.set()
+        self._not_empty.set()
         await done
 
     async def put_once(self, producer: str, sequence: int, records: Sequence[bytes]) -> bool:
@@ -134,7 +134,7 @@ class QueueInbox:
         """Pushes what waits, then refuses. The queue stays open."""
         self._closed = True
         self._room.set()
-        self._arrived.set()
+        self._not_empty.set()
         await self._loop.run_in_executor(None, self._pusher.join)
         await self._loop.run_in_executor(None, self._once.shutdown)
 
@@ -142,8 +142,8 @@ class QueueInbox:
 
     def _push_all(self) -> None:
         while True:
-            self._arrived.wait()
-            self._arrived.clear()
+            self._not_empty.wait()
+            self._not_empty.clear()
             closed = self._closed
             while self._waiting:
                 taken = [self._waiting.popleft() for _ in range(len(self._waiting))]

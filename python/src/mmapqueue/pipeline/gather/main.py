@@ -8,6 +8,8 @@ import sys
 from collections.abc import Iterator
 from typing import Any
 
+import uvloop
+
 import mmapqueue
 from mmapqueue._jvm import standalone
 from mmapqueue.pipeline.config import Pipeline
@@ -56,7 +58,7 @@ def run(
             each.model_copy(update={"listen": listen.get(each.name, each.listen)}) for each in pipeline.servers
         )
         pipeline = pipeline.model_copy(update={"servers": servers})
-    return asyncio.run(_gather(pipeline, partition or 0))
+    return uvloop.run(_gather(pipeline, partition or 0))
 
 
 async def _gather(pipeline: Pipeline, partition: int) -> int:

@@ -17,7 +17,7 @@ from mmapqueue.pipeline.config import Pipeline
 _LOG = logging.getLogger("mmapqueue.pipeline.supervisor")
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _PR_SET_PDEATHSIG = 1
-#: Exit status of a configuration that is refused: another start would end in the same way.
+#: Exit status of an invalid configuration: another start would fail in the same way.
 _REFUSED = 2
 _FIRST_BACK_OFF = 0.5
 _LONGEST_BACK_OFF = 30.0

@@ -172,7 +172,7 @@ class _Connection(asyncio.Protocol):
         self._frames = SyslogFrames(listener.limit)
         self._chunks: deque[bytes] = deque()
         self._waiting = 0
-        self._arrived = asyncio.Event()
+        self._not_empty = asyncio.Event()
         self._ended = False
         self._lost = False
         self._warned = False
@@ -197,23 +197,23 @@ class _Connection(asyncio.Protocol):
         self._waiting += len(data)
         if self._waiting >= _MAX_WAITING:
             self._transport.pause_reading()
-        self._arrived.set()
+        self._not_empty.set()
 
     def eof_received(self) -> bool:
         self._ended = True
-        self._arrived.set()
+        self._not_empty.set()
         # True keeps the connection open until all is stored. TLS has no such half-closed state.
         return self._transport.get_extra_info("ssl_object") is None
 
     def connection_lost(self, _: Exception | None) -> None:
         self._lost = True
-        self._arrived.set()
+        self._not_empty.set()
 
     async def _push(self) -> None:
         try:
             while self._chunks or not (self._lost or self._ended):
-                await self._arrived.wait()
-                self._arrived.clear()
+                await self._not_empty.wait()
+                self._not_empty.clear()
                 data = b"".join(self._chunks)
                 self._chunks.clear()
                 await self._store(self._frames.feed(data))

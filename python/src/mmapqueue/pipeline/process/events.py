@@ -138,7 +138,7 @@ def explode(events: DataFrame, rows: Rows) -> DataFrame:
     if rows not in _ROWS:
         raise ValueError(f"rows = {rows!r}; allowed: {', '.join(_ROWS)}")
     sql = _functions(events)
-    # 0 stands for no time: a primitive argument that is null would make the whole array null.
+    # 0 means no time: a primitive argument that is null would make the whole array null.
     time = sql.coalesce(sql.col("time"), sql.col("pushed"), sql.timestamp_seconds(sql.lit(0)))
     made = events.select(
         sql.inline(_call(events, rows, sql.col("content_type"), sql.col("data"), time, sql.col("error"))),
@@ -156,7 +156,7 @@ def record(events: DataFrame, *, id: Column | None = None) -> Column:  # noqa: A
     """Rows of events as records, the inverse of `decode`.
 
     Args:
-        events: Rows with the columns of `events`, or some of them: what is left out is empty.
+        events: Rows with the columns of `events`, or some of them; missing ones are empty.
         id: Identity of the event, in place of the column `id`.
 
     Returns:

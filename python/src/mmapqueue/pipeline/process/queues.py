@@ -44,7 +44,7 @@ def create_consumers(spark: object, directory: Path, names: Iterable[str]) -> No
     """Makes consumers that do not exist, at the oldest retained record of each partition.
 
     Args:
-        spark: The session whose JVM opens the queue, read-only, beside the process that writes.
+        spark: The session. Its JVM opens the queue read-only, while another process writes.
         directory: The queue's directory.
         names: Names of the consumers.
     """

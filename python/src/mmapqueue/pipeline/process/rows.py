@@ -29,11 +29,11 @@ def sent_rows(spark: SparkSession, pipe: Pipe, sender: Sender, *, batch_bytes: i
     drops = pipe.on_undecodable == "drop"
     frame = _events(spark, pipe, sender.name, sender.batch, batch_bytes)
     frame = (observed(frame) if drops else frame).where("error IS NULL AND remote").drop("error")
-    for stage, each in enumerate(pipe.filters, 1):
+    for step, each in enumerate(pipe.filters, 1):
         if each.type == _EXPLODE:
             rows = each.apply(_with_error(frame))
             # `data` is a payload that could not be exploded.
-            frame = (observed(rows, stage) if drops else rows).where("error IS NULL").drop("error", "data")
+            frame = (observed(rows, step) if drops else rows).where("error IS NULL").drop("error", "data")
         else:
             frame = each.apply(frame)
     return frame if sender.where is None else frame.where(sender.where)

@@ -51,7 +51,7 @@ class Processor:
     """The queries of a pipeline. `request_stop` may be called from any thread, all else from one.
 
     A query that fails is logged and started again from its checkpoint: after 1 s, which doubles with each failure in
-    a row, up to 60 s. The others go on.
+    a row, up to 60 s. The others continue.
 
     Example:
         processor = Processor(pipeline, spark)

@@ -24,7 +24,7 @@ _DEFAULTS = {
 
 
 def session(pipeline: Pipeline) -> SparkSession:
-    """Makes the session, or takes that of spark-submit, whose master and properties count before those of the file.
+    """Makes the session, or uses that of spark-submit: its master and properties override those of the file.
 
     Raises:
         mmapqueue.JarNotFound: This installation carries no jar.

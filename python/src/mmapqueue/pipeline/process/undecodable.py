@@ -31,18 +31,18 @@ class Undecodable(NamedTuple):
     reason: str
 
 
-def observed(rows: DataFrame, stage: int = 0) -> DataFrame:
+def observed(rows: DataFrame, step: int = 0) -> DataFrame:
     """The same rows. Spark counts those with `error`, and the progress of each micro-batch has their number.
 
     Args:
         rows: Rows with columns partition, offset and error.
-        stage: Number of this call; unique in a query.
+        step: Number of this call; unique in a query.
     """
     from pyspark.sql import functions as sf
 
     failed = sf.col("error").isNotNull()
     first = sf.min(sf.when(failed, sf.struct("partition", "offset", "error")))
-    return rows.observe(f"{_NAME}{stage}", sf.count_if(failed).alias("records"), first.alias("first"))
+    return rows.observe(f"{_NAME}{step}", sf.count_if(failed).alias("records"), first.alias("first"))
 
 
 def undecodable(progress: Mapping[str, Any]) -> Undecodable | None:
@@ -51,8 +51,8 @@ def undecodable(progress: Mapping[str, Any]) -> Undecodable | None:
     Args:
         progress: The progress as parsed JSON.
     """
-    stages = progress.get("observedMetrics") or {}
-    found = [each for name, each in stages.items() if name.startswith(_NAME) and each.get("records")]
+    metrics = progress.get("observedMetrics") or {}
+    found = [each for name, each in metrics.items() if name.startswith(_NAME) and each.get("records")]
     if not found:
         return None
     first = min((each["first"] for each in found), key=lambda each: (each["partition"], each["offset"]))

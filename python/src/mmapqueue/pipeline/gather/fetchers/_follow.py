@@ -81,10 +81,10 @@ class Follower:
             del numbers[:-1]
         # Which paths were followed before, so that "end" skips what is in files once.
         marker = f"{self._prefix}started-{zlib.crc32(chr(0).join(sorted(self._options.absolute())).encode()):08x}"
-        places = await self._scan(skip=self._options.start == "end" and marker not in producers)
+        positions = await self._scan(skip=self._options.start == "end" and marker not in producers)
         if marker not in producers:
             await self._inbox.put_once(marker, 0, [])
-        return places
+        return positions
 
     async def scan(self) -> frozenset[Path]:
         """Finds files that were made, renamed or removed. Returns the directories to watch."""
@@ -93,14 +93,14 @@ class Follower:
     async def _scan(self, skip: bool) -> frozenset[Path]:
         paths = self._options.absolute()
         found = await self._in_thread(matches, paths, self._options.exclude)
-        places = await self._in_thread(directories, paths, found.values())
+        positions = await self._in_thread(directories, paths, found.values())
         for key, tail in self.tails.items():
             tail.matched = key in found
             if tail.matched:
                 tail.path = found[key]
         lost = {key for key, tail in self.tails.items() if not (tail.matched or tail.is_open)}
         lost |= self._known.keys() - self.tails.keys() - found.keys() - self._missing.keys()
-        rotated = await self._in_thread(renamed, lost, places)
+        rotated = await self._in_thread(renamed, lost, positions)
         for key, path in (found | rotated).items():
             if key in self.tails:
                 self.tails[key].path = path
@@ -111,7 +111,7 @@ class Follower:
         for key in self._missing.keys() & found.keys():
             del self._missing[key]
         await self._forget()
-        return places
+        return positions
 
     async def _adopt(self, key: Key, path: Path, matched: bool, skip: bool) -> None:
         """Begins to follow a file."""

@@ -63,7 +63,7 @@ class LineEncoder:
     def __init__(
         self, source: str | os.PathLike[str], inode: int, max_event_size: int, start: re.Pattern[bytes] | None = None
     ) -> None:
-        """Prepares what the events of a file share.
+        """Computes the fields that all events of a file share.
 
         Args:
             source: Path of the file.
@@ -98,7 +98,7 @@ class LineEncoder:
             data: The bytes from `position` on.
             position: Where they begin in the file, in bytes.
             after_newline: Whether a line begins there.
-            everything: Whether the rest behind the last line, or the last group, is an event, too.
+            everything: Whether the rest after the last line, or the last group, is an event, too.
             most: Lines, or groups, to encode at most; one that is too long for an event makes several.
 
         Returns:

@@ -182,7 +182,7 @@ class Tail:
         return Batch(self.producer, sequence(position, head, last, self._born), (), position, head, last)
 
     def commit(self, batch: Batch) -> None:
-        """Moves behind a batch that was stored."""
+        """Moves past a stored batch."""
         self.position, self._head, self._last = batch.end, batch.head, batch.last
 
     # ---- lines

@@ -13,7 +13,7 @@ from pydantic import Field
 import mmapqueue
 from mmapqueue.pipeline._event import encode
 from mmapqueue.pipeline.event_pb2 import EventType
-from mmapqueue.pipeline.gather.fetchers._schedule import every
+from mmapqueue.pipeline.gather.fetchers._period import every
 from mmapqueue.pipeline.plugins import Duration, Fetcher, Host, Size
 
 #: Bytes of standard error that are logged.

@@ -15,7 +15,7 @@ from pydantic import AfterValidator, Field
 import mmapqueue
 from mmapqueue.pipeline._event import encode
 from mmapqueue.pipeline.event_pb2 import EventType
-from mmapqueue.pipeline.gather.fetchers._schedule import every
+from mmapqueue.pipeline.gather.fetchers._period import every
 from mmapqueue.pipeline.plugins import Duration, Fetcher, Host, Size
 
 _OPENMETRICS = "application/openmetrics-text"

@@ -196,8 +196,8 @@ def _stream(host: Host, method: _Method) -> Stream:
         async with aclosing(groups(messages, most_bytes=most_bytes, within=_WITHIN)) as parts:
             async for part in parts:
                 if method.shared is not None:
-                    # Only streams of several parts are looked into.
-                    _remember(meta, last, method.shared, method.collection)
+                    # Only streams of several parts.
+                    _update_shared(meta, last, method.shared, method.collection)
                 await host.inbox.put(*method.events(part, call, meta))
                 last = part
         return b""  # Empty Commands.
@@ -205,10 +205,10 @@ def _stream(host: Host, method: _Method) -> Stream:
     return take
 
 
-def _remember(
+def _update_shared(
     meta: dict[str, str], messages: Sequence[bytes], shared: Mapping[int, str], collection: int | None
 ) -> None:
-    """Notes the last value that messages have in shared fields."""
+    """Updates the shared fields with their last values in the messages."""
     if collection is not None:
         messages = [each for message in messages for each in repeated(message, collection)]
     for message in messages:

@@ -1,4 +1,4 @@
-"""Duplicates within a watermark."""
+"""Removes duplicates within a delay."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from mmapqueue._values.annotations import DataFrame
 from mmapqueue.pipeline.plugins import Duration, Filter
 from mmapqueue.pipeline.process.filters._columns import quoted
 
-_PLACE = "__place"
+_RECORD = "__record"
 
 
 def dedupe(frame: DataFrame, keys: Sequence[str], *, time: str = "time", within: timedelta) -> DataFrame:
-    """Keeps the first of the rows that have the same keys, as long as they come within a delay of each other.
+    """Keeps the first of rows with equal keys that come within a delay of each other.
 
-    In a stream Spark keeps the keys for that long in its state, so memory is bounded. A row whose time is older than
-    the newest one's by more than the delay is dropped. Rows whose keys are all null equal no other row; this needs the
-    columns partition and offset, without which Spark counts nulls as equal.
+    In a stream, Spark's state keeps the keys for the delay, so memory is bounded. A row that is older than the newest
+    one by more than the delay is dropped. A row with null keys alone equals no other row; this needs the columns
+    partition and offset, without which Spark counts nulls as equal.
 
     Args:
         frame: Rows with these columns.
-        keys: Columns that say which rows are the same.
-        time: The column with the row's time. Rows without a time are dropped by the watermark of a stream.
-        within: How long equal rows may be apart.
+        keys: The key columns.
+        time: The column with the row's time. A stream drops rows without a time.
+        within: The delay: the longest time between equal rows.
 
     Raises:
         ValueError: There are no keys, or no delay.
@@ -44,18 +44,18 @@ def dedupe(frame: DataFrame, keys: Sequence[str], *, time: str = "time", within:
         kept = rows.withWatermark(time, delay).dropDuplicatesWithinWatermark(columns)
     else:
         kept = rows.dropDuplicates(columns)
-    return kept.drop(_PLACE)
+    return kept.drop(_RECORD)
 
 
 def _distinct_nulls(frame: DataFrame, keys: Sequence[str]) -> tuple[DataFrame, list[str]]:
-    """The rows, and the columns that make them equal: where all keys are null, the row's place is one, too."""
+    """The rows, and their key columns: with null keys alone, a row's position is a key, too."""
     from pyspark.sql import functions as sql
 
-    place = [name for name in ("partition", "offset", "index") if name in frame.columns]
-    if "offset" not in place:
+    identity = [name for name in ("partition", "offset", "index") if name in frame.columns]
+    if "offset" not in identity:
         return frame, list(keys)
     missing = sql.coalesce(*(sql.col(quoted(key)).cast("string") for key in keys)).isNull()
-    return frame.withColumn(_PLACE, sql.when(missing, sql.concat_ws("/", *place))), [*keys, _PLACE]
+    return frame.withColumn(_RECORD, sql.when(missing, sql.concat_ws("/", *identity))), [*keys, _RECORD]
 
 
 class Dedupe(Filter):

@@ -29,9 +29,9 @@ def sample(frame: DataFrame, fraction: float) -> DataFrame:
 
     if not 0 <= fraction <= 1:
         raise ValueError(f"fraction = {fraction}; allowed: 0 to 1")
-    place = ["partition", "offset", *(["index"] if "index" in frame.columns else [])]
+    identity = ["partition", "offset", *(["index"] if "index" in frame.columns else [])]
     buckets = 1 << 30
-    return frame.where(sql.pmod(sql.xxhash64(*place), sql.lit(buckets)) < int(fraction * buckets))
+    return frame.where(sql.pmod(sql.xxhash64(*identity), sql.lit(buckets)) < int(fraction * buckets))
 
 
 class Where(Filter):

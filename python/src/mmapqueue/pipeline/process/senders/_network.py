@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql.streaming.query import StreamingQuery
 
 _LOG = logging.getLogger("mmapqueue.pipeline.senders")
-_PLACE = ("partition", "offset")
+_POSITION = ("partition", "offset")
 #: Number of an exploded row in its event.
 _INDEX = "index"
 #: Columns that are made for a sender: the row as JSON text, and as a serialized Event.
@@ -67,7 +67,7 @@ class ClientTls(Options):
 
 
 class NetworkSender(Sender):
-    """A sender whose requests leave from Spark's Python workers. At least once.
+    """A sender with requests from Spark's Python workers. At least once.
 
     Requests of one partition are sent in the order of offsets, one after the other; with `parallel` above 1 some at a
     time. A micro-batch is done when each of its requests was delivered, stored in the dead-letter queue or dropped, as
@@ -114,7 +114,7 @@ class NetworkSender(Sender):
 
     def check(self, events: DataFrame, context: SenderContext) -> None:
         """As `Sender.check`."""
-        wanted = (*_PLACE, *(name for name in self.columns() if name not in (_JSON, _RECORD)))
+        wanted = (*_POSITION, *(name for name in self.columns() if name not in (_JSON, _RECORD)))
         missing = [name for name in wanted if name not in events.columns]
         if missing:
             raise mmapqueue.ConfigError(
@@ -123,26 +123,26 @@ class NetworkSender(Sender):
             )
         if self.retry.then == "dead_letter" and context.dead_letter is None:
             raise mmapqueue.ConfigError("then: dead_letter needs the pipe's dead_letter.dir")
-        self._prepare(events)
+        self._with_columns(events)
 
     def start(self, events: DataFrame, context: SenderContext) -> StreamingQuery:
         """As `Sender.start`."""
         self.check(events, context)
-        rows = self._prepare(events)
+        rows = self._with_columns(events)
 
         def send(batch: DataFrame, _batch_id: int) -> None:
             self._send(batch, context)
 
         return context.writer(rows).foreachBatch(send).start()
 
-    def _prepare(self, events: DataFrame) -> DataFrame:
+    def _with_columns(self, events: DataFrame) -> DataFrame:
         """The columns that workers get, and nothing else."""
         from pyspark.sql import functions as sf
 
         present = events.columns
         whole_event = {"data", "content_type"} <= set(present)
         as_json = _JSON in self.columns() or (self.retry.then == "dead_letter" and not whole_event)
-        wanted = set(self.columns()) | {*_PLACE, _INDEX}
+        wanted = set(self.columns()) | {*_POSITION, _INDEX}
         if _RECORD in wanted or (whole_event and self.retry.then == "dead_letter"):
             wanted |= set(TYPES)
         kept = [name for name in present if name in wanted and name not in (_JSON, _RECORD, "time")]
@@ -154,14 +154,14 @@ class NetworkSender(Sender):
         return events.select(*selected)
 
     def _with_record(self, rows: DataFrame, queues: Mapping[int, str]) -> DataFrame:
-        """The rows with `record`. What is in it is left out, unless dead letters may be made of it."""
+        """The rows with `record`, without the columns in it unless dead letters may need them."""
         from pyspark.sql import functions as sf
 
         identities = sf.create_map(*(sf.lit(each) for entry in queues.items() for each in entry))
-        place = sf.concat_ws("/", identities[sf.col("partition")], *_PLACE)
+        position = sf.concat_ws("/", identities[sf.col("partition")], *_POSITION)
         given = sf.col("id") if "id" in rows.columns else sf.lit(None)
         events = _with_time(rows)
-        serialized_row = record(events, id=sf.when(given != "", given).otherwise(place))
+        serialized_row = record(events, id=sf.when(given != "", given).otherwise(position))
         left_out = () if self.retry.then == "dead_letter" else (*TYPES, _TIME)
         return events.select(*(name for name in rows.columns if name not in left_out), serialized_row.alias(_RECORD))
 
@@ -179,7 +179,7 @@ class NetworkSender(Sender):
         queues = dict(context.queue_ids())
         # One task has all rows of a partition, so that requests are cut alike however Spark cuts its tasks.
         tasks = min(len(queues), batch.sparkSession.sparkContext.defaultParallelism)
-        order = [name for name in (*_PLACE, _INDEX) if name in batch.columns]
+        order = [name for name in (*_POSITION, _INDEX) if name in batch.columns]
         rows = self._with_record(batch, queues) if _RECORD in self.columns() else batch
         rows = rows.repartition(tasks, "partition").sortWithinPartitions(*order)
         done: dict[int, int] = {}

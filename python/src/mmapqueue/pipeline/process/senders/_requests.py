@@ -69,7 +69,7 @@ def requests(
 
     Yields:
         Requests. Those of one partition and route come in the order of their offsets. Two requests never share a key:
-        rows of one record with different routes are told apart by the route alone, so a sender whose records have
+        rows of one record with different routes differ by the route alone, so a sender of records that have
         several routes must add it to the key.
     """
     open_requests: dict[str, Request] = {}

@@ -56,7 +56,7 @@ class Task(NamedTuple):
     """Sends the rows of a micro-batch that one Spark task has. Pickled to the workers.
 
     Attributes:
-        sender: Whose rows they are.
+        sender: The sender of the rows.
         pipe: Its pipe.
         queues: Identity of each partition of the queue.
         done: Requests of each partition that earlier runs have finished, counted in the order of `requests`.

@@ -92,7 +92,7 @@ class _Client:
 
 
 def cloud_event(row: Row, queue: str) -> dict[str, Any]:
-    """A row as a CloudEvent 1.0. One that came as a structured CloudEvent is given back as it was.
+    """A row as a CloudEvent 1.0. One that came as a structured CloudEvent is sent unchanged.
 
     Args:
         row: A row of the event schema, with `time_ms`.

@@ -49,7 +49,7 @@ class OtlpSender(NetworkSender):
     count as rejected.
 
     Attributes:
-        endpoint: HOST:PORT for gRPC; for HTTP the URL that /v1/logs, /v1/traces and /v1/metrics are behind.
+        endpoint: HOST:PORT for gRPC; for HTTP the base URL of /v1/logs, /v1/traces and /v1/metrics.
         protocol: grpc or http.
         merge: Events of one signal become one request, up to the limits of `request`, by concatenation of their bytes.
         compression: Of requests.

@@ -5,20 +5,20 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Another JVM with the same class path. */
+/** Runs main classes in JVMs of their own. */
 public final class BenchChild {
     private BenchChild() {}
 
     /**
-     * Runs a main class and waits for its end; it writes where this JVM writes.
+     * Runs a main class with this class path and waits for its end. Its output goes to the output of this JVM.
      *
-     * @throws IllegalStateException when it fails
+     * @throws IllegalStateException if its exit status is not 0
      */
     public static void run(Class<?> main, List<String> flags, List<String> arguments) throws IOException {
         run(System.getProperty("java.class.path"), main, flags, arguments);
     }
 
-    /** The same with a class path of its own. */
+    /** Runs a main class with another class path. */
     public static void run(String classPath, Class<?> main, List<String> flags, List<String> arguments)
             throws IOException {
         Process process = builder(classPath, main, flags, arguments).inheritIO().start();
@@ -33,7 +33,7 @@ public final class BenchChild {
         }
     }
 
-    /** Starts a main class; what it prints is for this JVM to read, its errors go where those of this JVM go. */
+    /** Starts a main class. This JVM reads its output; its errors go to the errors of this JVM. */
     public static Process start(Class<?> main, List<String> flags, List<String> arguments) throws IOException {
         return builder(System.getProperty("java.class.path"), main, flags, arguments)
                 .redirectError(ProcessBuilder.Redirect.INHERIT)

@@ -8,25 +8,25 @@ import java.util.Comparator;
 import java.util.stream.Stream;
 
 /**
- * Temporary directories on a real disk: in build/bench of the working directory, or in -Dbench.dir. All of them lie in
- * one directory of their own there, which is the only one that is ever removed.
+ * Temporary directories on a real disk: in build/bench of the working directory, or in -Dbench.dir. All of them are in
+ * {@link #root}, the only directory that is removed.
  */
 public final class BenchDirectory {
     static final String PROPERTY = "bench.dir";
 
     private BenchDirectory() {}
 
-    /** Where the directory for the queues lies. */
+    /** The parent of {@link #root}. */
     static Path base() {
         return Path.of(System.getProperty(PROPERTY, "build/bench")).toAbsolutePath();
     }
 
-    /** What is removed in the end. */
+    /** The parent of all temporary directories; removed at the end of a run. */
     public static Path root() {
         return base().resolve("mmapqueue-bench");
     }
 
-    /** Makes a directory whose name begins with {@code prefix}. */
+    /** Makes a directory with a name that begins with {@code prefix}. */
     public static Path create(String prefix) {
         try {
             Files.createDirectories(root());
@@ -37,8 +37,7 @@ public final class BenchDirectory {
     }
 
     /**
-     * A JVM's argument that lets only warnings through to the console: Chronicle tells of each file that it maps, and a
-     * line on the console would be in the way of what is measured.
+     * Returns a JVM argument that limits logging to warnings: Chronicle logs each file that it maps, which would be timed.
      */
     public static String quietLogging() {
         try {
@@ -50,7 +49,7 @@ public final class BenchDirectory {
         }
     }
 
-    /** Removes a directory with all that is in it, if it is there. */
+    /** Removes a directory tree, if it exists. */
     public static void delete(Path directory) {
         if (!Files.exists(directory)) {
             return;

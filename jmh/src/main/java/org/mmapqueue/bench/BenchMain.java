@@ -97,11 +97,7 @@ public final class BenchMain {
         }
         System.err.printf(
                 "[%3d s] %d of %d rows measured, %d runs: %s%n",
-                TimeUnit.NANOSECONDS.toSeconds(spentNanos()),
-                measured.size(),
-                rows.size(),
-                runs,
-                options.results());
+                TimeUnit.NANOSECONDS.toSeconds(spentNanos()), measured.size(), rows.size(), runs, options.results());
     }
 
     // Files of an earlier run with more rounds would count as rounds of this one.

@@ -4,17 +4,17 @@ import java.nio.file.Path;
 import java.util.regex.Pattern;
 
 /**
- * What BenchMain was told to do.
+ * The command line of {@link BenchMain}.
  *
  * @param full the long form, with all rows
- * @param rounds how many times the whole suite is gone through
- * @param warmupMillis how long a fork runs before it is measured; less than a second would measure the JIT
+ * @param rounds the most rounds of the suite
+ * @param warmupMillis warm-up of a fork; less than a second would measure the JIT compiler
  * @param iterations measured iterations in each fork
  * @param millis least length of an iteration
- * @param seconds no row is begun when that would take longer in all
- * @param only runs the rows whose section, label and payload match, and their rooflines
+ * @param seconds no row starts that would end later
+ * @param only runs the rows that match, by section, label and payload, and their rooflines
  * @param profiler a JMH profiler such as gc, or null
- * @param results where the raw results go
+ * @param results directory of the raw results
  */
 record BenchOptions(
         boolean full,
@@ -32,15 +32,15 @@ record BenchOptions(
 
           --short        five minutes, up to two rounds (the default)
           --full         all payloads and sizes, five rounds; up to five hours
-          --rounds N     how often the suite is gone through
-          --minutes N    no row is begun when that would take longer in all
+          --rounds N     the most rounds of the suite
+          --minutes N    no row starts that would end later
           --millis N     least length of an iteration (250, in the full form 1000)
-          --only REGEX   rows whose "section: label, payload" matches, and what they are compared with
-          --prof NAME    a JMH profiler as well, such as gc or stack; its findings are in the raw results
-          --results DIR  where the raw JSON goes (build/bench/results)
+          --only REGEX   rows that match as --list prints them, and their rooflines
+          --prof NAME    a JMH profiler, such as gc or stack; its output is in the raw results
+          --results DIR  directory of the raw JSON (build/bench/results)
           --list         print the rows and run nothing
 
-        Queues are made in build/bench of the working directory, or in -Dbench.dir, and removed.
+        Queues are in build/bench of the working directory, or in -Dbench.dir; they are removed.
         """;
 
     static BenchOptions parse(String... words) {
@@ -86,7 +86,7 @@ record BenchOptions(
 
     private static String value(String[] words, int at) {
         if (at == words.length) {
-            throw new IllegalArgumentException(words[at - 1] + " wants a value");
+            throw new IllegalArgumentException(words[at - 1] + " needs a value");
         }
         return words[at];
     }

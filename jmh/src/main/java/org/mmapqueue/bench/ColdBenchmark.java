@@ -19,8 +19,8 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * Reads records whose pages are not mapped: before each invocation the queue is filled, closed and opened again. With
- * {@code cold} its pages leave the page cache as well. The baseline reads the same bytes of the same files.
+ * Reads records of unmapped pages: before each invocation the queue is filled, closed and opened again. With {@code cold}
+ * the pages leave the page cache as well. The baseline reads the same bytes of the same files.
  */
 @State(Scope.Benchmark)
 @Fork(1)
@@ -81,8 +81,8 @@ public class ColdBenchmark {
 
     private static List<Path> segmentFiles(SubjectState subject) throws IOException {
         try (Stream<Path> paths = Files.walk(subject.directory())) {
-            return paths.filter(path ->
-                            Files.isRegularFile(path) && path.toFile().length() == subject.segment)
+            return paths.filter(
+                            path -> Files.isRegularFile(path) && path.toFile().length() == subject.segment)
                     .sorted()
                     .toList();
         }

@@ -5,14 +5,18 @@ import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 
 /**
- * A process that writes a queue for {@link OpenBenchmark}: it brings it to a size and closes it, or it makes room for a
- * tail, flushes, pushes the tail and dies without a word.
+ * A process that writes a queue for {@link OpenBenchmark}. It either fills the queue to a size and closes it, or makes
+ * room for a tail, flushes, pushes the tail and halts.
  */
 final class Filler {
 
     private Filler() {}
 
-    /** Writes: the queue's directory, the four sizes of its shape, bytes that are flushed and bytes that are not. */
+    /**
+     * Writes the queue.
+     *
+     * @param arguments directory of the queue; payload, segment bytes, capacity, mapped; flushed bytes; bytes of the tail
+     */
     public static void main(String[] arguments) {
         Shape shape = new Shape(
                 Integer.parseInt(arguments[1]),
@@ -30,7 +34,7 @@ final class Filler {
             queue.close();
             return;
         }
-        keep(queue, size / shape.payload());
+        trim(queue, size / shape.payload());
         queue.flush();
         push(queue, record, tail / shape.payload());
         Runtime.getRuntime().halt(0);
@@ -42,8 +46,8 @@ final class Filler {
         }
     }
 
-    // Acks the oldest records, as many as there are too many.
-    private static void keep(MmapQueue queue, long records) {
+    // Acks the oldest records, until no more than {@code records} are left.
+    private static void trim(MmapQueue queue, long records) {
         Consumer consumer = queue.consumer();
         long tooMany = queue.endOffset() - records - consumer.committedOffset();
         for (long i = 0; i < tooMany; i++) {

@@ -4,8 +4,8 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * What a thread does while there is nothing to pop or no room to push: it spins, then yields, then sleeps. On a machine
- * with few cores a thread that only spins takes the time of the one it waits for.
+ * Back-off of a thread that finds no record or no room: it spins, then yields, then sleeps. On a machine with few cores
+ * a spinning thread takes the time of the thread that it waits for.
  */
 final class Idle {
     private static final int SPINS = 64;
@@ -26,7 +26,7 @@ final class Idle {
         }
     }
 
-    /** Something has gone on. */
+    /** Starts again with spinning. */
     void reset() {
         rounds = 0;
     }
@@ -36,7 +36,7 @@ final class Idle {
         if (rounds == SPINS + YIELDS + 1) {
             since = now;
         } else if (now - since > PATIENCE_NANOS) {
-            throw new IllegalStateException("nothing has moved for a minute");
+            throw new IllegalStateException("no record and no room for 60 s");
         }
         LockSupport.parkNanos(SLEEP_NANOS);
     }

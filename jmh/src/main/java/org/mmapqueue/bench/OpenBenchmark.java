@@ -16,8 +16,8 @@ import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 
 /**
- * Opens a queue that holds {@code size} bytes, after a clean close or, with a {@code tail}, after another JVM pushed so
- * many bytes, did not flush them and was killed. Recovery reads the tail, and nothing before it.
+ * Opens a queue that holds {@code size} bytes. It was closed cleanly or, with a {@code tail}, its writer in another JVM was
+ * killed after pushing the tail without a flush. Recovery reads the tail, and nothing before it.
  */
 @State(Scope.Benchmark)
 @Fork(1)

@@ -17,7 +17,7 @@ final class PageCache {
     static void drop(Path directory) {
         try (Stream<Path> paths = Files.walk(directory)) {
             for (Path file : (Iterable<Path>) paths.filter(Files::isRegularFile)::iterator) {
-                // Written pages stay until they are on the disk: conv=fdatasync of this very file sees to it.
+                // Dirty pages stay: conv=fdatasync makes those of this file durable first.
                 run("dd", "of=" + file, "oflag=nocache", "conv=notrunc,fdatasync", "count=0", "status=none");
             }
         } catch (IOException e) {

@@ -16,11 +16,12 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 import org.openjdk.jmh.infra.BenchmarkParams;
+import org.openjdk.jmh.infra.Control;
 
 /**
- * Producers and consumers at once. The figure is the number of records that the consumers pop. Producers never lead by
- * more records than fit into the ring. No invocation waits for another thread, so each thread can end an iteration
- * alone; what is queued then is drained, untimed, and none may be missing.
+ * Producers and consumers at once. The figure is the number of records that the consumers pop. Producers lead by at
+ * most the records that fit into the ring. No invocation waits for another thread, so each thread can end an iteration
+ * alone. The records queued at its end are drained, untimed, and none may be missing.
  */
 @State(Scope.Benchmark)
 @Fork(1)
@@ -121,13 +122,13 @@ public class PipeBenchmark {
     /** Pops some records, or one batch, and acks them; backs off when there is none. */
     @Benchmark
     @Group("pipe")
-    public void consume(Consumer consumer, ThreadCounters counters) {
+    public void consume(Consumer consumer, ThreadCounters counters, Control control) {
         Subject.Reader reader = consumer.reader;
         int popped = batch == 1 ? pop(reader) : popBatch(reader);
         if (popped > 0) {
             reader.ack();
             queued.addAndGet(-popped);
-            counters.records += popped;
+            counters.add(popped, control);
         }
         backOff(consumer.idle, popped);
     }

@@ -11,11 +11,11 @@ import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.FullException;
 
 /**
- * The queue itself, with its defaults but for the sizes: timestamps stored, the flusher on with its period of a second
- * and, if nothing else is said, its ceiling of 10 000 records. Readers share the default consumer.
+ * The queue with its defaults, except for the parameters of {@link Shape}. The flusher's period is one second. Readers
+ * share the default consumer.
  */
 final class QueueSubject implements Subject {
-    // Above what any batch of the suite holds: the number of records is to be the limit.
+    // Above any batch of the suite, so that the number of records is the limit.
     private static final long BATCH_BYTES = 1L << 30;
     private static final int LEAST_EVENT_SIZE = 20 << 10;
     private static final int MAX_UNACKED = 1_000_000;
@@ -60,7 +60,7 @@ final class QueueSubject implements Subject {
         return queue.get(offset).data().length;
     }
 
-    /** Gives the record at an offset to the handler. */
+    /** Passes the record at an offset to the handler. */
     void get(long offset, MessageHandler handler) {
         queue.getMany(offset, 1, Long.MAX_VALUE, handler);
     }
@@ -108,7 +108,7 @@ final class QueueSubject implements Subject {
         private final Consumer consumer;
         private long last = -1;
 
-        @SuppressWarnings("UnusedVariable") // keeps what is measured from being dropped
+        @SuppressWarnings("UnusedVariable") // a store that the JIT compiler cannot remove
         private long bytes;
 
         QueueReader(Consumer consumer) {

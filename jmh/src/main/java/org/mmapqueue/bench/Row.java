@@ -14,7 +14,7 @@ import org.openjdk.jmh.runner.options.ChainedOptionsBuilder;
  * @param subject a name from {@link Subjects}
  * @param shape the sizes
  * @param extra further parameters
- * @param roofline the row whose figure is 100 %, or null
+ * @param roofline the row with the figure of 100 %, or null
  * @param everyRound whether the row runs in each round, and not once
  */
 record Row(

@@ -7,21 +7,21 @@ package org.mmapqueue.bench;
  * @param segmentBytes bytes of a segment
  * @param capacity segments in the ring
  * @param mapped the most segments that may be mapped at once
- * @param ceiling a flush is due after so many records; 0 for no flusher at all
- * @param timestamps whether each record stores when it was pushed
+ * @param ceiling records after which a flush is due; 0 for no flusher
+ * @param timestamps whether each record stores its timestamp
  */
 public record Shape(int payload, int segmentBytes, int capacity, int mapped, int ceiling, boolean timestamps) {
     /** The queue's default. */
     public static final int DEFAULT_CEILING = 10_000;
-    /** For a flusher that goes by its period alone. */
+    /** For a flusher with its period alone. */
     static final int NO_CEILING = Integer.MAX_VALUE;
 
-    /** For no flusher at all. */
+    /** For no flusher. */
     static final int NO_FLUSHER = 0;
 
     private static final int MOST_RECORDS = 3_000_000;
     private static final long MOST_BYTES = 1L << 30;
-    // What the queue stores with a record: header and timestamp.
+    // Header and timestamp of a record.
     private static final int OVERHEAD = 16;
     private static final int SEGMENT_HEADER = 64;
 
@@ -43,13 +43,13 @@ public record Shape(int payload, int segmentBytes, int capacity, int mapped, int
         return (long) capacity * segmentBytes;
     }
 
-    /** Records that fit the ring together, with a margin of segments for whatever is in use at both ends. */
+    /** Records that fit the ring together, with a margin of segments for those in use at both ends. */
     public int fitting() {
         long perSegment = ((long) segmentBytes - SEGMENT_HEADER) / (OVERHEAD + (payload + 7 & ~7));
         return (int) Math.min(Integer.MAX_VALUE, perSegment * (capacity - Math.max(3, capacity / 16)));
     }
 
-    /** Records of one invocation: as many as fit, within a limit that keeps an iteration short. */
+    /** Records of one invocation: as many as fit, within a limit that keeps iterations short. */
     public int records() {
         return (int) Math.min(Math.min(fitting(), MOST_RECORDS), MOST_BYTES / payload);
     }

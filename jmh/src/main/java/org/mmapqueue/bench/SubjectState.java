@@ -19,7 +19,7 @@ import org.openjdk.jmh.annotations.TearDown;
  */
 @State(Scope.Benchmark)
 public class SubjectState {
-    /** A reader acks each time that it has popped so many records. */
+    /** Records between two acks. */
     static final int ACK_EVERY = 256;
     // To write a larger ring once would wait for the disk for minutes; such a ring is measured new.
     private static final long MAX_WRAPPED_BYTES = 4L << 30;
@@ -143,10 +143,6 @@ public class SubjectState {
     /** Accounts for records that others have pushed or, below 0, popped. */
     void addQueued(int count) {
         queued += count;
-    }
-
-    int queued() {
-        return queued;
     }
 
     /** Pushes records one by one; waits for room. */

@@ -11,18 +11,19 @@ import org.mmapqueue.bench.peer.Chronicle;
 import org.mmapqueue.bench.peer.Rocks;
 import org.mmapqueue.bench.roofline.Ring;
 
-/** The subjects by name. A peer is one more class and one more line here. */
+/** The subjects by name. */
 public final class Subjects {
 
-    /** Pushes durably alone. */
+    /** The subject without other pushes than durable ones. */
     static final String SYNCED_WRITE = "write+fsync";
 
     private Subjects() {}
 
     /**
-     * Opens a subject that holds nothing.
+     * Opens a subject.
      *
-     * @param directory where it may keep files; not there yet
+     * @param directory the subject's files; a directory that does not exist yet, or one of an earlier subject
+     * @throws IllegalArgumentException if no subject has the name
      */
     public static Subject open(String name, Shape shape, Path directory) throws IOException {
         switch (name) {
@@ -53,7 +54,7 @@ public final class Subjects {
             case "bigqueue":
                 return new BigQueue(directory, shape);
             default:
-                throw new IllegalArgumentException("no subject is named " + name);
+                throw new IllegalArgumentException("subject " + name + ": unknown");
         }
     }
 }

@@ -5,11 +5,11 @@ import java.util.List;
 import java.util.Map;
 import org.mmapqueue.bench.peer.BigQueue;
 
-/** Which benchmarks are run, in which order: every row right after the roofline that it is compared with. */
+/** The rows of both forms, in their order: each row after its roofline. */
 final class Suite {
     private static final int SMALL = 128 << 10;
     private static final int LARGE = 64 << 20;
-    // 128 KiB, 4000 and 10 are the queue's defaults. The large ring is made comparable: half a gigabyte to a gigabyte.
+    // 128 KiB, 4000 and 10 are the queue's defaults. The large ring is of similar size: 1 GiB beside 500 MiB.
     private static final int SMALL_CAPACITY = 4000;
     private static final int SMALL_MAPPED = 10;
     private static final int LARGE_CAPACITY = 16;
@@ -33,7 +33,7 @@ final class Suite {
                 LARGE_CAPACITY,
                 full ? new int[] {16, 100, KIB, 8 * KIB, 64 * KIB} : new int[] {100, KIB});
         suite.peers();
-        suite.faces();
+        suite.variants();
         suite.options();
         suite.durable();
         suite.reads();
@@ -50,8 +50,8 @@ final class Suite {
                 SMALL_CAPACITY,
                 SMALL_MAPPED,
                 full ? new int[] {100, KIB, 8 * KIB} : new int[] {KIB});
-        suite.ancestor();
-        suite.bearings();
+        suite.satellite();
+        suite.baselines();
         return suite.rows;
     }
 
@@ -63,7 +63,7 @@ final class Suite {
         section = title;
         for (int payload : payloads) {
             Shape shape = new Shape(payload, segment, capacity, mapped);
-            // What is no target of its own is measured once.
+            // Rows without a target run once.
             boolean everyRound = segment == LARGE && (payload == 100 || payload == KIB);
             Row write = pair("PushBenchmark.push", "push", "write", shape, everyRound);
             pair("PopBenchmark.pop", "pop", "read", shape, everyRound);
@@ -106,14 +106,7 @@ final class Suite {
                 Map.of(),
                 find("PushBenchmark.push", shape),
                 everyRound);
-        add(
-                "PopBenchmark.pop",
-                label + ", pop",
-                subject,
-                shape,
-                Map.of(),
-                find("PopBenchmark.pop", shape),
-                everyRound);
+        add("PopBenchmark.pop", label + ", pop", subject, shape, Map.of(), find("PopBenchmark.pop", shape), everyRound);
         add("PipeBenchmark.pipe", label + ", 1 + 1", subject, shape, Map.of(), both, everyRound);
         if (full) {
             add("PipeBenchmark.pipe", label + ", 4 + 4 (of 1 + 1)", subject, shape, threads(4, 4), both, everyRound);
@@ -124,7 +117,7 @@ final class Suite {
         return Map.of("producers", Integer.toString(producers), "consumers", Integer.toString(consumers));
     }
 
-    // What the flusher costs: with the ceiling it hardly ever rests at this speed, with the period alone it does.
+    // The cost of the flusher: at this speed it flushes without a pause by its ceiling, and with pauses by its period.
     private void flushed(Shape shape, Row write, Row both) {
         Shape rare = shape.withCeiling(Shape.NO_CEILING);
         String flushed = "ring+flush";
@@ -136,7 +129,7 @@ final class Suite {
         queue("PipeBenchmark.pipe", "1 + 1, flushed per second", rare, Map.of(), both);
     }
 
-    private void faces() {
+    private void variants() {
         section = "Batches, messages, threads; 64 MiB x 16, all mapped";
         for (int payload : full ? new int[] {16, 100, KIB, 8 * KIB} : new int[] {KIB}) {
             Shape shape = large(payload);
@@ -177,9 +170,9 @@ final class Suite {
         }
     }
 
-    // Without the flusher, so that all that is fsynced is what a push waits for.
+    // Without the flusher, so all fsyncs are those of pushes.
     private void durable() {
-        section = "Durable pushes, 1 KiB: each returns when it is on the disk";
+        section = "Durable pushes, 1 KiB";
         Shape large = large(KIB).withCeiling(Shape.NO_FLUSHER);
         Shape small = new Shape(KIB, SMALL, SMALL_CAPACITY, SMALL_CAPACITY, Shape.NO_FLUSHER, true);
         sync("write(2) + fdatasync(2), 1 thread", "write+fsync", large, 1);
@@ -198,14 +191,7 @@ final class Suite {
     }
 
     private void sync(String label, String subject, Shape shape, int threads) {
-        add(
-                "SyncBenchmark.pushSync",
-                label,
-                subject,
-                shape,
-                Map.of("threads", Integer.toString(threads)),
-                null,
-                false);
+        add("SyncBenchmark.pushSync", label, subject, shape, Map.of("threads", Integer.toString(threads)), null, false);
     }
 
     private void reads() {
@@ -247,8 +233,8 @@ final class Suite {
                 null);
     }
 
-    // SkyWalking Satellite's parameter sets. In its push + pop nothing is acked, and its ring is never full.
-    private void ancestor() {
+    // SkyWalking Satellite's parameter sets; its own benchmark neither acks nor fills the ring.
+    private void satellite() {
         section = "Parameter sets of SkyWalking Satellite's benchmark";
         int[][] sets = {
             {128, 10, 8, 10_000},
@@ -258,7 +244,7 @@ final class Suite {
             {128, 10, 8, 100_000}
         };
         for (int[] set : sets) {
-            // The last set is a ring of 12 GiB, which takes the disk and not the queue to its limits.
+            // The last set is a ring of 12 GiB: it measures the disk, not the queue.
             if (set[3] == 100_000 && !full) {
                 continue;
             }
@@ -275,8 +261,8 @@ final class Suite {
         }
     }
 
-    private void bearings() {
-        section = "Bearings: no queue, no checksum";
+    private void baselines() {
+        section = "Baselines: no queue, no checksum";
         for (int payload : full ? new int[] {100, KIB, 8 * KIB} : new int[] {KIB}) {
             add("PushBenchmark.push", "write(2), 64 KiB a call", "write", large(payload), Map.of(), null, false);
         }

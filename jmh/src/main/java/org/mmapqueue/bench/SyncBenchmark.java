@@ -12,6 +12,7 @@ import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
 import org.openjdk.jmh.annotations.Warmup;
 import org.openjdk.jmh.infra.BenchmarkParams;
+import org.openjdk.jmh.infra.Control;
 
 /**
  * Durable pushes: each returns when its record is durable. One thread shows the cost of an fsync; many threads show the
@@ -65,11 +66,11 @@ public class SyncBenchmark {
 
     /** Pushes one record. */
     @Benchmark
-    public void pushSync(SubjectState subject, Producer producer, ThreadCounters counters) {
+    public void pushSync(SubjectState subject, Producer producer, ThreadCounters counters, Control control) {
         if (!producer.writer.pushSync(subject.record)) {
             throw new IllegalStateException("full with " + queued + " records");
         }
         queued.incrementAndGet();
-        counters.records++;
+        counters.add(1, control);
     }
 }

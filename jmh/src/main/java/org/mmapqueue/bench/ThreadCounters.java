@@ -8,6 +8,7 @@ import org.openjdk.jmh.annotations.Scope;
 import org.openjdk.jmh.annotations.Setup;
 import org.openjdk.jmh.annotations.State;
 import org.openjdk.jmh.annotations.TearDown;
+import org.openjdk.jmh.infra.Control;
 
 /**
  * Counts the records and the allocated bytes of one of several benchmark threads; JMH adds their rates up. Named as in
@@ -33,6 +34,13 @@ public class ThreadCounters {
     @TearDown(Level.Iteration)
     public void end() {
         allocated = allocatedByThread() - before;
+    }
+
+    /** Counts records of an invocation, unless it is one before or after the measurement, while threads wait. */
+    void add(int moved, Control control) {
+        if (control.startMeasurement && !control.stopMeasurement) {
+            records += moved;
+        }
     }
 
     private static long allocatedByThread() {

@@ -20,33 +20,32 @@ import org.mmapqueue.segment.Segment;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * Appends records at the end of the log. Any number of threads; the claim lets one at a time move the tail. The
- * segment that the tail is in stays pinned.
+ * Appends records at the log end. Safe for any number of threads: a lock guards the log end. The segment of the log end
+ * stays pinned.
  */
 public abstract class Appender {
-    /** What append returns when there is no room: nothing was stored. */
+    /** Returned by append when the ring is full: nothing was stored. */
     public static final long FULL = -1;
-    /** What append returns when the producer's batch, or a later one, is in the queue already. */
+    /** Returned by append when the queue has the producer's batch, or a later one, already. */
     public static final long DONE = -2;
-    /** What append returns when the producer has been forgotten meanwhile: nothing was stored. */
+    /** Returned by append when the producer has been forgotten: nothing was stored. */
     public static final long RETIRED = -3;
-    /** A {@link #pendingEnd}: segments were entered, or parts of the tail were moved, that can not be taken back. */
+    /** A {@link #pendingEnd}: the append has rolled, and cannot be rolled back. */
     static final int BEYOND_REPAIR = -1;
 
-    /** What the ring tells and wants to be told. */
+    /** The ring that is appended to. */
     public interface Ring {
         /** Whether the slot of a future segment holds nothing that a consumer still needs. */
         boolean isFree(long segmentId);
 
         /**
-         * Sees to it, ahead of time, that slots are free in good number. For the background thread: it may take as long
-         * as a flush.
+         * Frees slots ahead of the writer. For the background thread: it may take as long as a flush.
          *
-         * @return whether they are not, because they hold what is not acked: acks are worth another look
+         * @return whether too few are free because they hold unacked records: the next ack may free some
          */
         boolean freeAhead(long segmentId);
 
-        /** The writer has gone into this segment. */
+        /** The writer has rolled into this segment. */
         void entered(long segmentId);
     }
 
@@ -59,7 +58,7 @@ public abstract class Appender {
     final int segmentSize;
     final int maxEventSize;
 
-    /** The segment of the tail, pinned; null before the first push of a queue whose last segment is used up. */
+    /** The segment of the log end, pinned; null before the first push if the last segment is full. */
     Segment segment;
 
     long segmentId;
@@ -67,12 +66,12 @@ public abstract class Appender {
     private final AtomicLong endOffset = new AtomicLong();
     private volatile boolean closed;
     /**
-     * Where the append ends that is under way; 0 when none is, {@link #BEYOND_REPAIR} when it can not be undone. It is
-     * still set after one that has failed. A thread may fail at any call, so what an append leaves behind is told by
-     * stores to fields alone, and put in order by whoever claims the tail next.
+     * Where the running append ends in the segment; 0 when none runs, {@link #BEYOND_REPAIR} when it cannot be rolled
+     * back. A failed append leaves it set: the thread that locks the log end next rolls back or commits. Set by plain
+     * stores, because any call may fail.
      */
     int pendingEnd;
-    /** The offset behind the records of that append. */
+    /** The offset after the records of that append. */
     long pendingNext;
 
     Appender(MetaPage meta, Swapper swapper, Flusher flusher, Ring ring, Settings settings) {
@@ -85,7 +84,7 @@ public abstract class Appender {
         this.maxEventSize = settings.maxEventSize();
     }
 
-    /** Puts the tail behind the record that ends at {@code position}; the next record gets {@code nextOffset}. */
+    /** Sets the log end: {@code position} is the end of the last record, {@code nextOffset} that of the next one. */
     public final void start(long position, long nextOffset) throws IOException {
         segmentId = geometry.segmentOfEnd(position);
         offset = geometry.offsetOfEnd(position);
@@ -97,7 +96,7 @@ public abstract class Appender {
         }
     }
 
-    /** The tail stands in {@link #segment}. */
+    /** {@link #segment} is the segment of the log end. */
     abstract void started();
 
     /**
@@ -126,13 +125,13 @@ public abstract class Appender {
         return endOffset.get();
     }
 
-    /** Inside the claim: records up to this offset, exclusively, have been published. */
+    /** With the lock: records before this offset have been published. */
     public final void endOffset(long next) {
         endOffset.lazySet(next);
     }
 
-    /** The id of the segment that the tail is in; 0 before the first. Any thread. */
-    final long tailSegment() {
+    /** The id of the segment of the log end; 0 before the first. Any thread. */
+    final long endSegment() {
         return Math.max(0, geometry.segmentOfEnd(meta.writing()));
     }
 
@@ -143,31 +142,31 @@ public abstract class Appender {
         }
     }
 
-    /** Inside the claim. */
+    /** With the lock. Throws ClosedException, PoisonedException; rolls back or commits an append that has failed. */
     final void checkUsable() {
         if (closed) {
             throw new ClosedException("the queue is closed");
         }
         flusher.throwIfPoisoned();
         if (pendingEnd != 0) {
-            settle();
+            rollBackOrCommit();
         }
     }
 
     /**
-     * Inside the claim: puts the tail in order after an append that has failed. May fail itself, and be repeated.
+     * With the lock: rolls back or commits an append that has failed. Can be repeated when it fails.
      *
-     * @throws org.mmapqueue.errors.PoisonedException when that can not be done
+     * @throws org.mmapqueue.errors.PoisonedException when that is impossible
      */
-    private void settle() {
+    private void rollBackOrCommit() {
         StackRoom.ensure();
         if (pendingEnd == BEYOND_REPAIR) {
             throw poisoned(new IllegalStateException("an append failed half way"));
         }
         try {
-            undo();
+            rollBack();
         } catch (IOException | RuntimeException | InternalError e) {
-            if (e instanceof InternalError error && !isOfMemory(error)) {
+            if (e instanceof InternalError error && !isMappingFault(error)) {
                 throw error;
             }
             pendingEnd = BEYOND_REPAIR;
@@ -176,40 +175,40 @@ public abstract class Appender {
     }
 
     /**
-     * Undoes the append that ends at {@link #pendingEnd}, or completes it when it has been published; can be repeated
-     * from the beginning whenever it fails. Not called when that is {@link #BEYOND_REPAIR}.
+     * Rolls back the append that ends at {@link #pendingEnd}, or commits it if it has been published. Can be repeated
+     * when it fails. Not called with {@link #BEYOND_REPAIR}.
      */
-    abstract void undo() throws IOException;
+    abstract void rollBack() throws IOException;
 
     /**
-     * Inside the claim, after an append has failed: others are to go on as if it had not begun. Returns when they can.
+     * With the lock, after an append has failed: rolls it back.
      *
-     * @throws org.mmapqueue.errors.PoisonedException when it can not be undone
+     * @throws org.mmapqueue.errors.PoisonedException when that is impossible
      */
     final void failed(Throwable failure) {
-        Throwable cause = isOfMemory(failure) ? explained((InternalError) failure) : failure;
+        Throwable cause = isMappingFault(failure) ? explained((InternalError) failure) : failure;
         if (pendingEnd == 0) {
             if (cause instanceof CorruptException corrupt) {
                 throw corrupt;
             }
             return;
         }
-        if (isOfMemory(failure)) {
+        if (isMappingFault(failure)) {
             pendingEnd = BEYOND_REPAIR;
         }
         if (pendingEnd == BEYOND_REPAIR) {
             throw poisoned(cause);
         }
         try {
-            settle();
+            rollBackOrCommit();
         } catch (Error e) {
-            // Whoever claims the tail next does it, and has more room.
+            // The next append does it.
         }
     }
 
-    // A page of the mapping can not be had: zeros would not get there, either. What the JVM raises at the end of the
-    // stack, when it has to link a call first, has a cause.
-    private static boolean isOfMemory(Throwable failure) {
+    // A page of the mapping cannot be read or written. An InternalError with a cause is that of a call that could not
+    // be linked at the end of the stack.
+    private static boolean isMappingFault(Throwable failure) {
         return failure instanceof InternalError && failure.getCause() == null;
     }
 
@@ -221,8 +220,11 @@ public abstract class Appender {
         }
     }
 
-    /** Prepares the segments behind the tail up to {@code last}; false when a consumer still needs one of them. */
+    /** Preallocates the segments after the log end up to {@code last}; false when one of their slots is not free. */
     final boolean reserve(long last) {
+        if (last > segmentId) {
+            StackRoom.ensure();
+        }
         for (long id = segmentId + 1; id <= last; id++) {
             if (!ring.isFree(id)) {
                 return false;
@@ -230,43 +232,39 @@ public abstract class Appender {
         }
         try {
             for (long id = segmentId + 1; id <= last; id++) {
-                swapper.prepare(id);
+                swapper.preallocate(id);
             }
         } catch (IOException e) {
             throw new MmapQueueException(
-                    "no segment could be prepared, nothing was stored (is the disk full?): " + e, e);
+                    "no segment could be preallocated, nothing was stored (is the disk full?): " + e, e);
         }
         return true;
     }
 
-    /** Lets no append use a producer's page any more. */
+    /** No later append uses the producer's page. */
     public final void retire(ProducerPage page) {
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             checkUsable();
             page.retire();
-            lock.release();
-        } catch (Throwable e) {
-            if (lock.owner == self) {
-                lock.owner = null;
-            }
-            throw e;
+        } finally {
+            lock.unlock();
         }
     }
 
-    /** A failure with a record half written: what is there can not be told from the tail any more. */
+    /** Poisons the writer: a record is half written, and the log end unknown. */
     final RuntimeException poisoned(Throwable cause) {
         flusher.poison(cause);
         flusher.throwIfPoisoned();
         throw new IllegalStateException(cause);
     }
 
-    /** Waits for the append that is under way and lets no other one begin. */
+    /** Waits for the running append; later ones throw ClosedException. */
     public final void close() {
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             if (!closed && pendingEnd != 0 && flusher.failure() == null) {
-                settleAtLast();
+                rollBackAtClose();
             }
             closed = true;
             pendingEnd = 0;
@@ -274,12 +272,8 @@ public abstract class Appender {
                 swapper.unpin(segment);
                 segment = null;
             }
-            lock.release();
-        } catch (Throwable e) {
-            if (lock.owner == self) {
-                lock.owner = null;
-            }
-            throw e;
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -287,10 +281,10 @@ public abstract class Appender {
         return closed;
     }
 
-    // The next open of a queue that is marked as closed takes the bytes behind the tail for zeros.
-    private void settleAtLast() {
+    // The next open of a queue that is marked as closed expects zeros after the log end.
+    private void rollBackAtClose() {
         try {
-            settle();
+            rollBackOrCommit();
         } catch (PoisonedException e) {
             // The queue is closed without the mark.
         }

@@ -5,20 +5,19 @@ import org.mmapqueue.Records;
 import org.mmapqueue.config.Settings;
 import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.flush.Flusher;
-import org.mmapqueue.io.StackRoom;
 import org.mmapqueue.log.LogReaderV1;
 import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * Appends in format version 1, so that Satellite can read it: 64-bit length, payload, and then the writing position,
- * which is what publishes. Satellite's own margin is kept free in the ring: it refuses to push into less.
+ * Appends in format version 1, which Satellite reads: 64-bit length, then payload; the writing position publishes.
+ * Keeps Satellite's margin of the ring free, into which it does not push.
  */
 public final class AppenderV1 extends Appender {
     private static final int LENGTH_BYTES = 8;
 
     private final int margin;
-    // Of the append that is under way: where it began, and whether all of it is stored.
+    // Of the running append: where it began, and whether all of it is stored.
     private int startOffset;
     private boolean stored;
 
@@ -29,7 +28,7 @@ public final class AppenderV1 extends Appender {
 
     @Override
     void started() {
-        // Segments of version 1 have no header to look at.
+        // Segments of version 1 have no header.
     }
 
     @Override
@@ -48,27 +47,22 @@ public final class AppenderV1 extends Appender {
             throw new TooLargeException("a batch of " + size + " bytes is larger than what a ring of "
                     + geometry.capacity() + " segments of " + segmentSize + " bytes holds");
         }
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             checkUsable();
             long first = appendWhole(batch);
-            lock.release();
             return first;
         } catch (Throwable e) {
-            try {
-                failed(e);
-            } finally {
-                if (lock.owner == self) {
-                    lock.owner = null;
-                }
-            }
+            failed(e);
             throw e;
+        } finally {
+            lock.unlock();
         }
     }
 
     @Override
     public long append(Records batch, IdempotentAppend once) {
-        throw new IllegalStateException("version 1 has no place for what a producer has pushed");
+        throw new IllegalStateException("format version 1 has no idempotent producers");
     }
 
     private long appendWhole(Records batch) {
@@ -78,10 +72,7 @@ public final class AppenderV1 extends Appender {
             lastStart = end;
             end = LogReaderV1.normal(geometry, end + LENGTH_BYTES + batch.length(i));
         }
-        if (geometry.segmentOfEnd(end) > segmentId) {
-            StackRoom.ensure();
-        }
-        // Satellite would look at the writing position before each record, the last one being the strictest.
+        // Satellite checks before each record; the last check is the strictest.
         if (!ring.isFree(geometry.segmentOf(lastStart) + margin) || !reserve(geometry.segmentOfEnd(end))) {
             return FULL;
         }
@@ -108,9 +99,9 @@ public final class AppenderV1 extends Appender {
         pendingEnd = 0;
     }
 
-    // What is stored behind the writing position means nothing.
+    // Bytes after the writing position have no meaning.
     @Override
-    void undo() {
+    void rollBack() {
         if (stored) {
             publish();
         } else {
@@ -121,14 +112,14 @@ public final class AppenderV1 extends Appender {
 
     private void write(byte[] source, int from, int length) throws IOException {
         if (segmentSize - offset < LENGTH_BYTES) {
-            enterNext();
+            roll();
         }
         segment.putLong(offset, length);
         offset += LENGTH_BYTES;
         int done = 0;
         while (done < length) {
             if (offset == segmentSize) {
-                enterNext();
+                roll();
             }
             int piece = Math.min(length - done, segmentSize - offset);
             segment.put(offset, source, from + done, piece);
@@ -137,7 +128,7 @@ public final class AppenderV1 extends Appender {
         }
     }
 
-    private void enterNext() throws IOException {
+    private void roll() throws IOException {
         pendingEnd = BEYOND_REPAIR;
         if (segment != null) {
             swapper.unpin(segment);

@@ -16,8 +16,8 @@ import org.mmapqueue.segment.Segment;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * Appends in format version 2. The header of a record, or of the first one of a batch, is stored last: that publishes
- * it. The payload's checksum is run before the claim is taken.
+ * Appends in format version 2. The header of a record, or of the first one of a batch, is stored last and publishes it.
+ * The checksum of a payload is computed before the log end is locked.
  */
 public final class AppenderV2 extends Appender {
     private final MetaFields fields;
@@ -25,7 +25,7 @@ public final class AppenderV2 extends Appender {
     private final int stampFlag;
     private final RecordClock clock;
     private long epoch;
-    /** The slot that is stored for the append under way; null when none is. */
+    /** The producer's slot that the running append has stored; null when none is. */
     private IdempotentAppend pendingOnce;
 
     public AppenderV2(
@@ -49,7 +49,7 @@ public final class AppenderV2 extends Appender {
         crc.update(source, from, length);
         int flags = length | stampFlag;
         int size = RecordDescriptor.HEADER + RecordDescriptor.bodyBytes(flags);
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             checkUsable();
             int at = offset;
@@ -61,17 +61,12 @@ public final class AppenderV2 extends Appender {
                 segment.publish(at, put(at, flags, source, from, length, crc));
                 first = published(1);
             }
-            lock.release();
             return first;
         } catch (Throwable e) {
-            try {
-                failed(e);
-            } finally {
-                if (lock.owner == self) {
-                    lock.owner = null;
-                }
-            }
+            failed(e);
             throw e;
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -92,15 +87,15 @@ public final class AppenderV2 extends Appender {
             throw new TooLargeException("a batch of " + size + " bytes is larger than what " + (geometry.capacity() - 1)
                     + " segments of " + segmentSize + " bytes hold");
         }
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             checkUsable();
             long firstOffset;
             if (once != null) {
-                StackRoom.ensure(); // the page is changed under a lock
+                StackRoom.ensure(); // the page is changed in several steps
             }
-            if (once != null && once.isRefused()) {
-                firstOffset = once.refusal();
+            if (once != null && once.isDuplicate()) {
+                firstOffset = once.duplicateResult();
             } else if (count == 0 && once == null) {
                 firstOffset = endOffset();
             } else if (size > segmentSize - offset) {
@@ -110,21 +105,16 @@ public final class AppenderV2 extends Appender {
                 putAll(batch, once);
                 firstOffset = published(count);
             }
-            lock.release();
             return firstOffset;
         } catch (Throwable e) {
-            try {
-                failed(e);
-            } finally {
-                if (lock.owner == self) {
-                    lock.owner = null;
-                }
-            }
+            failed(e);
             throw e;
+        } finally {
+            lock.unlock();
         }
     }
 
-    // A batch that fits into the tail's segment.
+    // A batch that fits into the segment of the log end.
     private void putAll(Records batch, IdempotentAppend once) {
         int count = batch.count();
         int at = offset;
@@ -145,13 +135,13 @@ public final class AppenderV2 extends Appender {
         if (once != null) {
             mark(once, geometry.position(segmentId, at));
         }
-        if (count > 0) { // a producer may say that it had nothing to push
+        if (count > 0) { // an idempotent batch may be empty
             segment.publish(offset, first);
         }
         accept();
     }
 
-    // What the batch is known by when it is published, and not before: the log tells whether it is.
+    // The slot counts once the batch is published: the log decides.
     private void mark(IdempotentAppend once, long position) {
         pendingOnce = once;
         try {
@@ -169,7 +159,7 @@ public final class AppenderV2 extends Appender {
         }
     }
 
-    // All of a record but its header, which it returns.
+    // Stores a record without its header, which it returns.
     private long put(int at, int flags, byte[] source, int from, int length, CRC32C crc) {
         int body = at + RecordDescriptor.HEADER;
         long timestamp = 0;
@@ -187,10 +177,10 @@ public final class AppenderV2 extends Appender {
         pendingEnd = end;
     }
 
-    // Each step may be done twice, and nothing is changed here that tells where the record is before all are done.
+    // Can be repeated: the position of the record changes last.
     private long published(int count) {
         long next = pendingNext;
-        endOffset(next); // before the position: nobody is to stand behind it
+        endOffset(next); // before the position: no consumer may be ahead of it
         meta.writing(geometry.position(segmentId, pendingEnd));
         offset = pendingEnd;
         pendingEnd = 0;
@@ -198,26 +188,25 @@ public final class AppenderV2 extends Appender {
     }
 
     @Override
-    void undo() throws IOException {
+    void rollBack() throws IOException {
         if (offset < segmentSize && segment.headerAcquire(offset) != 0) {
             accept();
             published(0);
             return;
         }
         if (pendingOnce != null) {
-            pendingOnce.takeBack();
+            pendingOnce.rollBack();
             pendingOnce = null;
         }
         if (offset < pendingEnd) {
             segment.zero(offset, pendingEnd);
-            // What is left of it on the disk would be taken for a record, after a clean close and a loss of power.
+            // Its bytes on the disk would be read as a record after a clean close and a loss of power.
             swapper.force(segmentId, offset, pendingEnd);
         }
         pendingEnd = 0;
     }
 
     private long appendSpanning(Records batch, IdempotentAppend once) {
-        StackRoom.ensure();
         long last = new SpanWriter(batch).lastSegment();
         if (!reserve(last)) {
             return FULL;
@@ -232,7 +221,7 @@ public final class AppenderV2 extends Appender {
         return endOffset() - batch.count();
     }
 
-    /** Writes records that do not fit into the tail's segment: over as many segments as they need. */
+    /** Writes records that do not fit into the segment of the log end, across as many segments as they need. */
     private final class SpanWriter {
         private final Records batch;
         private Segment current = segment;
@@ -273,7 +262,7 @@ public final class AppenderV2 extends Appender {
             long head = 0;
             for (int i = 0; i < batch.count(); i++) {
                 if (at == segmentSize) {
-                    enterNext(0, index + i, headSegment);
+                    roll(0, index + i, headSegment);
                 }
                 int length = batch.length(i);
                 int flags = length | stampFlag | (i + 1 < batch.count() ? RecordDescriptor.BATCH : 0);
@@ -312,7 +301,7 @@ public final class AppenderV2 extends Appender {
             int left = RecordDescriptor.bodyBytes(length | stampFlag);
             if (stampFlag != 0) {
                 if (at == segmentSize) {
-                    enterNext(left, nextIndex, head);
+                    roll(left, nextIndex, head);
                 }
                 current.putLong(at, timestamp);
                 at += 8;
@@ -321,7 +310,7 @@ public final class AppenderV2 extends Appender {
             int done = 0;
             while (left > 0) {
                 if (at == segmentSize) {
-                    enterNext(left, nextIndex, head);
+                    roll(left, nextIndex, head);
                 }
                 int piece = Math.min(left, segmentSize - at);
                 int payload = Math.min(piece, length - done);
@@ -332,10 +321,10 @@ public final class AppenderV2 extends Appender {
             }
         }
 
-        // The segment with the first record's header stays pinned until all is published.
-        private void enterNext(int left, long nextIndex, Segment head) throws IOException {
+        // The segment with the first record's header stays pinned until the batch is published.
+        private void roll(int left, long nextIndex, Segment head) throws IOException {
             pendingEnd = BEYOND_REPAIR;
-            segment = null; // the pin is this writer's now
+            segment = null; // this SpanWriter holds the pin
             if (current != null && current != head) {
                 swapper.unpin(current);
             }

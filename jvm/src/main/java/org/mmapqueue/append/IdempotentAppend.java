@@ -5,22 +5,22 @@ import org.mmapqueue.BatchDigest;
 import org.mmapqueue.meta.ProducerPage;
 
 /**
- * A batch that a producer pushes once.
+ * A batch of an idempotent producer.
  *
- * @param page what the producer has pushed
- * @param sequence the batch's number
- * @param digest what is remembered of the batch; null for nothing
+ * @param page the producer's page
+ * @param sequence of the batch
+ * @param digest stored with the sequence; null for none
  * @param sync whether its slot is fsynced before the batch is published
  */
 public record IdempotentAppend(ProducerPage page, long sequence, BatchDigest digest, boolean sync) {
 
-    /** Inside the claim: whether there is nothing to push. */
-    boolean isRefused() {
+    /** With the appender's lock: whether nothing is to be pushed. */
+    boolean isDuplicate() {
         return page.isRetired() || page.newest() >= sequence;
     }
 
-    /** What append returns then. */
-    long refusal() {
+    /** The result of append then. */
+    long duplicateResult() {
         return page.isRetired() ? Appender.RETIRED : Appender.DONE;
     }
 
@@ -32,9 +32,9 @@ public record IdempotentAppend(ProducerPage page, long sequence, BatchDigest dig
         }
     }
 
-    /** Empties the slot, on the disk, too. */
-    void takeBack() throws IOException {
-        page.takeBack();
+    /** Empties the slot, and fsyncs the page. */
+    void rollBack() throws IOException {
+        page.rollBack();
         page.force();
     }
 }

@@ -6,16 +6,15 @@ import org.mmapqueue.concurrent.Ticker;
 /**
  * The timestamps of records. They never decrease, whatever the system's clock does.
  *
- * <p>To ask the system costs half as much as all the rest of a small push. So when many pushes come within a ms, only
- * every {@value #PUSHES}th of them asks, and the first one after each tick of a {@link Ticker}. Then a timestamp is
- * that of a moment before the push: as long before as the last {@value #PUSHES} pushes took, and never more than about
- * a ms, unless the process as a whole, or the ticker, gets no processor. Whoever pushes at rest asks each time, and no
- * tick is spent on it. Not thread-safe: the appender's claim guards it.
+ * <p>A look at the system clock costs half as much as the rest of a small push. So when pushes come densely, only every
+ * {@value #PUSHES}th looks, and the first one after each tick of a {@link Ticker}. A timestamp may then be older than
+ * its push by the time of {@value #PUSHES} pushes, 1 ms at most while the ticker gets the processor. Rare pushes look
+ * each time, without ticks. Not thread-safe: the appender's lock guards it.
  */
 final class RecordClock {
-    /** From so many pushes in a ms on it is worth its while: ticking costs as much as asking so often. */
+    /** Pushes in 1 ms from which on ticks are used: ticking costs about as much as this many looks. */
     static final int DENSE = 256;
-    /** After so many pushes one asks, whatever the ticker says: it may not get the processor. */
+    /** The most pushes that share a look, also without a tick: the ticker may not get the processor. */
     static final int PUSHES = 16;
     /** No count of ticks. */
     private static final long NONE = -2;
@@ -23,9 +22,9 @@ final class RecordClock {
     private final LongSupplier systemMillis;
     private final Ticker ticker;
     private long last;
-    /** The count of ticks at which the system was asked. */
+    /** The count of ticks at the last look. */
     private long asked = NONE;
-    /** How many pushes may do with what it said, and how many more may. */
+    /** Pushes that share the last look, and those of them that are left. */
     private int granted = 1;
 
     private int left;
@@ -35,7 +34,7 @@ final class RecordClock {
     private boolean dense;
 
     /**
-     * A clock that asks the system at first.
+     * A clock without a look yet.
      *
      * @param last no timestamp will be lower, in µs since 1970
      */
@@ -59,7 +58,7 @@ final class RecordClock {
     }
 
     private long ask() {
-        long ticks = ticker.ticks(); // before: a tick that comes in between counts
+        long ticks = ticker.ticks(); // before the look: a tick in between counts
         long millis = systemMillis.getAsLong();
         pushesInMilli += granted - 1 - left;
         boolean many = pushesInMilli >= DENSE;

@@ -363,7 +363,7 @@ public final class QueueHandle {
     }
 
     /**
-     * The configuration in force.
+     * The effective configuration.
      *
      * @return alternating keys and values, joined by NUL characters
      */

@@ -13,12 +13,12 @@ import java.util.function.BooleanSupplier;
  * publisher wakes one of them, and each wakes the next when it takes the lock: waking a thread costs some microseconds.
  */
 public final class Signal {
-    /** After this {@link #await} returns with the end of a slice: its caller has other things to look at, too. */
+    /** The longest time in {@link #await}, plus a slice: its caller checks other conditions, too. */
     private static final long PATIENCE_NANOS = 50_000_000;
 
     private static final int SPINS = 100;
     private static final int YIELDS = 4;
-    /** How many times one that spins looks before it reads the clock, and gives way to who needs the processor. */
+    /** A spinning thread reads the clock and yields once in this number of looks. */
     private static final int LOOKS = 64;
 
     private final WaitStrategy strategy;
@@ -32,7 +32,7 @@ public final class Signal {
     private boolean waiting;
 
     /**
-     * A signal that nobody waits for.
+     * A signal without waiting threads.
      *
      * @param firstSliceNanos the first sleep, in ns; each one is twice as long as the one before
      * @param sliceNanos the longest sleep before a waiter looks again by itself, in ns
@@ -43,17 +43,17 @@ public final class Signal {
         this.sliceNanos = sliceNanos;
     }
 
-    /** For what threads of this process publish: they signal, and a slice is for those that they miss. */
+    /** For what threads of this process publish: they signal; slices are for missed signals. */
     public static Signal forThreads(WaitStrategy strategy) {
         return new Signal(strategy, 10_000_000, 10_000_000);
     }
 
-    /** For what other processes publish, too, which can not signal: slices are all that there is. */
+    /** For what other processes publish, too: they cannot signal, so waiters look again after each slice. */
     public static Signal forProcesses(WaitStrategy strategy) {
         return new Signal(strategy, 1_000_000, 3_500_000);
     }
 
-    /** Wakes all that wait. */
+    /** Wakes all waiting threads. */
     public void signalAll() {
         if (waiting) {
             wake();
@@ -73,7 +73,7 @@ public final class Signal {
     }
 
     /**
-     * Returns when {@code ready} says so, at the latest at {@code deadline}; may return early.
+     * Waits until {@code ready} is true or {@code deadline} has passed; may return early.
      *
      * @param deadline by System.nanoTime
      * @throws InterruptedException when the thread was interrupted

@@ -5,57 +5,76 @@ import java.lang.invoke.VarHandle;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The claim to a cursor: one thread at a time moves it. Taking it is one compare-and-set, leaving it one release
- * store; there is no call into the kernel unless several threads contend, and then the losers spin, yield and sleep,
- * so that the one inside gets the processor. Not fair, not reentrant.
+ * An exclusive lock: one compare-and-set in, one release store out. A waiting thread spins, yields, then sleeps 50 µs
+ * at a time. Not fair, not reentrant. It is held only in calls of this library: the caller's code never runs inside.
+ *
+ * <p>At the end of its stack a thread may fail to call {@link #unlock}, and leaves the lock held. The next call of the
+ * same thread takes it again. Another waiting thread takes it from an owner that has left this library, by these steps:
+ *
+ * <ol>
+ *   <li>replace the owner by a {@link Suspect}, which each unlock and each other thread's lock would overwrite;
+ *   <li>read the owner's stack; a frame of this library ends the attempt;
+ *   <li>replace the suspect by itself: if the suspect is still stored, the owner left without unlocking.
+ * </ol>
  */
 public final class SpinLock {
     private static final VarHandle OWNER;
     private static final int SPINS = 64;
     private static final int YIELDS = 16;
     private static final long SLEEP_NANOS = 50_000;
+    /** A waiting thread looks at the owner's stack once in this number of rounds, 0.1 s at least. */
+    private static final int ROUNDS_PER_LOOK = 2000;
+
+    private static final String LIBRARY = "org.mmapqueue.";
 
     static {
         try {
-            OWNER = MethodHandles.lookup().findVarHandle(SpinLock.class, "owner", Thread.class);
+            OWNER = MethodHandles.lookup().findVarHandle(SpinLock.class, "owner", Object.class);
         } catch (ReflectiveOperationException e) {
             throw new ExceptionInInitializerError(e);
         }
     }
 
-    // A cache line before and behind: the claims of writer and readers must not share one.
+    /** An owner that may have left the lock held. */
+    private record Suspect(Thread owner) {
+        boolean hasLeft() {
+            for (StackTraceElement frame : owner.getStackTrace()) {
+                if (frame.getClassName().startsWith(LIBRARY)) {
+                    return false;
+                }
+            }
+            return true;
+        }
+    }
+
+    // A cache line on either side: two locks must not share one.
     private long p00, p01, p02, p03, p04, p05, p06;
-    /**
-     * Who is inside. Who fails inside gives the claim back by storing null here: at the end of its stack a thread can
-     * still store to a field, but may not have the room for the call of {@link #release}.
-     */
-    public volatile Thread owner;
+    /** The owning thread, a {@link Suspect}, or null when the lock is free. */
+    private volatile Object owner;
 
     private long p10, p11, p12, p13, p14, p15, p16;
 
-    /** Waits until the claim is the caller's; returns the caller, as {@link #owner} holds it from now on. */
-    public Thread acquire() {
+    /** Waits until the lock is free and takes it. An interrupt does not end the wait, and stays pending. */
+    public void lock() {
         Thread self = Thread.currentThread();
         if (!OWNER.compareAndSet(this, null, self)) {
             contend(self);
         }
-        return self;
     }
 
-    boolean tryAcquire() {
-        return OWNER.compareAndSet(this, null, Thread.currentThread());
-    }
-
-    public void release() {
-        OWNER.setRelease(this, null);
+    /** Releases the lock. The caller holds it. */
+    public void unlock() {
+        try {
+            OWNER.setRelease(this, null);
+        } catch (StackOverflowError e) {
+            owner = null; // a store needs no frame
+        }
     }
 
     private void contend(Thread self) {
-        if (owner == self) {
-            throw new IllegalStateException("the lock is held by this thread already");
-        }
-        for (int round = 0; ; round++) {
-            if (owner == null && OWNER.compareAndSet(this, null, self)) {
+        for (int round = 1; ; round++) {
+            Object holder = owner;
+            if ((holder == null || ownerOf(holder) == self) && OWNER.compareAndSet(this, holder, self)) {
                 return;
             }
             if (round < SPINS) {
@@ -64,8 +83,26 @@ public final class SpinLock {
                 Thread.yield();
             } else {
                 LockSupport.parkNanos(this, SLEEP_NANOS);
+                if (round % ROUNDS_PER_LOOK == 0 && takeIfLeft(self)) {
+                    return;
+                }
             }
         }
+    }
+
+    private static Thread ownerOf(Object holder) {
+        return holder instanceof Suspect suspect ? suspect.owner : (Thread) holder;
+    }
+
+    private boolean takeIfLeft(Thread self) {
+        Object holder = owner;
+        if (holder instanceof Thread thread) {
+            holder = new Suspect(thread);
+            if (!OWNER.compareAndSet(this, thread, holder)) {
+                return false;
+            }
+        }
+        return holder instanceof Suspect suspect && suspect.hasLeft() && OWNER.compareAndSet(this, suspect, self);
     }
 
     /** Keeps the padding from being taken for unused. */

@@ -7,14 +7,14 @@ import java.util.concurrent.locks.LockSupport;
 import org.mmapqueue.io.StackRoom;
 
 /**
- * Counts ms, for those who would otherwise ask the system for the time again and again: as long as the count stays the
- * same, what they were told is not much more than a ms old. It counts only while somebody {@linkplain #want wants} it
- * to; when nobody has for a while the thread sleeps, and after a longer while it ends. Safe for any number of threads.
+ * Counts milliseconds, for callers that would otherwise read the clock at each call: while the count is unchanged, a
+ * time read before is about 1 ms old at most. It counts for a while after {@link #want}; then its thread sleeps, and
+ * later ends. Safe for any number of threads.
  */
 public class Ticker {
     /** What {@link #ticks} is while nothing is counted. */
     public static final long STOPPED = -1;
-    /** The one of this process, for all queues. */
+    /** The ticker of this process, for all queues. */
     public static final Ticker SHARED = new Ticker(TimeUnit.SECONDS.toNanos(10));
 
     private static final int MOST_UNWANTED = 100;
@@ -24,31 +24,31 @@ public class Ticker {
     private final AtomicReference<Thread> runner = new AtomicReference<>();
     private volatile long ticks = STOPPED;
     private volatile boolean wanted;
-    /** Ticks ever counted, by whichever thread: no count comes back. The runner's. */
+    /** Ticks ever counted, by all threads: no count repeats. The runner's. */
     private long count;
 
     /**
-     * One that stands still.
+     * A stopped ticker.
      *
-     * @param lingerNanos when nobody has wanted it for so long, in ns, its thread ends
+     * @param lingerNanos ns without {@link #want} after which the thread ends
      */
     public Ticker(long lingerNanos) {
         this.lingerNanos = lingerNanos;
     }
 
-    /** Ticks up to now, of about a ms each; {@link #STOPPED} while nobody counts. */
+    /** Ticks up to now, of about 1 ms each; {@link #STOPPED} while stopped. */
     public long ticks() {
         return ticks;
     }
 
-    /** Lets it count for some ms from now on, soon. */
+    /** Starts counting soon, for some ms from now on. */
     public void want() {
         if (wanted) {
             return;
         }
-        StackRoom.ensure(); // nobody else would wake it
+        StackRoom.ensure(); // no later call would wake it
         wanted = true;
-        // Who stops says so first, and looks whether somebody wants it then; here it is the other way round.
+        // The runner stores STOPPED, then loads wanted; here the store of wanted comes first.
         if (ticks == STOPPED) {
             Thread asleep = runner.get();
             if (asleep == null) {
@@ -68,7 +68,7 @@ public class Ticker {
                 thread.start();
             }
         } catch (OutOfMemoryError e) {
-            // No thread is to be had. Everybody asks the system then, for good: who tried again would pay for it.
+            // No thread: callers read the clock themselves from now on. A retry at each push would be slow.
         }
     }
 
@@ -78,16 +78,16 @@ public class Ticker {
             do {
                 count();
                 runner.set(null);
-                // Somebody may have found this thread a moment ago, and count on it.
+                // want() may have found this thread a moment ago, and rely on it.
             } while (wanted && runner.compareAndSet(null, self));
         } finally {
-            // Where memory has run out, too: a count that stands still would keep the time from going on.
+            // Also after an OutOfMemoryError: an unchanging count would stop the time.
             ticks = STOPPED;
             runner.compareAndSet(self, null);
         }
     }
 
-    /** Returns when nobody has wanted it for long. */
+    /** Returns after {@code lingerNanos} without {@link #want}. */
     private void count() {
         int unwanted = 0;
         while (true) {
@@ -102,7 +102,7 @@ public class Ticker {
                 continue;
             }
             ticks = ++count;
-            // To the beginning of the next ms, where the clock that it stands for changes.
+            // To the beginning of the next ms, where the system clock changes.
             LockSupport.parkNanos(this, MILLI_NANOS - Instant.now().getNano() % MILLI_NANOS);
         }
     }

@@ -9,7 +9,9 @@ import java.util.stream.Collectors;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.segment.RecordDescriptor;
 
-/** The configuration keys with their defaults and ranges. The first six are Satellite's, with its names and defaults. */
+/**
+ * The configuration keys with their defaults and ranges. The first six are Satellite's, with its names and defaults.
+ */
 public enum ConfigKey {
     SEGMENT_SIZE(Kind.SIZE, "131072", 4096, 1 << 30),
     MAX_IN_MEM_SEGMENTS(Kind.NUMBER, "10", 1, 1 << 20),
@@ -93,7 +95,7 @@ public enum ConfigKey {
         };
     }
 
-    /** The value as it is kept; raises ConfigException when it is out of range. The two roundings are here. */
+    /** The value in normal form, rounded for the two keys that are; throws ConfigException when it is out of range. */
     public String normal(String text) {
         if (text == null) {
             throw new ConfigException(keyName(), "null", range());

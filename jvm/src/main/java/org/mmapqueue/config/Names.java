@@ -3,17 +3,17 @@ package org.mmapqueue.config;
 import java.util.regex.Pattern;
 import org.mmapqueue.errors.ConfigException;
 
-/** What consumers and producers may be called: it becomes the name of a file. */
+/** The rule for names of consumers and producers, which become names of files. */
 public final class Names {
     private static final Pattern NAME = Pattern.compile("[A-Za-z0-9_][A-Za-z0-9._-]{0,99}");
 
     private Names() {}
 
     /**
-     * Refuses other names.
+     * Checks a name.
      *
-     * @param what whose name it is, as the error says it
-     * @throws ConfigException when it is not allowed
+     * @param what the key of the error: what has the name
+     * @throws ConfigException when the name is not allowed
      */
     public static void check(String what, String name) {
         if (!NAME.matcher(name).matches()) {

@@ -20,14 +20,14 @@ import org.mmapqueue.segment.RecordDescriptor;
  * @param flushCeilingNum in records
  * @param maxEventSize in bytes
  * @param timestamps whether records get one
- * @param v1RecoverWriting whether a version 1 directory is taken for whole up to its writing position
+ * @param v1RecoverWriting whether recovery of version 1 ends at the writing position instead of the recovery point
  * @param readOnly whether another process writes
  * @param delivery what consumers of this process do with records that are not acked
- * @param maxConsumerLag bytes of the log that a consumer may be behind; 0 for without end
- * @param retention what stays to be read again
+ * @param maxConsumerLag bytes of the log that a consumer may lag; 0 for no limit
+ * @param retention how many acked records are retained
  * @param gcOnIdleMillis ms without a push after which free files are deleted; 0 for never
  * @param waiting how threads wait
- * @param fileMode who may read and write what the queue makes, in octal digits
+ * @param fileMode permissions of new files, in octal digits
  */
 public record Settings(
         Geometry geometry,
@@ -49,9 +49,9 @@ public record Settings(
      * What a consumer does with records that are not acked.
      *
      * @param maxUnacked records from the first one that is not acked to the last one that was popped
-     * @param visibilityMillis ms after which a record is popped again; 0 for never
-     * @param maxAttempts times that a record is handed out; 0 for without end
-     * @param deadLetterDir where it goes then, or null
+     * @param visibilityMillis visibility timeout in ms; 0 for none
+     * @param maxAttempts times that a record is delivered; 0 for no limit
+     * @param deadLetterDir the dead-letter queue, or null
      */
     public record Delivery(int maxUnacked, long visibilityMillis, int maxAttempts, Path deadLetterDir) {
         static Delivery of(ConfigValues config) {
@@ -89,10 +89,10 @@ public record Settings(
     }
 
     /**
-     * How much of what every consumer has acked stays to be read again.
+     * How many acked records are retained.
      *
-     * @param millis records pushed so long ago, in ms; 0 when time does not count
-     * @param bytes of the log, up to its end; 0 when size does not count
+     * @param millis age in ms up to which they are; 0 when age does not count
+     * @param bytes of the log, up to its end, that are; 0 when size does not count
      */
     public record Retention(long millis, long bytes) {
         boolean isOff() {
@@ -118,9 +118,9 @@ public record Settings(
      * @throws ConfigException when a set key differs from what the queue was made with
      */
     public static Settings forExisting(ConfigValues config, MetaFields found) {
-        refuseOther(config, ConfigKey.FORMAT_VERSION, found.version());
-        refuseOther(config, ConfigKey.SEGMENT_SIZE, found.segmentSize());
-        refuseOther(config, ConfigKey.QUEUE_CAPACITY_SEGMENTS, found.capacity());
+        checkSame(config, ConfigKey.FORMAT_VERSION, found.version());
+        checkSame(config, ConfigKey.SEGMENT_SIZE, found.segmentSize());
+        checkSame(config, ConfigKey.QUEUE_CAPACITY_SEGMENTS, found.capacity());
         Geometry geometry = new Geometry(Format.of(found.version()), found.segmentSize(), found.capacity());
         int maxEventSize = config.isSet(ConfigKey.MAX_EVENT_SIZE)
                 ? (int) config.number(ConfigKey.MAX_EVENT_SIZE)
@@ -178,7 +178,7 @@ public record Settings(
                 config.text(ConfigKey.FILE_MODE));
     }
 
-    private static void refuseOther(ConfigValues config, ConfigKey key, long found) {
+    private static void checkSame(ConfigValues config, ConfigKey key, long found) {
         if (config.isSet(key) && config.number(key) != found) {
             throw new ConfigException(
                     key.keyName(), config.text(key), "the queue in " + config.queueDir() + " was made with " + found);

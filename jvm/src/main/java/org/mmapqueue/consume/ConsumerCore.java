@@ -112,7 +112,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     }
 
     private <T> T locked(Callable<T> work) {
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             return work.call();
         } catch (CorruptException e) {
@@ -122,9 +122,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
         } catch (Exception | InternalError e) {
             throw explained(e);
         } finally {
-            if (lock.owner == self) {
-                lock.owner = null;
-            }
+            lock.unlock();
         }
     }
 
@@ -165,7 +163,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     // call.
     @Override
     protected RecordBatch fetch(long offset, int maxRecords, long maxBytes, boolean own, boolean first) {
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             if (first) {
                 checkUsable();
@@ -178,20 +176,16 @@ public final class ConsumerCore extends BatchSource implements Closeable {
                 return allowed ? batch : null;
             } finally {
                 if (!allowed) {
-                    spare.giveBack(batch);
+                    spare.put(batch);
                 }
             }
         } catch (CorruptException | IOException | InternalError e) {
             throw explained(e);
         } finally {
-            // At the end of its stack a thread can store to a field, but may not have the room for a call.
             try {
                 fetcher.rest();
-                lock.release();
             } finally {
-                if (lock.owner == self) {
-                    lock.owner = null;
-                }
+                lock.unlock();
             }
         }
     }
@@ -211,15 +205,13 @@ public final class ConsumerCore extends BatchSource implements Closeable {
 
     /** Whether a pop would find a record. */
     public boolean hasNext() {
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             return !isUsable() || fetcher.hasNext();
         } catch (IOException | RuntimeException | InternalError e) {
             return true; // the following pop throws it
         } finally {
-            if (lock.owner == self) {
-                lock.owner = null;
-            }
+            lock.unlock();
         }
     }
 
@@ -244,20 +236,14 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     }
 
     private boolean ack(long upTo, long[] single) {
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             checkUsable();
             return committed.commitIfBehind(single == null ? passed(upTo) : marked(single));
         } catch (CorruptException | IOException | InternalError e) {
             throw explained(e);
         } finally {
-            try {
-                lock.release();
-            } finally {
-                if (lock.owner == self) {
-                    lock.owner = null;
-                }
-            }
+            lock.unlock();
         }
     }
 
@@ -369,7 +355,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     /** Waits for the running call; later calls throw ClosedException. */
     @Override
     public void close() throws IOException {
-        Thread self = lock.acquire();
+        lock.lock();
         try {
             if (!closed) {
                 closed = true;
@@ -377,9 +363,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
                 Closing.all(this::writeInFlight, fetcher::leave, redelivery::leave);
             }
         } finally {
-            if (lock.owner == self) {
-                lock.owner = null;
-            }
+            lock.unlock();
             if (closed) {
                 ownership.close(); // again, when an error has cut off the first close
             }

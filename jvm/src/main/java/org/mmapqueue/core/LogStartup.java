@@ -91,8 +91,8 @@ final class LogStartup {
         LogEnd end;
         LogReaderV2 reader = new LogReaderV2(swapper, settings.geometry(), meta.fields(), meta::writing);
         try {
-            OffsetResolver.Place found = OffsetResolver.findEnd(reader, meta.writing(), meta.closedAt());
-            end = new LogEnd(meta.writing(), found.offset(), found.lastTimestamp());
+            OffsetResolver.Resolved resolved = OffsetResolver.findEnd(reader, meta.writing(), meta.closedAt());
+            end = new LogEnd(meta.writing(), resolved.offset(), resolved.lastTimestamp());
             new LogEndCheck(storage, path, meta.fields().uuidLow(), swapper, reader).run(meta.writing());
         } finally {
             reader.leave();

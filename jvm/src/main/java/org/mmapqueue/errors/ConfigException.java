@@ -1,6 +1,6 @@
 package org.mmapqueue.errors;
 
-/** A configuration value is not allowed. Nothing was created or changed. */
+/** A configuration value is invalid. Nothing was created or changed. */
 public final class ConfigException extends MmapQueueException {
     private static final long serialVersionUID = 1L;
 
@@ -16,7 +16,7 @@ public final class ConfigException extends MmapQueueException {
      * @param allowed what would be allowed
      */
     public ConfigException(String key, String value, String allowed) {
-        super(key + " = " + value + " is refused; allowed: " + allowed);
+        super(key + " = " + value + " is invalid; allowed: " + allowed);
         this.key = key;
         this.value = value;
         this.allowed = allowed;
@@ -34,7 +34,7 @@ public final class ConfigException extends MmapQueueException {
     /**
      * The value.
      *
-     * @return the value that is not allowed
+     * @return the invalid value
      */
     public String value() {
         return value;

@@ -21,13 +21,13 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentSyncer;
 
 /**
- * Says when to fsync, by period, by count, and on request; {@link Syncer} says what, in which order. Requests of records
+ * Decides when to fsync: by period, by count, and on request. {@link Syncer} decides what, in which order. Sync pushes
  * are served in {@linkplain GroupCommit groups}. Safe for any number of threads.
  *
- * <p>The watermark is the writing position as it was BEFORE the fsync, so it never passes a byte that has not been
- * fsynced, but for those that every consumer had acked by then: they are never needed again. The acks that say so reach
- * the disk before the watermark, or (the default consumer's) in the same sector. After an fsync that failed the kernel
- * may have dropped the pages and forgotten it: none is trusted any more.
+ * <p>The recovery point ({@code watermark} in the format) is the writing position as it was before the fsync: it passes
+ * no byte that has not been fsynced, except for bytes that every consumer had acked. These acks are fsynced before the
+ * recovery point, or, the default consumer's, in the same sector. After a failed fsync no fsync is trusted: the kernel
+ * may have dropped the pages.
  */
 public final class Flusher implements Closeable {
     private final MetaPage meta;
@@ -35,18 +35,18 @@ public final class Flusher implements Closeable {
     private final Syncer syncer;
     private final long periodNanos;
     private final GroupCommit group = new GroupCommit();
-    /** Fair: whoever has just fsynced would take it first again. */
+    /** Fair: else the thread that has just fsynced would take it first again. */
     private final ReentrantLock flushing = new ReentrantLock(true);
 
     private final ReentrantLock waiting = new ReentrantLock();
     private final Condition wake = waiting.newCondition();
-    /** How many wait for {@link #flushing} to bring acks to the disk. */
+    /** Threads that wait for {@link #flushing} to fsync acks. */
     private final AtomicInteger acksWaiting = new AtomicInteger();
 
     private final Thread thread;
     private volatile boolean requested;
     private volatile boolean hasLeft;
-    /** The thread waits for the end of its rest, whether a flush is requested or not. */
+    /** The thread rests, also when a flush is requested. */
     private boolean resting;
 
     private boolean stopped;
@@ -55,10 +55,9 @@ public final class Flusher implements Closeable {
      * A flusher that is not running yet.
      *
      * @param name the thread's name
-     * @param blocks are told what is fsynced
-     * @param consumers the cursors of all consumers, and of what is needed without one, as they are at the time of the
-     *     call
-     * @param producers the pages of all producers, as they are at the time of the call
+     * @param blocks chooses the block size of new files by the amount of each fsync
+     * @param consumers gives the cursors of all consumers, and of what is held without one, at the time of the call
+     * @param producers gives the pages of all producers at the time of the call
      * @param periodMillis the longest that a published record stays unsynced, in ms
      */
     public Flusher(
@@ -82,13 +81,12 @@ public final class Flusher implements Closeable {
         thread.start();
     }
 
-    /** Asks the thread for a flush and does not wait for it. */
+    /** Requests a flush from the thread, and does not wait for it. */
     public void request() {
         if (requested) {
             return;
         }
-        StackRoom.ensure();
-        waiting.lock();
+        StackRoom.lock(waiting);
         try {
             requested = true;
             if (!resting) {
@@ -100,7 +98,7 @@ public final class Flusher implements Closeable {
     }
 
     /**
-     * Returns when every record that ends at or before {@code position} is on the disk.
+     * Waits until every record that ends at or before {@code position} is durable.
      *
      * @throws PoisonedException when an fsync fails, or one has failed before
      */
@@ -109,8 +107,7 @@ public final class Flusher implements Closeable {
     }
 
     /**
-     * Returns when every record that ends at or before {@code position}, and what a producer has pushed up to a
-     * sequence, are on the disk.
+     * Waits until every record that ends at or before {@code position}, and a producer's sequence, are durable.
      *
      * @throws PoisonedException when an fsync fails, or one has failed before
      */
@@ -131,31 +128,29 @@ public final class Flusher implements Closeable {
     }
 
     /**
-     * Returns when everything published before the call, every cursor and the watermark are on the disk.
+     * Waits until everything published before the call, every cursor and the recovery point are durable.
      *
      * @throws PoisonedException when an fsync fails, or one has failed before
      */
     public void flush() {
-        StackRoom.ensure();
         locked(() -> {
-            syncer.tellAmount();
+            syncer.noteAmount();
             syncer.syncAll();
         });
     }
 
     /**
-     * Fsyncs most of what has been published and acked, as the thread does on request: at most a quarter of the records
-     * that there are to fsync is left, where fsyncing them would hold up who pushes.
+     * Fsyncs most of what has been published and acked, as the thread does on request: at most a quarter of the
+     * unsynced records is left, where fsyncing them would delay producers.
      *
      * @throws PoisonedException when an fsync fails, or one has failed before
      */
     public void flushMost() {
-        StackRoom.ensure();
-        locked(() -> hasLeft = !syncer.syncSettled());
+        locked(() -> hasLeft = !syncer.syncMost());
     }
 
     private void locked(Syncing syncing) {
-        flushing.lock();
+        StackRoom.lock(flushing);
         try {
             state.check();
             guarded(syncing);
@@ -170,8 +165,8 @@ public final class Flusher implements Closeable {
     }
 
     /**
-     * Fsyncs cursors, so that {@link #durableCommitted} gets beyond a position, if the consumers are: no more records
-     * than a recovery would need to find the slowest one's place, and none at all when they are on the disk already.
+     * Fsyncs cursors, so that {@link #durableCommitted} passes a position if all consumers have. Of the records it
+     * fsyncs those that a recovery needs to find the low watermark, if they are not durable.
      *
      * @throws PoisonedException when an fsync fails, or one has failed before
      */
@@ -197,7 +192,7 @@ public final class Flusher implements Closeable {
         }
     }
 
-    // A flush of much may take long, and producers wait for slots.
+    // A large flush may take long while producers wait for slots.
     private void letAcksPass() {
         if (acksWaiting.get() > 0) {
             flushing.unlock();
@@ -216,30 +211,29 @@ public final class Flusher implements Closeable {
     }
 
     /**
-     * Marks the writer as not to be trusted any more; the first cause stays.
+     * Poisons the writer: each later push and flush throws PoisonedException. The first cause stays.
      *
-     * @param cause what went wrong
+     * @param cause the failure
      */
     public void poison(Throwable cause) {
         state.poison(cause);
     }
 
     /**
-     * No recovery will look for what is before this position: every consumer has acked it, and the disk knows. A ring
-     * slot that ends before it may be used again.
+     * No recovery needs anything before this position: every consumer has acked it, durably. A ring slot that ends
+     * before it may be reused.
      */
     public long durableCommitted() {
         return syncer.durableCommitted();
     }
 
-    /** Says what {@link #durableCommitted} is at the beginning; all cursors are on the disk. */
+    /** Sets the first {@link #durableCommitted}; all cursors are durable. */
     public void startAt(long committed) {
         syncer.startAt(committed);
     }
 
     /**
-     * A consumer has been moved back, or made, at or behind this position: what was fsynced before does not count beyond
-     * it, until the next flush.
+     * Lowers {@link #durableCommitted} to this position, until the next flush: a consumer was made or moved back.
      */
     public void durableAtMost(long committed) {
         StackRoom.ensure();
@@ -247,8 +241,8 @@ public final class Flusher implements Closeable {
     }
 
     /**
-     * Returns when the disk says that nothing before this position is retained any more. To be done before it is
-     * overwritten: what the disk says of the ring may be old, and then only that it is intact can be trusted.
+     * Makes durable that nothing before this position is retained. Called before it is overwritten: after a loss of
+     * power the other cursors may be old, and only what counts as intact can be trusted.
      *
      * @throws PoisonedException when the fsync fails, or one has failed before
      */
@@ -257,10 +251,9 @@ public final class Flusher implements Closeable {
         guarded(() -> syncer.giveUpBefore(position));
     }
 
-    /** Does something while nothing is being fsynced. */
+    /** Runs work while nothing is being fsynced. */
     public void exclusively(Syncing work) throws IOException {
-        StackRoom.ensure();
-        flushing.lock();
+        StackRoom.lock(flushing);
         try {
             state.check();
             work.run();
@@ -269,21 +262,20 @@ public final class Flusher implements Closeable {
         }
     }
 
-    /** What poisoned the writer, or null. */
+    /** The failure that poisoned the writer, or null. */
     public Throwable failure() {
         return state.failure();
     }
 
-    /** Raises {@link PoisonedException} when the writer is poisoned. */
+    /** Throws {@link PoisonedException} when the writer is poisoned. */
     public void throwIfPoisoned() {
         state.throwIfPoisoned();
     }
 
-    /** Stops the thread; does not flush. Calls after {@link #end} raise ClosedException. */
+    /** Stops the thread; does not flush. */
     @Override
     public void close() {
-        StackRoom.ensure();
-        waiting.lock();
+        StackRoom.lock(waiting);
         try {
             stopped = true;
             wake.signal();
@@ -293,10 +285,9 @@ public final class Flusher implements Closeable {
         Threads.join(thread);
     }
 
-    /** Fsyncs everything for the last time, as {@link #flush} does; every later call raises ClosedException. */
+    /** Flushes for the last time; every later call throws ClosedException. */
     public void end() {
-        StackRoom.ensure();
-        flushing.lock();
+        StackRoom.lock(flushing);
         try {
             flush();
         } finally {
@@ -318,7 +309,7 @@ public final class Flusher implements Closeable {
                     whole = !hasLeft;
                 }
             } catch (RuntimeException | Error e) {
-                // Everyone who pushes or flushes from now on is told.
+                // Each later push and flush throws it.
                 poison(e);
                 return;
             }
@@ -350,10 +341,10 @@ public final class Flusher implements Closeable {
         }
     }
 
-    /** Work on the files. */
+    /** A step that may fsync. */
     @FunctionalInterface
     public interface Syncing {
-        /** Does it. */
+        /** Runs the step. */
         void run() throws IOException;
     }
 
@@ -363,7 +354,7 @@ public final class Flusher implements Closeable {
         } catch (ClosedException e) {
             throw e;
         } catch (IOException | RuntimeException | Error e) {
-            // An Error, too: it may hide that an fsync has failed.
+            // Also an Error: it may hide a failed fsync.
             poison(e);
             throwIfPoisoned();
         }

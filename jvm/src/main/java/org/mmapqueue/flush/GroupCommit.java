@@ -5,26 +5,26 @@ import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * Work that many threads ask for at once, and that one run serves for all who asked before it began. One of them runs
- * it; whoever asks meanwhile waits for the next run, which begins when this one ends. Those who are served go on at once:
- * none of them needs a lock that the others need, too. Mostly they ask again at once; the next run gives way to them for
- * some µs, as else two halves of them would take turns for ever. Safe for any number of threads.
+ * Group commit: one run serves all threads that asked before it began. One of them, the leader, runs the work; threads
+ * that ask during a run wait for the next one, which begins when this one ends. Served threads return without taking a
+ * lock. They mostly ask again at once, so the next run yields to them for some µs; else two halves of the threads would
+ * take turns. Safe for any number of threads.
  */
 final class GroupCommit {
-    /** How often a run gives way: some µs when nobody wants the processor, and never longer than they come for. */
+    /** The most yields before a run: some µs when no other thread wants the processor. */
     private static final int MOST_YIELDS = 30;
 
     private Round running;
-    /** Whom the next run will serve: not begun yet; null when nobody has asked. */
+    /** The next run, not begun yet; null when no thread has asked. */
     private Round next;
-    /** How many the last run has served. */
+    /** Threads served by the last run. */
     private int served;
 
     private static final class Round {
         private final List<Thread> waiting = new ArrayList<>();
-        /** How many have asked for this run, its leader included. */
+        /** Threads that have asked for this run, its leader included. */
         private volatile int size;
-        /** How many may be expected: those whom the run before has served, and those who had asked by then. */
+        /** Threads to expect: those that the run before has served, and those that had asked by then. */
         private int expected;
 
         private volatile Thread leader;
@@ -32,8 +32,8 @@ final class GroupCommit {
     }
 
     /**
-     * Returns when work has been run that began after the call. If it fails, that is thrown to who has run it; the others
-     * are not told. An interrupt does not end the wait, and stays pending.
+     * Waits for a run that begins after the call. If the work fails, the leader throws; the others return. An interrupt
+     * does not end the wait, and stays pending.
      */
     void run(Runnable work) {
         Thread self = Thread.currentThread();
@@ -60,7 +60,7 @@ final class GroupCommit {
         }
     }
 
-    // A thread that asks alone gives way to nobody.
+    // A thread that asks alone does not yield.
     private static void gather(Round round) {
         for (int i = 0; i < MOST_YIELDS && round.size < round.expected; i++) {
             Thread.yield();
@@ -81,7 +81,7 @@ final class GroupCommit {
         return mine;
     }
 
-    // From here on who comes is too late for this round.
+    // Threads that ask from now on wait for the next round.
     private synchronized void begin(Round round) {
         if (next == round) {
             next = null;
@@ -91,7 +91,7 @@ final class GroupCommit {
     private void end(Round round) {
         Thread leader = promoteNext(round);
         if (leader != null) {
-            LockSupport.unpark(leader); // first: the others have what they wanted
+            LockSupport.unpark(leader); // first: the others have been served
         }
         round.over = true;
         for (Thread each : round.waiting) {

@@ -15,13 +15,14 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentSyncer;
 
 /**
- * What is fsynced in which order: the producers' slots, data segments, the consumers' cursors, then the watermark.
+ * What is fsynced, in which order: the producers' slots, data segments, the consumers' cursors, then the recovery point
+ * ({@code watermark} in the format).
  *
- * <p>The caller sees to it that one thread at a time fsyncs records, and moves the watermark. Cursors have a lock of
- * their own: who needs nothing but acks on the disk does not wait for records to get there.
+ * <p>The caller guarantees that one thread at a time fsyncs records, and moves the recovery point. Cursors have a lock
+ * of their own: an fsync of acks alone does not wait for one of records.
  */
 final class Syncer {
-    /** The block that the log ends in is left out of a flush of so many blocks, or more. */
+    /** The block of the log end is left out of a flush of this number of blocks, or more. */
     private static final int ENOUGH_BLOCKS = 4;
 
     private final MetaPage meta;
@@ -32,11 +33,11 @@ final class Syncer {
     private final Supplier<List<ProducerPage>> producers;
     private final FlusherState state;
     private final Runnable between;
-    /** Guards stores to the watermark and to intact, and what is known of the disk. */
+    /** Guards stores to the recovery point and to intact, and what is known of the disk. */
     private final ReentrantLock cursors = new ReentrantLock();
-    /** Where the log ended when the last flush began; the caller sees to it that one thread at a time uses it. */
+    /** The log end when the last flush began; one thread at a time, by the caller's lock. */
     private long begun;
-    /** So far is fsynced what is needed, if that is beyond the watermark; likewise. */
+    /** All that is needed is fsynced up to here, if that is beyond the recovery point; likewise. */
     private long syncedTo;
 
     private long[] syncedMoving = {};
@@ -45,10 +46,10 @@ final class Syncer {
     private volatile long durableCommitted;
 
     /**
-     * With nothing fsynced yet.
+     * A syncer with nothing fsynced.
      *
-     * @param blocks are told what is fsynced
-     * @param between run after each segment of many; others may fsync and move the watermark then
+     * @param blocks chooses the block size of new files by the amount of each fsync
+     * @param between runs after each segment; other threads may fsync and move the recovery point then
      */
     Syncer(
             MetaPage meta,
@@ -70,21 +71,20 @@ final class Syncer {
     }
 
     /**
-     * No recovery needs anything before this position: neither the slowest consumer's committed position on the disk
-     * nor the watermark there is before it. Recovery begins at the former when the records around it have survived,
-     * else at the latter.
+     * No recovery needs anything before this position: on the disk, neither the low watermark nor the recovery point is
+     * before it. Recovery begins at the former if the records around it have survived, else at the latter.
      */
     long durableCommitted() {
         return durableCommitted;
     }
 
-    /** Says what {@link #durableCommitted} is at the beginning, when all cursors are on the disk. */
+    /** Sets the first {@link #durableCommitted}; all cursors are durable. */
     void startAt(long committed) {
         syncedWatermark = meta.watermark();
         durableCommitted = committed;
     }
 
-    /** What was fsynced of cursors does not count beyond this position, until they are fsynced again. */
+    /** Lowers {@link #durableCommitted} to this position, until cursors are fsynced again. */
     void durableAtMost(long committed) {
         cursors.lock();
         try {
@@ -94,7 +94,7 @@ final class Syncer {
         }
     }
 
-    /** Fsyncs that nothing before this position is retained. */
+    /** Makes durable that nothing before this position is retained. */
     void giveUpBefore(long position) throws IOException {
         cursors.lock();
         try {
@@ -106,7 +106,7 @@ final class Syncer {
         }
     }
 
-    /** Nothing is fsynced any more when this returns. */
+    /** Nothing is fsynced after this returns. */
     void end() {
         cursors.lock();
         try {
@@ -116,10 +116,10 @@ final class Syncer {
         }
     }
 
-    /** Fsyncs what has been published, up to the writing position, and what has been pushed once; no acks. */
+    /** Fsyncs published records, up to the writing position, and producers' slots; no acks. */
     void syncRecords() throws IOException {
         long target = meta.writing();
-        tellAmount();
+        noteAmount();
         List<ProducerPage> slots = syncSlots();
         syncData(slots.isEmpty() ? target : meta.writing(), () -> durableCommitted, between);
         cursors.lock();
@@ -132,8 +132,8 @@ final class Syncer {
         slots.forEach(ProducerPage::endSync);
     }
 
-    /** Says that what has been published is fsynced now, and not because a period is over: files are filled accordingly. */
-    void tellAmount() {
+    /** Reports the unsynced bytes to the block size, for a flush that is not by period. */
+    void noteAmount() {
         blocks.synced(meta.writing() - Math.max(syncedTo, meta.watermark()));
     }
 
@@ -146,54 +146,53 @@ final class Syncer {
     }
 
     /**
-     * As {@link #syncAll()}, but leaves out the block of the file that the log ends in, if there are at least four
-     * of them to fsync: each of the pages that are fsynced there would fault at its next store. What is left had not been
-     * published when the flush before began. The watermark stays at the end of a record before that block.
+     * As {@link #syncAll()}, but leaves out the block of the log end if at least four blocks are unsynced: each of its
+     * pages would fault at its next store after an fsync. What is left was published after the flush before began. The
+     * recovery point moves to the end of a record before that block.
      *
      * @return whether nothing was left
      */
-    boolean syncSettled() throws IOException {
+    boolean syncMost() throws IOException {
         long from = Math.max(begun, meta.watermark());
         long target = meta.writing();
-        long settled = settled(target);
-        tellAmount();
-        if ((target - from) / ENOUGH_BLOCKS < blocks.large() || !mayBeLeft(from, settled)) {
+        long lastBlock = blockStart(target);
+        noteAmount();
+        if ((target - from) / ENOUGH_BLOCKS < blocks.large() || !mayBeLeft(from, lastBlock)) {
             syncAll();
             return true;
         }
         begun = target;
-        Settled needed = new Settled(from, settled);
-        syncData(settled, needed, between);
+        Part needed = new Part(from, lastBlock);
+        syncData(lastBlock, needed, between);
         syncCursors(needed.watermark);
-        syncedTo = settled;
+        syncedTo = lastBlock;
         return false;
     }
 
-    // Version 1 loses what is behind the watermark. A producer's slot is fsynced with all of the log. And the watermark
-    // is
-    // not to stay behind segments that are left out because all has been acked: no recovery can begin there. So where
-    // consumers keep up what was pushed since the last flush is fsynced all the same, unless that is many segments.
-    private boolean mayBeLeft(long from, long settled) {
+    // Version 1 loses all after the recovery point. A producer's slot is fsynced with the whole log. The recovery point
+    // must not stay before segments that are left out because they are acked: no recovery can begin there. So where
+    // consumers keep up, all is fsynced, unless that is many segments.
+    private boolean mayBeLeft(long from, long lastBlock) {
         return geometry.format().recoversUnsynced()
                 && producers.get().isEmpty()
                 && (meta.isRetaining()
-                        || lowWatermark() <= settled
-                        || geometry.segmentOfEnd(settled) - geometry.segmentOf(from) <= 1);
+                        || lowWatermark() <= lastBlock
+                        || geometry.segmentOfEnd(lastBlock) - geometry.segmentOf(from) <= 1);
     }
 
-    // Where the block begins.
-    private long settled(long end) {
+    // The position at which the block of the log end begins.
+    private long blockStart(long end) {
         long inSegment = end - geometry.position(geometry.segmentOf(end), 0);
         return end - inSegment % blocks.large();
     }
 
-    /** From where on consumers need what is fsynced, and where a record ends that the watermark may move to. */
-    private final class Settled implements LongSupplier {
+    /** The position from which on records are needed, and the recovery point after fsyncing a part of the log. */
+    private final class Part implements LongSupplier {
         private final long from;
         private final long to;
         private long watermark;
 
-        Settled(long from, long to) {
+        Part(long from, long to) {
             this.from = from;
             this.to = to;
             this.watermark = from;
@@ -211,14 +210,14 @@ final class Syncer {
     }
 
     /**
-     * Fsyncs the cursors, and of the records those that the slowest consumer has acked: as far as recovery may need
-     * them, which is the segment that it stands in. Then the watermark stands there, too.
+     * Fsyncs the cursors, and the records before the low watermark that recovery may need: those of the same segment.
+     * Moves the recovery point to the low watermark.
      */
     void syncAcked() throws IOException {
         long target = lowWatermark();
-        // The watermark does not pass a batch whose slot was not fsynced, and a slot is fsynced with all of the log.
+        // The recovery point passes no batch of an unsynced slot, and a slot is fsynced with the whole log.
         boolean isPartial = producers.get().stream().noneMatch(ProducerPage::isDirty);
-        // Whoever waits for the end of this gains nothing by coming in between.
+        // No thread waits for less than all of this.
         syncAll(isPartial ? target : meta.writing(), () -> {});
     }
 
@@ -230,7 +229,7 @@ final class Syncer {
     }
 
     /**
-     * Fsyncs the cursors alone, if that brings {@link #durableCommitted} beyond a position.
+     * Fsyncs the cursors alone, if {@link #durableCommitted} passes a position by that.
      *
      * @return whether it has; if not, records have to be fsynced, too
      */
@@ -268,7 +267,7 @@ final class Syncer {
         return all.stream().mapToLong(ConsumerCursors::needed).toArray();
     }
 
-    // The place from which on somebody needs the log, as the cursors in memory say.
+    // By the cursors in memory.
     private long lowWatermark() {
         long writing = meta.writing();
         return lowWatermark(writing, needed(consumers.get()));
@@ -276,16 +275,16 @@ final class Syncer {
 
     private long lowWatermark(long writing, long[] needed) {
         long least = Arrays.stream(needed).min().orElseThrow();
-        // One that is made while the others are looked at seems to need nothing.
+        // A consumer that is being made seems to need nothing.
         return least == Long.MAX_VALUE ? meta.reclaimed() : Math.min(writing, least);
     }
 
     /**
-     * Fsyncs the slots of all batches that end before the writing position as it was before the call, at least: the
-     * watermark is not to pass a batch whose slot could get lost. A slot that is fsynced counts nothing without its
-     * batch, so these come first; and the log is to be fsynced up to where it ends by then.
+     * Fsyncs the slots of at least all batches that end before the writing position as it was before the call: the
+     * recovery point never passes a batch with an unsynced slot. Slots come first, since a slot does not count without
+     * its batch; then the log is fsynced up to its end after this.
      *
-     * @return what has been fsynced, to be told when all else is, too
+     * @return the fsynced pages, for {@link ProducerPage#endSync} when the log is fsynced
      */
     private List<ProducerPage> syncSlots() throws IOException {
         List<ProducerPage> all = producers.get();
@@ -294,7 +293,7 @@ final class Syncer {
         }
         List<ProducerPage> synced = new ArrayList<>();
         for (ProducerPage page : all) {
-            if (page.beginForce(meta::writing)) {
+            if (page.beginSync(meta::writing)) {
                 page.force();
                 synced.add(page);
             }
@@ -304,17 +303,16 @@ final class Syncer {
 
     /**
      * Fsyncs what has been published since the last time, up to {@code target}. Without retention, segments before
-     * {@code needed} are left out, also if they get there while others are being fsynced: nobody will read them again,
-     * once the cursors that say so are on the disk. The segment that holds {@code needed} is fsynced from its beginning,
-     * because finding the number of a record begins there; so is the last one, for the number of the next record, even
-     * when all of it has been acked.
+     * {@code needed} are left out, also if {@code needed} moves during the fsyncs: no consumer reads them again once
+     * the cursors are durable. The segment of {@code needed} is fsynced from its beginning, where the offset resolver
+     * begins; so is the last one, for the offset of the next record, even when all of it is acked.
      */
     private void syncData(long target, LongSupplier needed, Runnable eachTime) throws IOException {
         long last = geometry.segmentOfEnd(target);
         long from = Math.max(syncedTo, meta.watermark());
         while (from < target) {
             long first = meta.isRetaining() ? 0 : Math.min(geometry.segmentOf(needed.getAsLong()), last);
-            // An id a generation behind shares its slot with a later one.
+            // An id one generation before shares its slot with a later one.
             first = Math.max(first, last - geometry.capacity() + 1);
             if (geometry.segmentOf(from) < first) {
                 from = geometry.position(first, 0);
@@ -328,7 +326,7 @@ final class Syncer {
         }
     }
 
-    // The kernel may write this word to the disk at any time; too early does no harm.
+    // The kernel may write this word back at any time; early is safe.
     private void intactFrom(long position) {
         cursors.lock();
         try {
@@ -338,7 +336,7 @@ final class Syncer {
         }
     }
 
-    /** Fsyncs the cursors, and the watermark with them, which is moved to {@code target} unless it is ahead of that. */
+    /** Fsyncs the cursors and the recovery point, which moves to {@code target} unless it is ahead of that. */
     private void syncCursors(long target) throws IOException {
         cursors.lock();
         try {
@@ -350,10 +348,10 @@ final class Syncer {
     }
 
     private void storeCursors(long target) throws IOException {
-        // Before the cursors are read: one that is moved back meanwhile makes what is read here worthless.
+        // Loaded before the cursors: if a consumer is moved back in between, the cursors loaded here do not count.
         long changes = meta.consumerChanges();
         List<? extends ConsumerCursors> all = consumers.get();
-        // Read once: what is remembered as fsynced must be what was fsynced.
+        // Loaded once: what is stored as fsynced must be what was fsynced.
         long[] moving = moving();
         long writing = meta.writing();
         long[] needed = needed(all);
@@ -362,7 +360,7 @@ final class Syncer {
                 consumer.force();
             }
         }
-        // Not before: the kernel may write this word to the disk at any time.
+        // Not before: the kernel may write this word back at any time.
         long watermark = Math.max(target, meta.watermark());
         meta.watermark(watermark);
         meta.mirror();
@@ -374,7 +372,7 @@ final class Syncer {
         durableCommitted = meta.consumerChanges() == changes ? durable : Math.min(durable, meta.reclaimed());
     }
 
-    // Told before the lock is given back: what is fsynced by whoever has it next could not be trusted.
+    // Poisons before the unlock: a later fsync by another thread could not be trusted.
     private void guarded(Flusher.Syncing syncing) throws IOException {
         try {
             syncing.run();

@@ -3,7 +3,7 @@ package org.mmapqueue.io;
 import java.io.Closeable;
 import java.io.IOException;
 
-/** Closes several things, all of them, whatever fails. */
+/** Closes several resources, also when one of them fails. */
 public final class Closing {
     private Closing() {}
 

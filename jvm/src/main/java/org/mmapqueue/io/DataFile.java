@@ -12,7 +12,7 @@ import java.nio.file.Path;
  */
 public interface DataFile extends Closeable {
 
-    /** Where the file is. */
+    /** The path of the file. */
     Path path();
 
     /** Its length in bytes. */
@@ -25,20 +25,20 @@ public interface DataFile extends Closeable {
     void write(ByteBuffer source, long position) throws IOException;
 
     /**
-     * Writes zeros over bytes 0..{@code size}-1. These are ordinary file writes: they reserve the blocks, so that a full
-     * disk is an IOException here instead of a SIGBUS at some later store into a mapping.
+     * Writes zeros over bytes 0..{@code size}-1 by file writes, which reserve the blocks: a full disk is an IOException
+     * here instead of a SIGBUS at a later store into a mapping.
      *
      * @param blockSize bytes of a write, at most 2 MiB
      */
     void zeroFill(long size, int blockSize) throws IOException;
 
-    /** Maps bytes 0..{@code size}-1, which must exist. The mapping outlives the file's being closed. */
+    /** Maps bytes 0..{@code size}-1, which must exist. The mapping stays valid when the file is closed. */
     MappedByteBuffer map(long size, boolean writable) throws IOException;
 
-    /** Fsyncs what was written or stored into mappings to the disk, with the length of the file. */
+    /** Fsyncs all writes, all stores into mappings, and the length of the file. */
     void force() throws IOException;
 
-    /** Fsyncs what was stored into a part of a mapping of this file. */
+    /** Fsyncs all stores into a part of a mapping of this file. */
     void force(MappedByteBuffer mapping, int from, int length) throws IOException;
 
     @Override

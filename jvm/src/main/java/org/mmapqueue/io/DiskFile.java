@@ -18,8 +18,9 @@ import java.util.HashSet;
 import java.util.Set;
 
 /**
- * A file behind a {@link FileChannel}. The JDK closes a channel under every thread that uses it when one of them is
- * interrupted; here the channel is then opened again, the call repeated (all of them may be) and the interrupt kept.
+ * A file with a {@link FileChannel}. The JDK closes a channel for all threads when one of them is interrupted inside;
+ * this class then opens the channel again, repeats the call, and keeps the interrupt pending. All calls can be
+ * repeated.
  */
 final class DiskFile implements DataFile {
     private static final ByteBuffer ZEROS =
@@ -55,12 +56,12 @@ final class DiskFile implements DataFile {
                 }
             }
         } catch (FileAlreadyExistsException e) {
-            return openChannel(); // it keeps the rights that it has
+            return openChannel(); // its permissions stay
         }
     }
 
     private FileChannel openChannel() throws IOException {
-        // To open a FIFO is to wait for its other end.
+        // Opening a FIFO would wait for its other end.
         if (Files.readAttributes(path, BasicFileAttributes.class, LinkOption.NOFOLLOW_LINKS)
                 .isOther()) {
             throw new FileSystemException(path.toString(), null, "not a regular file");

@@ -36,7 +36,7 @@ public final class DiskStorage implements Storage {
         for (Path at = absolute; at != null && !at.equals(existing); at = at.getParent()) {
             fileMode.setOnDirectory(at);
         }
-        // Every entry made on the way down is fsynced, or a loss of power could take the whole queue with it.
+        // All new entries: without them a loss of power could lose the whole queue.
         for (Path at = absolute.getParent();
                 at != null && existing != null && at.startsWith(existing);
                 at = at.getParent()) {

@@ -13,9 +13,8 @@ import java.util.EnumSet;
 import java.util.Set;
 
 /**
- * Who may read and write the files that a queue makes. Files that are there keep what they have. Immutable.
- *
- * <p>Where a file system knows no such permissions, nothing is set.
+ * The permissions of new files of a queue. Existing files keep theirs. Does nothing in a file system without POSIX
+ * permissions. Immutable.
  */
 public final class FileMode {
     /** The owner alone: 600. */
@@ -38,7 +37,7 @@ public final class FileMode {
                 files.add(all[i]);
                 directories.add(all[i]);
                 if (i % 3 == 0) {
-                    directories.add(all[i + 2]); // who may read a directory may go into it
+                    directories.add(all[i + 2]); // the right to read a directory includes the right to enter it
                 }
             }
         }

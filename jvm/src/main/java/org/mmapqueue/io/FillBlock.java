@@ -1,11 +1,11 @@
 package org.mmapqueue.io;
 
 /**
- * In which blocks a file is filled with zeros, and so in which ones the kernel maps and fsyncs it.
+ * The block size of zero-filling, by file size.
  *
- * <p>The page cache makes folios as large as the write that brings them in, and one fault maps one folio. One of 2 MiB
- * is mapped by a single entry, and an fsync has one entry to protect instead of 512. A folio that straddles two page
- * tables (2 MiB each) faults page by page instead, so large blocks are for files whose mappings the kernel aligns.
+ * <p>The page cache makes folios as large as the writes, and one fault maps one folio. A folio of 2 MiB is mapped by
+ * one entry, and an fsync protects one entry instead of 512. A folio across two page tables (2 MiB each) faults page by
+ * page instead, so large blocks are for files with mappings that the kernel aligns.
  */
 final class FillBlock {
     /** Bytes of the largest block. */

@@ -31,8 +31,7 @@ public final class Mapped {
     private Mapped() {}
 
     /**
-     * Gives the address space of a mapping back at once. Any use of the buffer after this kills the JVM: the caller
-     * must know that nobody has it any more.
+     * Unmaps a buffer at once. Later access to the buffer crashes the JVM: the caller guarantees that there is none.
      */
     public static void unmap(MappedByteBuffer buffer) {
         try {
@@ -44,7 +43,7 @@ public final class Mapped {
         }
     }
 
-    // sun.misc.Unsafe.invokeCleaner is the one way to unmap that is there on every JDK from 17 on.
+    // sun.misc.Unsafe.invokeCleaner is the only way to unmap on every JDK from 17 on.
     private static MethodHandle invokeCleaner() {
         try {
             Class<?> unsafe = Class.forName("sun.misc.Unsafe");

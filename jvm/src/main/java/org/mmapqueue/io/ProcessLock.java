@@ -19,23 +19,23 @@ import java.util.concurrent.locks.LockSupport;
 import org.mmapqueue.errors.LockedException;
 
 /**
- * An OS lock on a file: held by one process at a time, let go by the kernel when that process dies. The file names the
- * holder's pid for people, unless the disk is too full for that.
+ * An OS lock on a file: held by one process at a time, released by the kernel when that process dies. The file has the
+ * holder's pid, unless the disk is full.
  *
- * <p>Tokens in the system properties stand before the OS lock: they see a second copy of these classes (another class
- * loader) in the same JVM. POSIX drops all of a process's locks on a file when any descriptor of it is closed, so the
- * file must not even be opened by a process that holds it, by whatever name: one token is for the path, and one for the
- * file itself, which a hard link and a bind mount do not change.
+ * <p>Tokens in the system properties are taken before the OS lock: they exclude a second copy of these classes (another
+ * class loader) in the same JVM. POSIX drops all of a process's locks on a file when any descriptor of it is closed, so
+ * a process that holds the lock must not open the file again, by any name: one token is for the path, and one for the
+ * file itself, which a hard link or a bind mount does not change.
  */
 public final class ProcessLock implements Closeable {
     private static final int PID_BYTES = 20;
     private static final String PREFIX = "mmapqueue.lock:";
-    /** Stands for the pid of one that has the lock for a moment only, to look after what a dead holder has left. */
+    /** In place of the pid of a process that holds the lock for a moment only, to clean up after a dead holder. */
     private static final long PASSING = 0;
 
     private static final long ROUND_NANOS = 1_000_000;
     private static final int MOST_ROUNDS = 2_000;
-    /** How long a holder may take to write its pid over that of the one before it, which has died. */
+    /** Rounds in which a new holder overwrites the pid of a dead one. */
     private static final int ROUNDS_FOR_PID = 50;
 
     private final List<String> tokens;
@@ -47,13 +47,13 @@ public final class ProcessLock implements Closeable {
     }
 
     /**
-     * Takes the lock, or says who has it. Waits for one that has it {@linkplain #tryForAMoment for a moment only}.
+     * Takes the lock. Waits for a process that holds it {@linkplain #tryForAMoment for a moment only}.
      *
-     * @param file the lock file; made when it is not there, never deleted
-     * @param what what the lock is for, for the error's text
-     * @param fileMode who may read and write a file that is made
-     * @throws LockedException when another process or class loader holds it
-     * @throws IOException when the file can not be made or locked
+     * @param file the lock file; made when it is missing, never deleted
+     * @param what the locked thing, for the error's text
+     * @param fileMode permissions of a new file
+     * @throws LockedException when another process or class loader holds it; has its pid
+     * @throws IOException when the file cannot be made or locked
      */
     public static ProcessLock acquire(Path file, String what, FileMode fileMode) throws IOException {
         boolean interrupted = false;
@@ -62,14 +62,14 @@ public final class ProcessLock implements Closeable {
                 try {
                     return tryAcquire(file, fileMode, ProcessHandle.current().pid());
                 } catch (ClosedByInterruptException e) {
-                    // The channel is closed, and the lock with it: once more, and the interrupt is kept for later.
+                    // The channel is closed, and the lock with it: again, with the interrupt kept for later.
                     interrupted |= Thread.interrupted();
                 } catch (Held e) {
                     if (round == MOST_ROUNDS || e.pid != PASSING && (isAlive(e.pid) || round >= ROUNDS_FOR_PID)) {
                         throw e.toLocked(what);
                     }
                     LockSupport.parkNanos(ROUND_NANOS);
-                    interrupted |= Thread.interrupted(); // or the rounds would be no rounds
+                    interrupted |= Thread.interrupted(); // else the next park would return at once
                 }
             }
         } finally {
@@ -80,12 +80,12 @@ public final class ProcessLock implements Closeable {
     }
 
     /**
-     * Takes the lock for a moment, if it is free. Whoever wants to have it meanwhile waits, and is not refused.
+     * Takes the lock for a moment, if it is free. A concurrent {@link #acquire} waits instead of throwing.
      *
-     * @param file the lock file; made when it is not there, never deleted
-     * @param fileMode who may read and write a file that is made
-     * @return null when somebody has it
-     * @throws IOException when the file can not be made or locked
+     * @param file the lock file; made when it is missing, never deleted
+     * @param fileMode permissions of a new file
+     * @return null when the lock is held
+     * @throws IOException when the file cannot be made or locked
      */
     public static ProcessLock tryForAMoment(Path file, FileMode fileMode) throws IOException {
         try {
@@ -100,7 +100,7 @@ public final class ProcessLock implements Closeable {
         boolean held = false;
         FileChannel channel = null;
         try {
-            // One thread at a time, of all copies of these classes: whoever makes the file closes it once.
+            // One thread at a time, of all copies of these classes: making the file opens and closes it.
             synchronized (PREFIX.intern()) {
                 take(file.toAbsolutePath().getParent().toRealPath().resolve(file.getFileName()), holder, tokens);
                 makeIfMissing(file, fileMode);
@@ -142,12 +142,12 @@ public final class ProcessLock implements Closeable {
         tokens.add(token);
     }
 
-    // The pid is written behind the lock's back: that of the one before it may stand there still.
+    // The pid is written after locking: the file may still have that of the holder before.
     private static boolean isAlive(long pid) {
         return pid > 0 && ProcessHandle.of(pid).map(ProcessHandle::isAlive).orElse(false);
     }
 
-    /** Somebody has the lock. */
+    /** The lock is held. */
     private static final class Held extends Exception {
         private static final long serialVersionUID = 1;
 
@@ -179,20 +179,20 @@ public final class ProcessLock implements Closeable {
             Files.createFile(file, fileMode.ofNewFile());
             fileMode.setOnFile(file);
         } catch (FileAlreadyExistsException e) {
-            // It keeps the rights that it has.
+            // Its permissions stay.
         }
     }
 
-    // The lock itself takes no room: whoever empties a queue on a full disk must get it.
+    // The lock itself needs no disk space: a process that empties a queue on a full disk must get it.
     private static void writePid(FileChannel channel, long pid) throws ClosedByInterruptException {
-        // Of fixed width: a shorter pid over a longer one leaves no digits behind, and no truncation is needed.
+        // Of fixed width: overwrites a longer pid without truncation.
         String text = String.format("%-" + (PID_BYTES - 1) + "d\n", pid);
         try {
             channel.write(ByteBuffer.wrap(text.getBytes(StandardCharsets.US_ASCII)), 0);
         } catch (ClosedByInterruptException e) {
             throw e;
         } catch (IOException e) {
-            // On a full disk: the lock is held, and its file does not say by whom.
+            // On a full disk: the lock is held, without a pid in its file.
         }
     }
 
@@ -206,7 +206,7 @@ public final class ProcessLock implements Closeable {
         }
     }
 
-    /** Lets go. */
+    /** Releases the lock. */
     @Override
     public void close() throws IOException {
         try {

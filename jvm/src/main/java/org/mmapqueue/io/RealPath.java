@@ -6,7 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 
-/** What a path leads to, so that two names of one directory are known for the same. Safe for any number of threads. */
+/** The real path, the same for all names of one directory. Safe for any number of threads. */
 public final class RealPath {
     /** As many as Linux follows. */
     private static final int MOST_LINKS = 40;
@@ -16,7 +16,7 @@ public final class RealPath {
     /**
      * Resolves every symbolic link, also where the last parts of the path do not exist yet.
      *
-     * @throws IOException when it can not be read, or its links go round
+     * @throws IOException when it cannot be read, or its links form a loop
      */
     public static Path of(Path path) throws IOException {
         Path absolute = path.toAbsolutePath();
@@ -29,7 +29,7 @@ public final class RealPath {
             if (Files.exists(existing) || !Files.isSymbolicLink(existing)) {
                 return existing.toRealPath().resolve(rest).normalize();
             }
-            // A link to what does not exist yet.
+            // A link to a path that does not exist yet.
             absolute = existing.resolveSibling(Files.readSymbolicLink(existing)).resolve(rest);
         }
         throw new FileSystemLoopException(path.toString());

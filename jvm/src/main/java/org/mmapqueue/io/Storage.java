@@ -4,8 +4,8 @@ import java.io.IOException;
 import java.nio.file.Path;
 
 /**
- * All that a queue does to a file system. {@link DiskStorage} is the real one; tests put one in its place that fails,
- * forgets or counts.
+ * All operations of a queue on a file system. {@link DiskStorage} is the real one; tests use others that fail, lose
+ * power or count.
  */
 public interface Storage {
 
@@ -15,29 +15,29 @@ public interface Storage {
         READ,
         /** It exists and is changed. */
         WRITE,
-        /** It is changed, and made when it is not there. */
+        /** It is changed, and made when it is missing. */
         CREATE
     }
 
-    /** Opens a file; never follows a symbolic link in the last place of the path. */
+    /** Opens a file; does not follow a symbolic link in the last part of the path. */
     DataFile open(Path path, Mode mode) throws IOException;
 
-    /** In blocks of how many bytes a file of this size is best filled, to be mapped and fsynced as fast as can be. */
+    /** The best block size for zero-filling a file of this size, in bytes: mapping and fsync are fastest. */
     default int blockSize(long size) {
         return FillBlock.of(size);
     }
 
-    /** Makes a directory and its parents where they are not there yet, and fsyncs the entries. */
+    /** Makes a directory and its missing parents, and fsyncs the entries. */
     void createDirectories(Path directory) throws IOException;
 
     /**
-     * Deletes a file. What has it open or mapped keeps it, without a name, and the disk keeps its blocks until then.
+     * Deletes a file. Its blocks are freed when no process has it open or mapped any more.
      *
-     * @return false when there is none
+     * @return false when it does not exist
      */
     boolean delete(Path path) throws IOException;
 
-    /** Fsyncs a directory's entries: files made, renamed or deleted in it are so after a loss of power, too. */
+    /** Fsyncs a directory: new, renamed and deleted entries are durable. */
     void syncDirectory(Path directory) throws IOException;
 
     /** Renames a file over another one, atomically. */

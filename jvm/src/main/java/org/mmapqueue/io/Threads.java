@@ -1,6 +1,6 @@
 package org.mmapqueue.io;
 
-/** What the background threads of a queue have in common. */
+/** Helpers for background threads. */
 public final class Threads {
     private Threads() {}
 

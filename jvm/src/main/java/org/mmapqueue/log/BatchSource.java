@@ -7,14 +7,14 @@ import org.mmapqueue.MessageHandler;
  * random reads and range reads. Any number of threads may deliver at once.
  */
 public abstract class BatchSource {
-    /** What {@link #deliver} returns when the source allowed no batch at all. */
+    /** Returned by {@link #deliver} when the source allows no batch. */
     public static final int NOT_ALLOWED = -1;
 
-    /** Under the lock of {@link #fetch}. */
+    /** With the lock of {@link #fetch}. */
     protected final SpareBatch spare = new SpareBatch();
 
     /**
-     * Fetches the next records, under the lock of the source.
+     * Fetches the next records, with the lock of the source.
      *
      * @param offset of the first one, for a source that has no position of its own
      * @param maxRecords the most records
@@ -26,7 +26,7 @@ public abstract class BatchSource {
      */
     protected abstract RecordBatch fetch(long offset, int maxRecords, long maxBytes, boolean own, boolean first);
 
-    /** The handler has thrown: it did not get the records from {@link RecordBatch#delivered} on. */
+    /** The handler has thrown: it got no record from {@link RecordBatch#delivered} on. */
     protected abstract void undelivered(RecordBatch batch);
 
     /**
@@ -56,7 +56,7 @@ public abstract class BatchSource {
                 if (batch.delivered() < batch.count()) {
                     undelivered(batch);
                 }
-                spare.giveBack(batch);
+                spare.put(batch);
             }
             if (isLast) {
                 return count;

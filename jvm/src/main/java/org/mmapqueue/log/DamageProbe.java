@@ -11,8 +11,8 @@ import org.mmapqueue.segment.Segment;
 
 /**
  * Decides whether the length of a damaged record can be trusted: no whole record may begin inside of the record, and a
- * whole record must begin where it ends, unless the log ends there. Belongs to one reader of version 2 and is guarded
- * as the reader is; its place does not move.
+ * whole record must begin at its end, unless the log ends there. Belongs to one reader of version 2; the position of
+ * the reader does not move. Not thread-safe: the reader's lock guards it.
  */
 final class DamageProbe {
     /** Bytes that one probe reads at most; some 0.1 s. */
@@ -52,15 +52,15 @@ final class DamageProbe {
                 return false;
             }
         }
-        long behind = reader.geometry().position(reader.endSegmentId(), reader.endSegmentOffset());
-        if (behind == end || behind == published.getAsLong()) {
+        long recordEnd = reader.geometry().position(reader.endSegmentId(), reader.endSegmentOffset());
+        if (recordEnd == end || recordEnd == published.getAsLong()) {
             return true;
         }
-        return leaves ? isFirstBehind() : isWhole(reader.endSegmentOffset());
+        return leaves ? isFirstAfter() : isWhole(reader.endSegmentOffset());
     }
 
-    // The segment in which the next record would begin says where its first one does.
-    private boolean isFirstBehind() throws IOException {
+    // Compares with the header of the segment in which the next record would begin.
+    private boolean isFirstAfter() throws IOException {
         boolean begins = reader.endSegmentId() == reader.segmentId();
         int first = begins
                 ? reader.geometry().dataStart()
@@ -77,11 +77,11 @@ final class DamageProbe {
         }
     }
 
-    // Whether a record, a pad or a mark begins here that passes its check. The place stays.
+    // Whether a whole record, pad or tombstone begins here.
     private boolean isWhole(int at) throws IOException {
         long word = reader.segment().headerAcquire(at);
         int flags = RecordDescriptor.lengthAndFlags(word);
-        if (word == 0 || (flags & RecordDescriptor.CLAIMED) != 0) {
+        if (word == 0 || (flags & RecordDescriptor.RESERVED) != 0) {
             return false;
         }
         CRC32C crc = new CRC32C();

@@ -8,32 +8,32 @@ import org.mmapqueue.segment.Segment;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * Walks the log record by record, in one direction. Between calls it keeps the segment pinned that it is in. What it
- * gives is whole and checked, or a {@link CorruptException} says where it is not; the place does not move then. Not
- * thread-safe: its owner's claim guards it.
+ * Reads the log record by record, forwards. Between calls its segment stays pinned. Each record is checked; a
+ * {@link CorruptException} names the damage, and the position does not move. Not thread-safe: the owner's lock guards
+ * it.
  */
 public abstract class LogReader {
     final Swapper swapper;
     final Geometry geometry;
     final int segmentSize;
 
-    /** The segment of the place, pinned; null while none is. */
+    /** The segment of the position, pinned; null while none is. */
     Segment segment;
     /** The id that {@link #segment} has or would have; -1 before the first. */
     long segmentId;
-    /** The place in the segment; the segment size at its end. */
+    /** The position in the segment; the segment size at its end. */
     int offset;
 
-    /** The payload's length of the record that {@link #next} has found. */
+    /** Bytes of payload of the record that {@link #next} has found. */
     int length;
     /** Its timestamp in µs, 0 for none. */
     long timestamp;
-    /** Whether it is a mark in the place of a record that was lost: it has a number, and no payload. */
+    /** Whether it is a tombstone: it has an offset and no payload. */
     boolean lost;
-    /** Whether its batch goes on with the next record. */
-    boolean batchGoesOn;
+    /** Whether the next record is of the same batch. */
+    boolean batchContinues;
 
-    /** Where the record that was read ends. */
+    /** The segment in which the record ends that was read. */
     private Segment endSegment;
 
     long endId;
@@ -47,26 +47,26 @@ public abstract class LogReader {
         this.offset = segmentSize;
     }
 
-    /** Goes to the end of a record, or to 0; touches no file yet. */
+    /** Moves to the end of a record, or to 0; touches no file yet. */
     public final void moveTo(long position) {
         leave();
-        batchGoesOn = false;
+        batchContinues = false;
         segmentId = geometry.segmentOfEnd(position);
         offset = geometry.offsetOfEnd(position);
     }
 
-    /** The place, as an absolute position. */
+    /** The position. */
     public final long position() {
         return geometry.position(segmentId, offset);
     }
 
-    /** Goes to another record of the segment of the place. */
+    /** Moves to another record of the same segment. */
     public final void goTo(int to) {
-        batchGoesOn = false;
+        batchContinues = false;
         offset = to;
     }
 
-    /** Where the segments come from. */
+    /** The swapper of the segments. */
     public final Swapper swapper() {
         return swapper;
     }
@@ -80,7 +80,7 @@ public abstract class LogReader {
         return segmentSize;
     }
 
-    /** The segment of the place; null while none is pinned. */
+    /** The segment of the position; null while none is pinned. */
     public final Segment segment() {
         return segment;
     }
@@ -90,7 +90,7 @@ public abstract class LogReader {
         return segmentId;
     }
 
-    /** The place in the segment, in bytes; the segment size at its end. */
+    /** The position in the segment, in bytes; the segment size at its end. */
     public final int segmentOffset() {
         return offset;
     }
@@ -110,9 +110,9 @@ public abstract class LogReader {
         return lost;
     }
 
-    /** Whether its batch goes on with the next record. */
-    public final boolean batchGoesOn() {
-        return batchGoesOn;
+    /** Whether the next record is of the same batch. */
+    public final boolean batchContinues() {
+        return batchContinues;
     }
 
     /** The segment in which the record ends that was read or skipped last. */
@@ -120,22 +120,22 @@ public abstract class LogReader {
         return endId;
     }
 
-    /** Where it ends there, in bytes. */
+    /** The end of that record there, in bytes. */
     final int endSegmentOffset() {
         return endOffset;
     }
 
     /**
-     * Looks at the next record: on true its length, timestamp and flags are set.
+     * Finds the next record, and sets its length, timestamp and flags.
      *
      * @return false when there is none yet
-     * @throws CorruptException when what is there is no record
+     * @throws CorruptException when the bytes are no record
      */
     public abstract boolean next() throws IOException;
 
     /**
-     * Whether no record is stored at the place, as far as its own bytes tell: {@link #next} finds none then, unless one
-     * comes in between. Changes nothing.
+     * Whether the bytes at the position are no record yet: {@link #next} then finds none, unless one is pushed in
+     * between. Changes nothing.
      */
     public abstract boolean hasCaughtUp();
 
@@ -147,20 +147,20 @@ public abstract class LogReader {
      */
     public abstract void read(byte[] target, int start) throws IOException;
 
-    /** Finds the end of the record that {@link #next} has found, and does not look at its payload. */
+    /** Finds the end of the record that {@link #next} has found, without reading its payload. */
     public abstract void skip() throws IOException;
 
     /**
-     * As {@link #skip}, for a record that nobody has read yet: a length that is damaged may lead beyond others, and all
-     * that come behind would be taken for what they are not. One whose payload alone is damaged is skipped.
+     * As {@link #skip}, and checks the record: a damaged length would lead past other records, and shift all offsets. A
+     * record with a damaged payload alone is skipped.
      *
      * @param end a position at which a record is known to end
      * @return whether the record is whole
-     * @throws CorruptException when it is not, and where it ends can not be told
+     * @throws CorruptException when the length may be damaged
      */
     public abstract boolean skipChecked(long end) throws IOException;
 
-    /** Goes behind the record that was read or skipped last. */
+    /** Moves to the end of the record that was read or skipped last. */
     public final void advance() {
         if (endSegment != null && endSegment != segment) {
             swapper.unpin(segment);
@@ -173,7 +173,7 @@ public abstract class LogReader {
         offset = endOffset;
     }
 
-    /** Lets go of the pinned segment; the place stays. */
+    /** Unpins the segment; the position stays. */
     public final void leave() {
         forgetEnd();
         if (segment != null) {
@@ -182,22 +182,22 @@ public abstract class LogReader {
         }
     }
 
-    /** Goes into the next segment, which must be there. */
-    final void enterNext(int start) throws IOException {
+    /** Moves into the next segment, which must exist. */
+    final void nextSegment(int start) throws IOException {
         StackRoom.ensure();
         leave();
         segmentId++;
         offset = start;
     }
 
-    /** The end is in the segment that the record starts in. */
+    /** The record ends in the segment in which it starts. */
     final void endsHere(int end) {
         forgetEnd();
         endId = segmentId;
         endOffset = end;
     }
 
-    /** The end is in a later segment; {@code pinned} may be null when only its id is known. */
+    /** The record ends in a later segment; {@code pinned} is null when only its id is known. */
     final void endsIn(Segment pinned, long id, int end) {
         forgetEnd();
         endSegment = pinned;
@@ -205,7 +205,7 @@ public abstract class LogReader {
         endOffset = end;
     }
 
-    /** Lets go of the segment in which the record ends that was read and is not advanced behind. */
+    /** Unpins the segment in which the record ends that was read, without {@link #advance}. */
     public final void forgetEnd() {
         if (endSegment != null && endSegment != segment) {
             swapper.unpin(endSegment);

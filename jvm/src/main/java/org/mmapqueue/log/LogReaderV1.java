@@ -8,8 +8,8 @@ import org.mmapqueue.segment.Segment;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * Walks a log of format version 1: a 64-bit length, then the payload, unaligned and unchecked. Only the published
- * position says where the log ends. A length never straddles two segments; a payload does.
+ * Reads a log of format version 1: a 64-bit length, then the payload, unaligned and without a checksum. The published
+ * position is the log end. A length lies in one segment; a payload may span several.
  */
 public final class LogReaderV1 extends LogReader {
     private static final int LENGTH_BYTES = 8;
@@ -37,7 +37,7 @@ public final class LogReaderV1 extends LogReader {
             return false;
         }
         if (segmentSize - offset < LENGTH_BYTES) {
-            enterNext(0);
+            nextSegment(0);
         }
         if (segment == null) {
             StackRoom.ensure();
@@ -58,7 +58,7 @@ public final class LogReaderV1 extends LogReader {
         return true;
     }
 
-    /** The bytes do not tell it. */
+    /** False: the bytes do not show it. */
     @Override
     public boolean hasCaughtUp() {
         return false;
@@ -82,7 +82,7 @@ public final class LogReaderV1 extends LogReader {
         skip();
     }
 
-    /** There is nothing that it could be checked against. */
+    /** True: there is no checksum. */
     @Override
     public boolean skipChecked(long end) {
         skip();

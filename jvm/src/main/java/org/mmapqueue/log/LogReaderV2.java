@@ -13,8 +13,8 @@ import org.mmapqueue.segment.Segment;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * Walks a log of format version 2. A record is there when its header is not 0; the next segment is there when the
- * published position has passed this one's end.
+ * Reads a log of format version 2. A record is published when its header is not 0; the next segment exists when the
+ * published position has passed the end of this one.
  */
 public final class LogReaderV2 extends LogReader {
     private static final int EPOCH_BITS = 27;
@@ -35,8 +35,7 @@ public final class LogReaderV2 extends LogReader {
      * A reader at position 0.
      *
      * @param fields the queue's facts
-     * @param published everything before this position is published; Long.MAX_VALUE when that is what is to be found
-     *     out
+     * @param published everything before this position is published; Long.MAX_VALUE to find out what is
      */
     public LogReaderV2(Swapper swapper, Geometry geometry, MetaFields fields, LongSupplier published) {
         super(swapper, geometry);
@@ -47,8 +46,8 @@ public final class LogReaderV2 extends LogReader {
         this.probe = new DamageProbe(this, fields, published, checksum);
     }
 
-    /** The segment before the place has this epoch: one of a lower epoch does not follow it. */
-    public void behindEpoch(long before) {
+    /** The segment before the position has this epoch: no segment of a lower epoch follows it. */
+    public void afterEpoch(long before) {
         lowestEpoch = before;
     }
 
@@ -57,12 +56,12 @@ public final class LogReaderV2 extends LogReader {
         while (true) {
             if (offset == segmentSize) {
                 // The rest of a batch is published with its first record, before the appender moves the log end.
-                if (!batchGoesOn && published.getAsLong() <= geometry.position(segmentId, segmentSize)) {
+                if (!batchContinues && published.getAsLong() <= geometry.position(segmentId, segmentSize)) {
                     return false;
                 }
-                // Not pinned: its slot may hold a later generation by now, and there is nothing to compare with.
+                // Without a pin its slot may hold a later generation: its epoch is unknown.
                 long before = segment == null ? lowestEpoch : epoch;
-                enterNext(geometry.dataStart());
+                nextSegment(geometry.dataStart());
                 if (epochOf() < before) {
                     throw corrupt(0, "segment epoch is " + epoch + ", but the segment before has " + before);
                 }
@@ -86,7 +85,7 @@ public final class LogReaderV2 extends LogReader {
             }
             header = RecordDescriptor.lengthAndFlags(word);
             expected = RecordDescriptor.checksum(word);
-            if ((header & (RecordDescriptor.PAD | RecordDescriptor.CLAIMED)) == 0) {
+            if ((header & (RecordDescriptor.PAD | RecordDescriptor.RESERVED)) == 0) {
                 return found();
             }
             pass();
@@ -98,12 +97,12 @@ public final class LogReaderV2 extends LogReader {
         return segment != null && offset < segmentSize && segment.headerAcquire(offset) == 0;
     }
 
-    /** Like {@link #next}, but stays in this segment: behind a pad the place is the segment's end. */
+    /** Like {@link #next}, but stays in this segment: after a pad the position is the segment's end. */
     public boolean nextHere() throws IOException {
         long word = checkedSegment().headerAcquire(offset);
         header = RecordDescriptor.lengthAndFlags(word);
         expected = RecordDescriptor.checksum(word);
-        if (word != 0 && (header & (RecordDescriptor.PAD | RecordDescriptor.CLAIMED)) != 0) {
+        if (word != 0 && (header & (RecordDescriptor.PAD | RecordDescriptor.RESERVED)) != 0) {
             pass();
             return false;
         }
@@ -113,13 +112,13 @@ public final class LogReaderV2 extends LogReader {
     private boolean found() {
         lost = (header & RecordDescriptor.CONTROL) != 0;
         if (lost) {
-            return foundMark();
+            return foundTombstone();
         }
         length = RecordDescriptor.length(header);
         if (length > maxLength) {
             throw corrupt(offset, "the record's length is " + length + ", but max_event_size is " + maxLength);
         }
-        batchGoesOn = (header & RecordDescriptor.BATCH) != 0;
+        batchContinues = (header & RecordDescriptor.BATCH) != 0;
         timestamp = 0;
         if ((header & RecordDescriptor.TIMESTAMPED) != 0 && offset + RecordDescriptor.HEADER < segmentSize) {
             timestamp = segment.getLong(offset + RecordDescriptor.HEADER);
@@ -127,11 +126,11 @@ public final class LogReaderV2 extends LogReader {
         return true;
     }
 
-    // A repair has put it in the place of a record that was lost. What it covers is not read.
-    private boolean foundMark() {
+    // A repair has stored it over a lost record. The bytes of that record are not read.
+    private boolean foundTombstone() {
         length = 0;
         timestamp = 0;
-        batchGoesOn = false;
+        batchContinues = false;
         int found = checksum.finish(new CRC32C(), segmentId, epoch, offset, header, 0);
         if (found != expected) {
             throw corrupt(offset, checksumFault(found));
@@ -155,9 +154,9 @@ public final class LogReaderV2 extends LogReader {
         }
     }
 
-    // A pad: checked like any other record, then left behind.
+    // A pad: checked like a record, then skipped.
     private void pass() throws IOException {
-        if ((header & RecordDescriptor.PAD) == 0 || (header & RecordDescriptor.CLAIMED) != 0) {
+        if ((header & RecordDescriptor.PAD) == 0 || (header & RecordDescriptor.RESERVED) != 0) {
             throw corrupt(
                     offset,
                     "a record with flags 0x" + Integer.toHexString(header >>> EPOCH_BITS)
@@ -172,8 +171,8 @@ public final class LogReaderV2 extends LogReader {
     }
 
     /**
-     * Reads the epoch of a pad. A recovery writes its own epoch's low bits into the length field of the pad, and the
-     * pad is valid only when that recovery went through, so that one that was cut short leaves nothing valid behind.
+     * The epoch of a pad. A recovery writes the low bits of its epoch into the pad's length field; the pad is valid
+     * only if that recovery has completed.
      */
     static long padEpoch(long segmentEpoch, int lengthAndFlags) {
         long low = RecordDescriptor.length(lengthAndFlags);
@@ -265,12 +264,12 @@ public final class LogReaderV2 extends LogReader {
         }
     }
 
-    // The record's header was published after all of it was written: its segments are there, or its length is wrong.
+    // The header was published after the whole record: its segments exist, or its length is damaged.
     private Segment continuation(long id) throws IOException {
         Segment next = swapper.pin(id);
         String fault = next.headerFault(fields.uuidLow());
         if (fault == null && next.epoch() != epoch) {
-            fault = "segment epoch is " + next.epoch() + ", but the record that goes on here is of epoch " + epoch;
+            fault = "segment epoch is " + next.epoch() + ", but the record that continues here is of epoch " + epoch;
         }
         if (fault != null) {
             swapper.unpinAndForget(next);
@@ -291,18 +290,18 @@ public final class LogReaderV2 extends LogReader {
                         ? e
                         : corrupt(
                                 offset,
-                                "the record's length is " + length + ", but where it goes on: " + e.getMessage());
+                                "the record's length is " + length + ", but in the segment in which it continues: " + e.getMessage());
             }
             return false;
         }
     }
 
-    /** Reads the record that {@link #next} has found, and keeps nothing of it. */
+    /** Checks the record that {@link #next} has found. */
     public void check() throws IOException {
         read(room(length), 0);
     }
 
-    /** An array of at least so many bytes, which the next call may return again. */
+    /** An array of at least this size, which the next call may return again. */
     byte[] room(int bytes) {
         if (scratch.length < bytes) {
             scratch = new byte[Math.max(bytes, 2 * scratch.length)];
@@ -310,7 +309,7 @@ public final class LogReaderV2 extends LogReader {
         return scratch;
     }
 
-    /** The epoch of the segment of the place, which must be pinned. */
+    /** The epoch of the segment of the position, which must be pinned. */
     long epoch() {
         return epoch;
     }
@@ -329,7 +328,7 @@ public final class LogReaderV2 extends LogReader {
         endsIn(null, segmentId + segments, geometry.dataStart() + beyond - (segments - 1) * geometry.dataBytes());
     }
 
-    // Pins the segment when it is not, and checks its header once.
+    // Pins the segment unless it is pinned, and checks its header once.
     private long epochOf() throws IOException {
         if (segment == null) {
             Segment pinned = swapper.pin(segmentId);
@@ -344,7 +343,7 @@ public final class LogReaderV2 extends LogReader {
         return epoch;
     }
 
-    /** The header facts of the segment that the place is in. */
+    /** The segment of the position, pinned, with a checked header. */
     public Segment checkedSegment() throws IOException {
         epochOf();
         return segment;

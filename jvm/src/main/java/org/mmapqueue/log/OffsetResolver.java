@@ -5,66 +5,63 @@ import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.segment.Segment;
 
 /**
- * Finds the offset (number) of the record that begins behind a position. Version 2 knows the number of the first record
- * of each segment, the rest is one walk over the records of that segment. Uses the reader that it is given and leaves
- * it at the position.
+ * Resolves a position of version 2 to the offset of the record that begins there. A segment's header has the offset of
+ * its first record; the resolver counts the records from there. It leaves the reader at the position.
  */
 public final class OffsetResolver {
-    /** What is known of a place. */
-    public record Place(long offset, long lastTimestamp) {}
+    /** The offset of the record at a position, and the highest timestamp before it, in µs since 1970. */
+    public record Resolved(long offset, long lastTimestamp) {}
 
     private OffsetResolver() {}
 
     /**
-     * The number of the record behind {@code position}, in version 2. Each record that is counted is checked: with one
-     * damaged length numbers would be given again that have been given.
+     * Resolves a position. Checks each record that it counts: after a damaged length, offsets would be assigned twice.
      *
-     * @param published the end of the log
-     * @throws CorruptException when the position is not behind a record, or records before it are damaged and the
-     *     number can not be told
+     * @param published the log end
+     * @throws CorruptException when no record ends at the position, or a length before it may be damaged
      */
-    public static Place find(LogReaderV2 reader, long position, long published) throws IOException {
+    public static Resolved find(LogReaderV2 reader, long position, long published) throws IOException {
         reader.moveTo(position);
         if (reader.segmentOffset() == reader.segmentSize() && reader.segmentId() >= 0 && published > position) {
-            reader.enterNext(reader.geometry().dataStart());
-            Place place = new Place(
+            reader.nextSegment(reader.geometry().dataStart());
+            Resolved resolved = new Resolved(
                     reader.checkedSegment().baseIndex(), reader.checkedSegment().baseTimestamp());
             reader.moveTo(position);
-            return place;
+            return resolved;
         }
         return count(reader, position);
     }
 
     /**
-     * The place at the end of a log whose writer has left word of its number: when the headers lead there, too, only
-     * the last record has to be read.
+     * Resolves the log end. If the headers lead to the offset that the writer has stored at its close, only the last
+     * record is read.
      *
-     * @param end the end of the log
-     * @param number of the record to come, or -1 when it is not known
-     * @throws CorruptException as above, also when the records lead to another number
+     * @param end the log end
+     * @param expected the stored offset of the next record, or -1 when there is none
+     * @throws CorruptException as above, also when the records lead to another offset
      */
-    public static Place findEnd(LogReaderV2 reader, long end, long number) throws IOException {
+    public static Resolved findEnd(LogReaderV2 reader, long end, long expected) throws IOException {
         try {
-            Place trusted = number < 0 ? null : countHeaders(reader, end);
-            if (trusted != null && trusted.offset() == number) {
+            Resolved trusted = expected < 0 ? null : countHeaders(reader, end);
+            if (trusted != null && trusted.offset() == expected) {
                 return trusted;
             }
         } catch (CorruptException e) {
-            // Maybe of a place to which a damaged length before it has led.
+            // A damaged length may have led here.
         }
-        Place place = count(reader, end);
-        if (number >= 0 && place.offset() != number) {
+        Resolved resolved = count(reader, end);
+        if (expected >= 0 && resolved.offset() != expected) {
             throw reader.corrupt(
                     reader.segmentOffset(),
-                    "the records lead to number " + place.offset() + ", but the queue was" + " closed at number "
-                            + number);
+                    "the records lead to offset " + resolved.offset() + ", but the queue was closed at offset "
+                            + expected);
         }
-        return place;
+        return resolved;
     }
 
-    private static Place count(LogReaderV2 reader, long position) throws IOException {
+    private static Resolved count(LogReaderV2 reader, long position) throws IOException {
         if (position == 0) {
-            return new Place(0, 0);
+            return new Resolved(0, 0);
         }
         Segment segment = toFirst(reader, position);
         long id = segment.id();
@@ -82,16 +79,16 @@ public final class OffsetResolver {
             throw new CorruptException(
                     reader.swapper().path(id).toString(),
                     target,
-                    "a cursor points here, but" + " the records of segment " + id + " lead to " + reader.position());
+                    "a cursor points here, but the records of segment " + id + " lead to " + reader.position());
         }
         reader.moveTo(position);
-        return new Place(index, timestamp);
+        return new Resolved(index, timestamp);
     }
 
-    // Null when something is not as it should be: what, only a check of all can tell.
-    private static Place countHeaders(LogReaderV2 reader, long position) throws IOException {
+    // Null when something does not fit: a check of all records finds out what.
+    private static Resolved countHeaders(LogReaderV2 reader, long position) throws IOException {
         if (position == 0) {
-            return new Place(0, 0);
+            return new Resolved(0, 0);
         }
         Segment segment = toFirst(reader, position);
         long id = segment.id();
@@ -101,7 +98,7 @@ public final class OffsetResolver {
         while (reader.segmentId() == id && reader.segmentOffset() < target && reader.nextHere()) {
             reader.skip();
             boolean isLast = reader.endSegmentId() == reader.segmentId() && reader.endSegmentOffset() == target;
-            // Times do not decrease, and what counts is the last one.
+            // Timestamps do not decrease, and the last one counts.
             if (reader.timestamp() != 0 && reader.timestamp() < timestamp || isLast && !reader.skipChecked(position)) {
                 return null;
             }
@@ -109,9 +106,9 @@ public final class OffsetResolver {
             reader.advance();
             index++;
         }
-        boolean arrived = reader.segmentId() == id && reader.segmentOffset() == target;
+        boolean reached = reader.segmentId() == id && reader.segmentOffset() == target;
         reader.moveTo(position);
-        return arrived ? new Place(index, timestamp) : null;
+        return reached ? new Resolved(index, timestamp) : null;
     }
 
     private static Segment toFirst(LogReaderV2 reader, long position) throws IOException {

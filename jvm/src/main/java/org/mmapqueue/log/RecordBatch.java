@@ -4,9 +4,9 @@ import java.util.Arrays;
 import org.mmapqueue.MessageHandler;
 
 /**
- * Records that were copied out of the log under a lock, for user code to get after the lock was left. Either all lie in
- * one buffer, which the next round overwrites, or each has an array of its own, which the receiver may keep. Not
- * thread-safe: the thread that has filled it owns it until it gives it back.
+ * Records that were copied out of the log under a lock, for user code that runs without it. Either all lie in one
+ * buffer, which the next round overwrites, or each has an array of its own, which the receiver may keep. Not
+ * thread-safe: the thread that fills it owns it until {@link SpareBatch#put}.
  */
 public final class RecordBatch {
     /** Records of one round: a larger pop or read takes several. */
@@ -54,7 +54,7 @@ public final class RecordBatch {
         full = false;
     }
 
-    /** The filler's own note, by which it knows where it stood then. */
+    /** A number of the source: it has changed since if the source was moved. */
     public int placement() {
         return placement;
     }
@@ -69,7 +69,7 @@ public final class RecordBatch {
         return used;
     }
 
-    /** Whether this round ended for want of room: there may be more records. */
+    /** Whether this round ended because it was full: there may be more records. */
     public boolean isFull() {
         return full;
     }
@@ -83,7 +83,7 @@ public final class RecordBatch {
     }
 
     /**
-     * Whether another record may come into this round.
+     * Whether another record fits into this round.
      *
      * @param length its bytes
      * @param maxBytes the most bytes of payload that the caller wants
@@ -103,7 +103,7 @@ public final class RecordBatch {
     /**
      * Makes room for the next record. All allocation happens here, so that {@link #add} cannot fail.
      *
-     * @return the array that gets its bytes, from {@link #start} on
+     * @return the array for the payload, from {@link #start} on
      */
     public byte[] room(int length) {
         if (FACTS * count == facts.length) {
@@ -130,12 +130,12 @@ public final class RecordBatch {
         return room;
     }
 
-    /** Where in its array the next record begins. */
+    /** Index in the array at which the next record begins. */
     public int start() {
         return owned ? 0 : used;
     }
 
-    /** Takes the record in whose bytes were stored. */
+    /** Adds the record; its payload has been stored. */
     public void add(long offset, long timestampMicros, int length, int attempts) {
         int at = FACTS * count;
         facts[at + OFFSET] = offset;
@@ -145,7 +145,7 @@ public final class RecordBatch {
         count++;
     }
 
-    /** Calls a handler with each record, in order. When it throws, {@link #delivered} tells how many it has got. */
+    /** Calls a handler with each record, in order. When it throws, {@link #delivered} is the number that it got. */
     public void deliver(MessageHandler handler) {
         int start = 0;
         for (int i = 0; i < count; i++) {
@@ -160,12 +160,12 @@ public final class RecordBatch {
         delivered = count;
     }
 
-    /** Records whose handler has returned. */
+    /** Records for which the handler has returned. */
     public int delivered() {
         return delivered;
     }
 
-    /** Lets go of what must not stay in memory. */
+    /** Releases arrays that must not stay in memory. */
     void end() {
         if (owned && count > 0) {
             Arrays.fill(arrays, 0, count, null);

@@ -2,7 +2,7 @@ package org.mmapqueue.log;
 
 import java.util.concurrent.atomic.AtomicBoolean;
 
-/** A batch that is used again by one call after the other; calls at the same time get new ones. */
+/** A batch that one call after the other reuses; concurrent calls get new ones. */
 public final class SpareBatch {
     private final RecordBatch batch = new RecordBatch();
     /** Not a reference that is set to null and back: with G1 such a store costs as much as copying a small record. */
@@ -17,8 +17,8 @@ public final class SpareBatch {
         return batch;
     }
 
-    /** Takes a batch back from {@link #take}. Any thread, without a lock. */
-    public void giveBack(RecordBatch used) {
+    /** Returns a batch of {@link #take}. Any thread, without a lock. */
+    public void put(RecordBatch used) {
         used.end();
         if (used == batch) {
             inUse.lazySet(false);

@@ -14,9 +14,10 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentRing;
 
 /**
- * Explains a fault in a mapping. The JVM throws InternalError when a page of a mapping can not be had: as a rule since
- * another process has made the file shorter. Compiled code goes on after the fault, and the error comes at a later call
- * into the JVM: mostly within the operation, sometimes after it. Has no state; safe for any number of threads.
+ * Explains a fault in a mapping. The JVM throws InternalError when a page of a mapping cannot be read or written:
+ * mostly because another process has truncated the file. Compiled code continues after the fault, and the error is
+ * thrown at a later call into the JVM: mostly within the operation, sometimes after it. Has no state; safe for any
+ * number of threads.
  */
 public final class TruncatedFiles {
     private static final int PAGE_BYTES = 4096;
@@ -24,13 +25,13 @@ public final class TruncatedFiles {
     private TruncatedFiles() {}
 
     /**
-     * What to throw in place of the error: CorruptException with the file that is shorter than its mapping.
+     * The exception to throw in place of the error: it names the file that is shorter than its mapping.
      *
      * @throws InternalError the error itself, when there is no such file
      */
     public static CorruptException explain(InternalError fault, SegmentRing ring) {
         if (fault.getCause() != null) {
-            throw fault; // not of a mapping: a call could not be linked, at the end of the stack as a rule
+            throw fault; // not of a mapping: a call could not be linked, mostly at the end of the stack
         }
         Path first = ring.path(0);
         Path directory = first.getParent();

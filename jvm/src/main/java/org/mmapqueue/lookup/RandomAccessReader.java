@@ -159,7 +159,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
                 return batch;
             } finally {
                 if (!read) {
-                    spare.giveBack(batch);
+                    spare.put(batch);
                 }
             }
         });
@@ -279,8 +279,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     /** Waits for the running call; later calls throw ClosedException. */
     @Override
     public void close() {
-        StackRoom.ensure();
-        lock.lock();
+        StackRoom.lock(lock);
         try {
             closed = true;
         } finally {
@@ -334,8 +333,7 @@ public final class RandomAccessReader extends BatchSource implements Closeable {
     }
 
     private <T> T call(Attempt<T> attempt) {
-        StackRoom.ensure();
-        lock.lock();
+        StackRoom.lock(lock);
         try {
             int tries = 1;
             while (true) {

@@ -117,7 +117,7 @@ public final class RangeReader extends BatchSource implements AutoCloseable {
             throw TruncatedFiles.explain(e, reader.swapper().ring());
         } finally {
             if (!fetched) {
-                spare.giveBack(batch);
+                spare.put(batch);
             }
             reader.leave();
         }

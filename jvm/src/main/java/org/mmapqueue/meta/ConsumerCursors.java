@@ -4,7 +4,7 @@ import java.io.IOException;
 
 /**
  * The stored positions of one consumer. Each is one 64-bit word, read and written atomically by any thread and process.
- * Committed and reading are the owner's to move; the writer drops, and the owner takes note of it.
+ * The owner moves committed and reading; the writer drops, and the owner acknowledges the drop.
  */
 public interface ConsumerCursors {
 
@@ -20,33 +20,33 @@ public interface ConsumerCursors {
     /** Moves the reading position. */
     void reading(long position);
 
-    /** Everything before this position was taken from the consumer because it was too far behind; 0 for nothing. */
+    /** Everything before this position was dropped because the consumer lagged too far; 0 for nothing. */
     long dropped();
 
-    /** The offset of the first record that {@link #dropped} has taken from it. */
+    /** The offset of the first dropped record. */
     long droppedFirst();
 
-    /** Takes everything before a position from the consumer; {@code first} is the first record that it loses so. */
+    /** Drops everything before a position; {@code first} is the offset of the first dropped record. */
     void drop(long position, long first);
 
-    /** The owner has taken note of a drop; false when there has been another one since, which it must take note of. */
+    /** Acknowledges a drop; false when another one has followed, which is still to be acknowledged. */
     boolean noteDrop(long position);
 
-    /** Everything before this position is of no use to the consumer any more; Long.MAX_VALUE once it is deleted. */
+    /** The consumer needs nothing before this position; Long.MAX_VALUE once it is deleted. */
     default long needed() {
         return Math.max(committed(), dropped());
     }
 
-    /** What the consumer is for, as its owner has said; empty when it has said nothing. */
+    /** The label that the owner has set; empty for none. */
     default String label() {
         return "";
     }
 
-    /** Says what the consumer is for. For its owner. */
+    /** Sets the label. For the owner. */
     default void label(String text) {
         throw new UnsupportedOperationException("this consumer has no page for a label");
     }
 
-    /** Fsyncs all of them to the disk. */
+    /** Fsyncs all positions. */
     void force() throws IOException;
 }

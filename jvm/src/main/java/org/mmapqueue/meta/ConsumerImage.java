@@ -30,7 +30,7 @@ public final class ConsumerImage {
         COMMITTED(ConsumerPage.COMMITTED),
         /** Everything before it was popped. */
         READING(ConsumerPage.READING),
-        /** Everything before it was taken from the consumer. */
+        /** Everything before it was dropped. */
         DROPPED(ConsumerPage.DROPPED);
 
         private final int at;
@@ -39,7 +39,7 @@ public final class ConsumerImage {
             this.at = at;
         }
 
-        /** Where it is in the file. */
+        /** Its byte in the file. */
         public int at() {
             return at;
         }
@@ -54,7 +54,7 @@ public final class ConsumerImage {
         }
     }
 
-    /** What is wrong with it by itself; null when it is whole. */
+    /** The first fault of the page by itself; null when it is whole. */
     public Mismatch check() {
         if (fileLength != PageHeader.LENGTH) {
             return new Mismatch(
@@ -71,7 +71,7 @@ public final class ConsumerImage {
                 : new Mismatch(PageHeader.CHECKSUM, "checksum " + Mismatch.hex(found), Mismatch.hex(checksum()));
     }
 
-    /** What is wrong with a whole page as that of this queue's consumer; null when nothing is. */
+    /** The first fault of a whole page as that of this queue's consumer; null for none. */
     public Mismatch check(MetaFields queue) {
         return uuidHigh() == queue.uuidHigh() && uuidLow() == queue.uuidLow()
                 ? null
@@ -101,12 +101,12 @@ public final class ConsumerImage {
         bytes.putLong(word.at, position);
     }
 
-    /** Whether the consumer was deleted, though its file is there. */
+    /** Whether the consumer was deleted, though its file exists. */
     public boolean isDeleted() {
         return get(Word.COMMITTED) == ConsumerPage.DELETED;
     }
 
-    /** Makes the fixed part that of a consumer of this queue, whatever it was. */
+    /** Stores the fixed part of a consumer of this queue. */
     public void belongTo(MetaFields queue) {
         bytes.putLong(0, ConsumerPage.MAGIC)
                 .putLong(UUID_HIGH, queue.uuidHigh())
@@ -118,7 +118,7 @@ public final class ConsumerImage {
         return PageHeader.checksum(bytes.array());
     }
 
-    /** Puts the page in place, whole or not at all, fsynced. */
+    /** Writes the page atomically, and fsyncs it. */
     public void write(Storage storage, Path path) throws IOException {
         NewFile.write(storage, path, bytes.duplicate().clear());
     }

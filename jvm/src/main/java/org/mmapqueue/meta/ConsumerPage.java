@@ -15,8 +15,8 @@ import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.Storage;
 
 /**
- * The cursor page of a named consumer, consumers/&lt;name&gt;.dat; mapped by its owner and by all who need to know
- * how far it is.
+ * The cursor page of a named consumer, consumers/&lt;name&gt;.dat; mapped by its owner and by all processes that read
+ * its positions.
  *
  * <pre>
  *   0  magic (8)
@@ -33,7 +33,7 @@ import org.mmapqueue.io.Storage;
 public final class ConsumerPage implements ConsumerCursors, Closeable {
     /** The directory of these pages in the queue directory. */
     public static final String DIRECTORY = "consumers";
-    /** What follows the consumer's name in the file's name. */
+    /** The suffix of the file names. */
     public static final String SUFFIX = ".dat";
 
     /** "MMAPQCO2" in ASCII, first byte lowest. */
@@ -48,7 +48,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
     private static final int LABEL = 520;
     /** The longest label, in bytes of UTF-8. */
     public static final int MOST_LABEL_BYTES = 3000;
-    /** What committed is when the consumer has been deleted: no position. */
+    /** In place of the committed position of a deleted consumer. */
     static final long DELETED = -1;
 
     private final DataFile file;
@@ -60,7 +60,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
         this.page = mapping;
     }
 
-    /** Makes the page of a new consumer that stands at {@code position}; it appears whole or not at all. */
+    /** Makes the page of a new consumer at {@code position}, atomically. */
     public static void create(Storage storage, Path path, MetaFields queue, long createdAtMicros, long position)
             throws IOException {
         ByteBuffer image = PageHeader.create(MAGIC, queue, createdAtMicros);
@@ -84,7 +84,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
         }
     }
 
-    /** Whether this is still the file at {@code path}: it may have been deleted, and another one made of that name. */
+    /** Whether {@code path} is still this file: another process may have deleted it and made another one. */
     public boolean isStillAt(Storage storage, Path path) throws IOException {
         ByteBuffer created = ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         try (DataFile there = storage.open(path, Storage.Mode.READ)) {
@@ -136,7 +136,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
         return Mapped.LONG.compareAndSet(page, DROPPED, position, 0L);
     }
 
-    // What is not whole is being stored at this moment, or was when the power failed: then there is no label.
+    // A wrong checksum: the label is being stored at this moment, or was at a loss of power. Then it counts as empty.
     @Override
     public String label() {
         int checksum = (int) Mapped.INT.getAcquire(page, LABEL_CHECKSUM);
@@ -172,12 +172,12 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
         return value == 0 ? -1 : value;
     }
 
-    /** Says that the consumer is deleted, to whoever has the page mapped: its file goes next. */
+    /** Marks the consumer as deleted, for all processes that have the page mapped, before its file is deleted. */
     public void delete() {
         Mapped.LONG.setRelease(page, COMMITTED, DELETED);
     }
 
-    /** Whether the consumer has been deleted, though its file may be there. */
+    /** Whether the consumer was deleted, though its file may exist. */
     public boolean isDeleted() {
         return committed() == DELETED;
     }
@@ -187,7 +187,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
         return isDeleted() ? Long.MAX_VALUE : ConsumerCursors.super.needed();
     }
 
-    // One that is closed meanwhile was deleted: nobody will look for it on the disk.
+    // A closed page is that of a deleted consumer: it needs no fsync.
     @Override
     public synchronized void force() throws IOException {
         if (!closed) {
@@ -195,7 +195,7 @@ public final class ConsumerPage implements ConsumerCursors, Closeable {
         }
     }
 
-    // The mapping is left to the garbage collector: a thread that still looks at a cursor must not take the JVM down.
+    // The garbage collector unmaps: a thread that still reads a cursor must not crash the JVM.
     @Override
     public synchronized void close() throws IOException {
         closed = true;

@@ -1,7 +1,7 @@
 package org.mmapqueue.meta;
 
 /**
- * The facts of a queue that its meta page carries beside the cursors. Of version 1 only the first two are stored.
+ * The facts of a queue in its meta page, beside the cursors. Version 1 stores only the first two.
  *
  * @param version 1 or 2
  * @param capacity segments in the ring
@@ -30,7 +30,7 @@ public record MetaFields(
                 version, capacity, segmentSize, uuidHigh, uuidLow, timestamps, maxEventSize, createdAtMicros, next);
     }
 
-    /** The same facts with other settings for the records to come. */
+    /** The same facts with other settings for later records. */
     public MetaFields withSettings(boolean stamps, int maxEvent) {
         return new MetaFields(
                 version, capacity, segmentSize, uuidHigh, uuidLow, stamps, maxEvent, createdAtMicros, epoch);

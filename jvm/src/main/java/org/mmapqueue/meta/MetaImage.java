@@ -10,8 +10,8 @@ import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
 
 /**
- * meta.dat of version 2 as bytes in memory, whole or damaged: what its fixed facts are and whether they can be right,
- * and all of it for who looks at a queue that nobody has open. Not thread-safe.
+ * meta.dat of version 2 as bytes in memory, whole or damaged: checks its fixed facts, and reads and changes the page of
+ * a queue that is not open. Not thread-safe.
  */
 public final class MetaImage {
     /** Bytes of the file in version 1, and what Satellite cuts one of version 2 to. */
@@ -36,7 +36,7 @@ public final class MetaImage {
     public enum Word {
         /** The end of the last published record. */
         WRITING(MetaDescriptor.WRITING, MetaDescriptor.TABLE_WRITING),
-        /** Everything before it was fsynced. */
+        /** The recovery point: everything before it is durable. */
         WATERMARK(MetaDescriptor.WATERMARK, MetaDescriptor.TABLE_WATERMARK),
         /** The default consumer's. */
         COMMITTED(MetaDescriptor.COMMITTED, MetaDescriptor.TABLE_COMMITTED),
@@ -46,11 +46,11 @@ public final class MetaImage {
         DROPPED(MetaDescriptor.DROPPED, 0),
         /** The default consumer's. */
         DROPPED_FIRST(MetaDescriptor.DROPPED_FIRST, 0),
-        /** The writer may use what is before it. */
+        /** The writer may reuse everything before it. */
         RECLAIMED(MetaDescriptor.RECLAIMED, 0),
         /** What the writer was about to reclaim. */
         RECLAIMING(MetaDescriptor.RECLAIMING, 0),
-        /** From here to the watermark all is on the disk. */
+        /** Everything from here to the recovery point is durable. */
         INTACT(MetaDescriptor.INTACT, 0),
         /** Without a consumer everything from here on is kept. */
         HELD_FROM(MetaDescriptor.HELD_FROM, 0);
@@ -63,12 +63,12 @@ public final class MetaImage {
             this.table = table;
         }
 
-        /** Where it is in the file. */
+        /** Its byte in the file. */
         public int at() {
             return at;
         }
 
-        /** Where its copy in the readable table is; 0 when it has none. */
+        /** The byte of its copy in the readable table; 0 for no copy. */
         public int inTable() {
             return table;
         }
@@ -106,7 +106,7 @@ public final class MetaImage {
         return bytes.getLong(MetaDescriptor.VERSION);
     }
 
-    /** Whether it is what a Satellite leaves that was killed when it made its queue. */
+    /** Whether a Satellite was killed while it made this queue. */
     public boolean isUnfinishedV1() {
         return MetaPageV1.isUnfinished(bytes, fileLength);
     }
@@ -116,7 +116,7 @@ public final class MetaImage {
         return bytes.getLong(MetaDescriptor.CAPACITY);
     }
 
-    /** A position as the readable table has it, of as long ago as the last flush; -1 when it makes no sense. */
+    /** A position of the readable table, as old as the last flush; -1 when it is out of range. */
     public long inTable(Word word, int segmentSize) {
         long id = bytes.getLong(word.table);
         long offset = bytes.getLong(word.table + Long.BYTES);
@@ -125,12 +125,12 @@ public final class MetaImage {
         return sound ? id * segmentSize + offset : -1;
     }
 
-    /** A position as the readable table has it, for people: right or wrong. */
+    /** A position of the readable table as text, unchecked. */
     public String tableText(Word word) {
         return "id " + bytes.getLong(word.table) + ", offset " + bytes.getLong(word.table + Long.BYTES);
     }
 
-    /** What is wrong with the fixed facts; null when they are whole. */
+    /** The first fault of the fixed facts; null when they are whole. */
     public Mismatch check() {
         if (version() != 2) {
             return new Mismatch(MetaDescriptor.VERSION, "format version " + Long.toUnsignedString(version()), "1 or 2");
@@ -226,7 +226,7 @@ public final class MetaImage {
         return bytes.getLong(word.at);
     }
 
-    /** Moves a cursor, and its place in the readable table. */
+    /** Moves a cursor, also in the readable table. */
     public void put(Word word, long position, int segmentSize) {
         bytes.putLong(word.at, position);
         if (word.table > 0) {
@@ -240,7 +240,7 @@ public final class MetaImage {
         return bytes.getLong(MetaDescriptor.CLEAN_MARK) == MetaDescriptor.CLEAN;
     }
 
-    /** Says whether the last writer closed the queue. What that writer left beside its mark is cleared. */
+    /** Sets whether the last writer closed the queue, and clears the offset stored at the close. */
     public void clean(boolean closed) {
         bytes.putLong(MetaDescriptor.CLEAN_MARK, closed ? MetaDescriptor.CLEAN : 0);
         for (int at = MetaDescriptor.CLEAN_MARK + Long.BYTES; at < MetaDescriptor.WRITING; at += Long.BYTES) {
@@ -248,14 +248,14 @@ public final class MetaImage {
         }
     }
 
-    /** The offset of the next record, as the writer that has closed the queue knew it; -1 when it says nothing. */
+    /** The offset of the next record that the writer stored at its close; -1 for none. */
     public long closedAt() {
         long number = bytes.getLong(MetaDescriptor.CLOSED_AT);
         long checksum = bytes.getLong(MetaDescriptor.CLOSED_AT_CHECKSUM);
         return number >= 0 && checksum == closedAtChecksum(get(Word.WRITING), number) ? number : -1;
     }
 
-    /** Stores the offset of the next record. To be called when the writing position has been put. */
+    /** Stores the offset of the next record, after the writing position. */
     public void closedAt(long number) {
         bytes.putLong(MetaDescriptor.CLOSED_AT, number);
         bytes.putLong(MetaDescriptor.CLOSED_AT_CHECKSUM, closedAtChecksum(get(Word.WRITING), number));
@@ -271,17 +271,17 @@ public final class MetaImage {
         return crc.getValue();
     }
 
-    /** Whether there is the default consumer. */
+    /** Whether the default consumer exists. */
     public boolean hasDefault() {
         return bytes.getLong(MetaDescriptor.DEFAULT_DELETED) != MetaDescriptor.DELETED;
     }
 
-    /** Says whether there is the default consumer. */
+    /** Sets whether the default consumer exists. */
     public void hasDefault(boolean there) {
         bytes.putLong(MetaDescriptor.DEFAULT_DELETED, there ? 0 : MetaDescriptor.DELETED);
     }
 
-    /** Puts the page in place, whole or not at all, fsynced. */
+    /** Writes the page atomically, and fsyncs it. */
     public void write(Storage storage, Path directory) throws IOException {
         NewFile.write(
                 storage,

@@ -4,8 +4,8 @@ import java.io.Closeable;
 import java.io.IOException;
 
 /**
- * The open meta page of a queue. The default consumer's cursors are part of it. Reading is safe from any thread;
- * the writing position and the watermark are moved by the process that writes the queue.
+ * The open meta page of a queue, with the default consumer's cursors. Reading is safe from any thread; the writing
+ * process moves the writing position and the recovery point.
  */
 public interface MetaPage extends ConsumerCursors, Closeable {
     /** The file's name in the queue directory. */
@@ -14,67 +14,67 @@ public interface MetaPage extends ConsumerCursors, Closeable {
     /** The facts as they are stored now. */
     MetaFields fields();
 
-    /** Replaces the stored facts (same version, capacity, segment size and UUID); a crash leaves the old or the new. */
+    /** Replaces the stored facts atomically (same version, capacity, segment size and UUID), and fsyncs them. */
     void fields(MetaFields next) throws IOException;
 
     /** The end of the last published record. */
     long writing();
 
-    /** Moves the writing position; everything stored before the call is visible to whoever reads it. */
+    /** Moves the writing position, with release semantics. */
     void writing(long position);
 
-    /** Everything before this position has been fsynced to the disk. */
+    /** The recovery point: everything before this position is durable. */
     long watermark();
 
-    /** Moves the watermark. */
+    /** Moves the recovery point. */
     void watermark(long position);
 
-    /** The writer may use everything before this position again, at any time. */
+    /** The writer may reuse everything before this position at any time. */
     long reclaimed();
 
     /** Moves the reclaimed position. */
     void reclaimed(long position);
 
-    /** What the writer is about to take for reclaimed, or will not; else the reclaimed position. */
+    /** The next reclaimed position, which the writer may still revert; else the reclaimed position. */
     long reclaiming();
 
-    /** Says what is about to be reclaimed. A full fence. */
+    /** Announces the next reclaimed position. A full fence. */
     void reclaiming(long position);
 
     /**
-     * Between this position and the watermark everything is on the disk. What is before it may be lost in part: it does
-     * not count as retained.
+     * Everything between this position and the recovery point is durable. Records before it may be lost in part: they
+     * do not count as retained.
      */
     long intact();
 
-    /** Moves the position from which on everything is on the disk. */
+    /** Moves the position from which on everything is durable. */
     void intact(long position);
 
-    /** How often a consumer was made, deleted or moved back, by any process. */
+    /** Counts consumers that were made, deleted or moved back, by any process. */
     long consumerChanges();
 
-    /** Says, to all processes, that a consumer has been made, deleted or moved back. A full fence. */
+    /** Counts a consumer that was made, deleted or moved back. A full fence. */
     void countConsumerChange();
 
     /**
-     * Without a consumer everything from this position on is kept: the low watermark of the last consumer that was
-     * deleted. It says nothing while there is a consumer.
+     * Without a consumer everything from this position on is kept: the committed position of the last deleted consumer.
+     * Not used while a consumer exists.
      */
     long heldFrom();
 
     /** Moves the position from which on everything is kept without a consumer. */
     void heldFrom(long position);
 
-    /** Whether there is the default consumer, whose cursors these are. */
+    /** Whether the default consumer exists. */
     boolean hasDefault();
 
-    /** Says whether there is the default consumer. */
-    void hasDefault(boolean there);
+    /** Sets whether the default consumer exists. */
+    void hasDefault(boolean exists);
 
-    /** Up to what age acked records are retained, in ms; 0 when age does not count. */
+    /** Age up to which acked records are retained, in ms; 0 when age does not count. */
     long retainMillis();
 
-    /** How much of the log is retained though it is acked, in bytes; 0 when size does not count. */
+    /** Bytes of the log, up to its end, that are retained though acked; 0 when size does not count. */
     long retainBytes();
 
     /** Whether acked records are retained at all. */
@@ -82,29 +82,29 @@ public interface MetaPage extends ConsumerCursors, Closeable {
         return retainMillis() > 0 || retainBytes() > 0;
     }
 
-    /** Says what is retained. */
+    /** Sets the retention. */
     void retain(long millis, long bytes);
 
     /** Refreshes the readable table from the live cursors. */
     void mirror();
 
-    /** Whether the readable table has the writing position and the watermark that the live cursors have. */
+    /** Whether the readable table has the writing position and the recovery point of the live cursors. */
     boolean isMirrored();
 
     /**
-     * The number that the next record gets, as the writer that has closed the queue knew it; -1 when none has said so
-     * for the writing position as it is. Version 1 has no place for it.
+     * The offset of the next record that the writer stored at its close; -1 when none is stored for this writing
+     * position. Version 1 does not store it.
      */
     default long closedAt() {
         return -1;
     }
 
-    /** Says which number the record behind the writing position gets; for a queue that is about to be closed. */
+    /** Stores the offset of the next record; for a queue that is about to be closed. */
     default void closedAt(long nextOffset) {}
 
     /** Whether the last writer closed the queue. */
     boolean clean();
 
-    /** Says, and fsyncs, whether the queue is closed (true) or about to be written (false). */
+    /** Stores, and fsyncs, whether the queue is closed (true) or about to be written (false). */
     void clean(boolean closed) throws IOException;
 }

@@ -13,8 +13,8 @@ import org.mmapqueue.io.Storage;
 
 /**
  * meta.dat of version 1, as Apache SkyWalking Satellite writes it: 80 bytes, each cursor a pair of words. Two stores
- * can not be atomic, so the truth while the queue is open is in this object's fields; the pairs are stored in
- * Satellite's order (id, then offset).
+ * are not atomic, so while the queue is open this object's fields count; the pairs are stored in Satellite's order (id,
+ * then offset).
  */
 public final class MetaPageV1 implements MetaPage {
     private final DataFile file;
@@ -46,10 +46,10 @@ public final class MetaPageV1 implements MetaPage {
     }
 
     /**
-     * Whether a page is what Satellite leaves when it is killed while it makes a queue: a new queue, for Satellite. The
-     * file is empty first, then extended to zeros; then version and capacity are stored. No cursor has moved yet.
+     * Whether a Satellite was killed while it made this queue; Satellite takes that for a new queue. The file is first
+     * empty, then extended by zeros; then version and capacity are stored. No cursor has moved yet.
      *
-     * @param head the file's first bytes, with zeros behind its end
+     * @param head the file's first bytes, with zeros after its end
      * @param length of the file, in bytes
      */
     public static boolean isUnfinished(ByteBuffer head, long length) {
@@ -73,7 +73,7 @@ public final class MetaPageV1 implements MetaPage {
     /**
      * Opens the page.
      *
-     * @param fields the facts; version 1 stores the capacity alone, the caller has found or been told the others
+     * @param fields the facts, of which version 1 stores the capacity alone
      * @throws CorruptException when a cursor does not fit the segment size
      */
     public static MetaPageV1 open(Storage storage, Path directory, MetaFields fields) throws IOException {
@@ -175,7 +175,7 @@ public final class MetaPageV1 implements MetaPage {
         reading = position;
     }
 
-    // What follows has no place in version 1, which one process alone has open, with one consumer.
+    // Version 1 does not store the rest: one process has the queue open, with one consumer.
 
     @Override
     public long dropped() {
@@ -214,7 +214,7 @@ public final class MetaPageV1 implements MetaPage {
 
     @Override
     public void reclaiming(long position) {
-        // Nobody else is there to be told.
+        // No other process has the queue open.
     }
 
     @Override
@@ -253,7 +253,7 @@ public final class MetaPageV1 implements MetaPage {
     }
 
     @Override
-    public void hasDefault(boolean there) {
+    public void hasDefault(boolean exists) {
         throw new UnsupportedOperationException("version 1 has the default consumer alone");
     }
 
@@ -269,12 +269,12 @@ public final class MetaPageV1 implements MetaPage {
 
     @Override
     public void retain(long millis, long bytes) {
-        // Refused in the configuration.
+        // The configuration allows no retention.
     }
 
     @Override
     public void mirror() {
-        // The table is all that there is.
+        // The table has the cursors themselves.
     }
 
     @Override
@@ -289,7 +289,7 @@ public final class MetaPageV1 implements MetaPage {
 
     @Override
     public void clean(boolean closed) {
-        // Version 1 has no such mark: only writing = watermark tells.
+        // Version 1 stores no such mark: equal writing and synced positions mean closed.
     }
 
     @Override
@@ -297,7 +297,7 @@ public final class MetaPageV1 implements MetaPage {
         file.force();
     }
 
-    // The mapping is left to the garbage collector: a thread that still looks at a cursor must not take the JVM down.
+    // The garbage collector unmaps: a thread that still reads a cursor must not crash the JVM.
     @Override
     public void close() throws IOException {
         file.close();

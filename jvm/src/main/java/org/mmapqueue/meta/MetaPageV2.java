@@ -11,7 +11,7 @@ import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.io.Storage;
 
-/** meta.dat of version 2: a mapped page whose cursors are single words. Thread-safe as {@link MetaPage} says. */
+/** meta.dat of version 2: a mapped page; each cursor is one word. Thread-safe as {@link MetaPage} says. */
 public final class MetaPageV2 implements MetaPage {
     private final DataFile file;
     private final ByteBuffer page;
@@ -23,7 +23,7 @@ public final class MetaPageV2 implements MetaPage {
         this.fields = fields;
     }
 
-    /** Makes the page of a new, empty, cleanly closed queue; it appears whole or not at all. */
+    /** Makes the page of a new, empty, closed queue, atomically. */
     public static void create(Storage storage, Path directory, MetaFields fields) throws IOException {
         MetaImage image = MetaImage.of(fields);
         image.clean(true);
@@ -263,7 +263,7 @@ public final class MetaPageV2 implements MetaPage {
         file.force();
     }
 
-    // The mapping is left to the garbage collector: a thread that still looks at a cursor must not take the JVM down.
+    // The garbage collector unmaps: a thread that still reads a cursor must not crash the JVM.
     @Override
     public void close() throws IOException {
         file.close();

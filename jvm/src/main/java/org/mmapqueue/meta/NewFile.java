@@ -6,9 +6,9 @@ import java.nio.file.Path;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 
-/** Makes a small file that appears whole or not at all: written aside, fsynced, renamed, and its entry fsynced. */
+/** Writes a small file atomically: writes another one, fsyncs, renames it, and fsyncs the entry. */
 final class NewFile {
-    /** What is appended to the name while the file is not whole; left behind by a crash, overwritten by the next try. */
+    /** The suffix of the other file. A crash may leave it; the next write overwrites it. */
     static final String SUFFIX = ".new";
 
     private NewFile() {}

@@ -8,7 +8,7 @@ import java.util.zip.CRC32C;
 import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.io.DataFile;
 
-/** What pages of consumers and of producers begin with: magic, the queue's UUID, when they were made, a checksum. */
+/** The header of a consumer's or producer's page: magic, the queue's UUID, time of creation, checksum. */
 final class PageHeader {
     static final int LENGTH = 4096;
     static final int CREATED_AT = 24;
@@ -16,7 +16,7 @@ final class PageHeader {
 
     private PageHeader() {}
 
-    /** A new page of nothing but the header. */
+    /** A new page with a header and zeros. */
     static ByteBuffer create(long magic, MetaFields queue, long createdAtMicros) {
         ByteBuffer image = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
         image.putLong(0, magic).putLong(8, queue.uuidHigh()).putLong(16, queue.uuidLow());
@@ -27,20 +27,20 @@ final class PageHeader {
     /**
      * Reads a page, and checks its header.
      *
-     * @param whose "consumer" or "producer", for the error's text
+     * @param kind "consumer" or "producer", for the error's text
      * @throws CorruptException when it is not whole, or of another queue
      */
-    static ByteBuffer read(DataFile file, Path path, long magic, MetaFields queue, String whose) throws IOException {
+    static ByteBuffer read(DataFile file, Path path, long magic, MetaFields queue, String kind) throws IOException {
         ByteBuffer image = ByteBuffer.allocate(LENGTH).order(ByteOrder.LITTLE_ENDIAN);
         if (file.read(image, 0) != LENGTH || file.size() != LENGTH) {
             throw new CorruptException(
                     path.toString(), file.size(), "the file has " + file.size() + " bytes, expected " + LENGTH);
         }
         if (image.getLong(0) != magic || image.getInt(CHECKSUM) != checksum(image.array())) {
-            throw new CorruptException(path.toString(), 0, "this is no " + whose + "'s page, or its header is damaged");
+            throw new CorruptException(path.toString(), 0, "this is no " + kind + "'s page, or its header is damaged");
         }
         if (image.getLong(8) != queue.uuidHigh() || image.getLong(16) != queue.uuidLow()) {
-            throw new CorruptException(path.toString(), 8, "the " + whose + " belongs to another queue");
+            throw new CorruptException(path.toString(), 8, "the " + kind + " belongs to another queue");
         }
         return image;
     }

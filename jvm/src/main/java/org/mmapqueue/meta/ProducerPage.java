@@ -14,7 +14,7 @@ import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.Storage;
 
 /**
- * What a producer has pushed once, producers/&lt;name&gt;.dat; mapped by the process that writes.
+ * The sequences of an idempotent producer, producers/&lt;name&gt;.dat; mapped by the writing process.
  *
  * <pre>
  *   0  magic (8)
@@ -25,26 +25,26 @@ import org.mmapqueue.io.Storage;
  * and at 512, 1024, 1536 and 2048, in a sector of its own, a slot:
  *
  *   0  sequence (8)
- *   8  the offset behind the batch's last record (8)
+ *   8  the offset after the batch's last record (8)
  *  16  CRC32C of bytes 0..31 of the page, 0..15 of the slot and, with a note, 20..39; 0 = nothing in this slot
  *  20  bytes of the note (4): 0 or 16
- *  24  the note (16): two numbers that the caller wants to find again with the sequence
+ *  24  the note (16): two numbers of the caller
  * </pre>
  *
- * <p>A slot is stored before its batch is published, its checksum last, and counts when the log reaches its end. The
- * kernel may write any slot to the disk at any time, and its batch not, so three slots are never stored over: the
- * newest one, which a kill leaves; the newest one that is surely on the disk with its batch, which a loss of power
- * leaves; and the one that is just being brought there. That is why there are four.
+ * <p>A slot is stored before its batch is published, its checksum last, and counts when the log reaches its end offset.
+ * The kernel may write back any slot at any time, without its batch, so three slots are never overwritten: the newest
+ * one, which survives a kill; the newest durable one with a durable batch, which survives a loss of power; and the one
+ * that is being fsynced. The fourth is for the next batch.
  *
- * <p>Slots are stored by whoever holds the claim to the log's end, and looked through by whoever fsyncs; this object
- * lets one of them in at a time.
+ * <p>The thread with the appender's lock stores slots; the thread that fsyncs chooses among them. The methods that both
+ * need are synchronized.
  */
 public final class ProducerPage implements Closeable {
     /** The directory of these pages in the queue directory. */
     public static final String DIRECTORY = "producers";
-    /** What follows the producer's name in the file's name. */
+    /** The suffix of the file names. */
     public static final String SUFFIX = ".dat";
-    /** In place of a sequence: there is none. */
+    /** In place of a sequence: none. */
     public static final long NONE = -1;
 
     /** "MMAPQPR2" in ASCII, first byte lowest. */
@@ -62,13 +62,13 @@ public final class ProducerPage implements Closeable {
     private final DataFile file;
     private final ByteBuffer page;
     private final byte[] identity = new byte[PageHeader.CHECKSUM];
-    /** What the slots hold; NONE in one that is free. */
+    /** The sequences of the slots; NONE in a free one. */
     private final long[] sequences = new long[SLOTS];
 
     private final long[] ends = new long[SLOTS];
     /** Two numbers each, or none. */
     private final long[][] notes = new long[SLOTS][];
-    /** Where the log ends with the batch; 0 when it was there before the page was opened. */
+    /** The log end after the batch; 0 for a batch from before the page was opened. */
     private final long[] positions = new long[SLOTS];
     /** The slot that is stored and not accepted, or -1. */
     private int pending = -1;
@@ -86,7 +86,7 @@ public final class ProducerPage implements Closeable {
         Arrays.fill(notes, NO_NOTE);
     }
 
-    /** Makes the page of a producer that has pushed nothing; it appears whole or not at all. */
+    /** Makes the page of a new producer, atomically. */
     public static void create(Storage storage, Path path, MetaFields queue, long createdAtMicros) throws IOException {
         ByteBuffer image = PageHeader.create(MAGIC, queue, createdAtMicros);
         NewFile.write(storage, path, image);
@@ -124,7 +124,7 @@ public final class ProducerPage implements Closeable {
                     ? NO_NOTE
                     : new long[] {image.getLong(at + SLOT_NOTE), image.getLong(at + SLOT_NOTE + Long.BYTES)};
             int expected = slotChecksum(sequence, end, note);
-            // A process that is killed leaves a checksum of 0, or the right one: it is stored first and last.
+            // A killed process leaves a checksum of 0, or the right one.
             if (found != expected || sequence < 0 || end < 0 || noteLength != 0 && noteLength != NOTE_LENGTH) {
                 throw new CorruptException(
                         path.toString(),
@@ -162,11 +162,11 @@ public final class ProducerPage implements Closeable {
     }
 
     /**
-     * Empties the slots of batches that are not in the log, and says that all others are on the disk, which the caller
-     * has seen to. Before anything is appended: another record would make such a slot count.
+     * Empties the slots of batches that are not in the log. The caller has made the others durable. Called before
+     * anything is appended: another record would make such a slot count.
      *
      * @param nextOffset the offset of the next record
-     * @return how many there were
+     * @return the number of emptied slots
      */
     public synchronized int start(long nextOffset) throws IOException {
         int emptied = 0;
@@ -186,13 +186,13 @@ public final class ProducerPage implements Closeable {
         return emptied;
     }
 
-    /** The highest sequence whose batch is in the log, or {@link #NONE}. Any thread. */
+    /** The highest sequence with a batch in the log, or {@link #NONE}. Any thread. */
     public long newest() {
         return newest;
     }
 
     /**
-     * The note that was stored with a sequence whose batch is in the log. Any thread.
+     * The note of a sequence with a batch in the log. Any thread.
      *
      * @return two numbers; no numbers when the sequence was stored without a note; null when no slot has the sequence
      */
@@ -216,20 +216,20 @@ public final class ProducerPage implements Closeable {
         return end;
     }
 
-    /** Whether all that the page holds is on the disk with its batches, and no batch is being stored. Any thread. */
+    /** Whether all slots and their batches are durable, and no slot is pending. Any thread. */
     public synchronized boolean isIdle() {
         return pending < 0 && syncing == NONE && newest == durable;
     }
 
-    // ---- for whoever holds the claim to the log's end
+    // ---- with the appender's lock
 
     /**
      * Stores a slot, for a batch that is about to be published.
      *
      * @param sequence higher than {@link #newest}
-     * @param end the offset behind its last record
-     * @param position where the log ends then
-     * @param note two numbers to be found again by {@link #note}; null for none
+     * @param end the offset after its last record
+     * @param position the log end after the batch
+     * @param note two numbers for {@link #note}; null for none
      */
     public synchronized void store(long sequence, long end, long position, long[] note) {
         int slot = free();
@@ -252,7 +252,7 @@ public final class ProducerPage implements Closeable {
         sequences[slot] = sequence;
     }
 
-    // The oldest one: the notes of the latest sequences stay as long as can be.
+    // The oldest one, so that the latest notes stay.
     private int free() {
         int oldest = -1;
         for (int slot = 0; slot < SLOTS; slot++) {
@@ -265,7 +265,7 @@ public final class ProducerPage implements Closeable {
         return oldest;
     }
 
-    /** The batch of the slot that was stored last is published. Can be repeated. */
+    /** Accepts the pending slot: its batch is published. Can be repeated. */
     public synchronized void accept() {
         if (pending >= 0) {
             newest = sequences[pending];
@@ -274,10 +274,10 @@ public final class ProducerPage implements Closeable {
     }
 
     /**
-     * Empties the slot that was stored last, unless it was accepted. Can be repeated. To be fsynced before anything is
-     * appended: the disk may have it, and would come to count it.
+     * Empties the pending slot. Can be repeated. The caller fsyncs the page before anything is appended: on the disk
+     * the slot would come to count.
      */
-    public synchronized void takeBack() {
+    public synchronized void rollBack() {
         if (pending >= 0) {
             empty(pending);
             pending = -1;
@@ -289,41 +289,41 @@ public final class ProducerPage implements Closeable {
         sequences[slot] = NONE;
     }
 
-    /** The producer is being forgotten: no batch may use the page any more. */
+    /** Retires the page: the producer is being forgotten, and no later batch uses it. */
     public void retire() {
         retired = true;
     }
 
-    /** Takes {@link #retire} back. */
+    /** Reverts {@link #retire}. */
     public void keep() {
         retired = false;
     }
 
-    /** Whether the producer is being forgotten, or has been. */
+    /** Whether the page is retired. */
     public boolean isRetired() {
         return retired;
     }
 
-    // ---- for whoever fsyncs
+    // ---- for the thread that fsyncs
 
-    /** Whether the slot of this sequence, or of a later one, is on the disk with its batch, and will not be lost. */
+    /** Whether this sequence, or a later one, is durable with its batch. */
     public boolean isDurable(long sequence) {
         return durable >= sequence;
     }
 
-    /** Whether there is a slot that may not be on the disk. Any thread. */
+    /** Whether a slot may not be durable. Any thread. */
     public boolean isDirty() {
         return newest != durable;
     }
 
     /**
-     * Chooses the newest slot whose batch ends before the position that {@code writing} gives, and keeps it: next, the
-     * page and the log up to there are to be fsynced.
+     * Chooses the newest slot with a batch that ends at or before {@code writing}, and keeps it. The caller then fsyncs
+     * the page, and the log up to there.
      *
-     * @return false when it is on the disk already
+     * @return false when the slot is durable already
      */
-    public synchronized boolean beginForce(LongSupplier writing) {
-        // Asked in here: while no slot can be stored, the newest one that is published by then is there.
+    public synchronized boolean beginSync(LongSupplier writing) {
+        // Loaded in here: no slot can be stored between this and the search.
         long published = writing.getAsLong();
         long chosen = durable;
         for (int slot = 0; slot < SLOTS; slot++) {
@@ -335,11 +335,11 @@ public final class ProducerPage implements Closeable {
         return chosen != durable;
     }
 
-    /** What {@link #beginForce} has chosen is on the disk, with its batch. */
+    /** The slot that {@link #beginSync} has chosen is durable, with its batch. */
     public synchronized void endSync() {
         for (long sequence : sequences) {
             if (sequence == syncing && syncing != NONE) {
-                durable = syncing; // one without records may have been taken back
+                durable = syncing; // an empty batch may have been rolled back
             }
         }
         syncing = NONE;
@@ -350,7 +350,7 @@ public final class ProducerPage implements Closeable {
         file.force();
     }
 
-    // The mapping is left to the garbage collector, as those of consumers' pages are.
+    // The garbage collector unmaps, as it does for consumers' pages.
     @Override
     public void close() throws IOException {
         file.close();

@@ -15,7 +15,7 @@ import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.meta.MetaPageV1;
 import org.mmapqueue.segment.Geometry;
 
-/** What a directory of version 1 tells of itself, and what is missing in it. Changes nothing but what is said to. */
+/** Finds the facts of a directory of version 1 that its meta page does not have. */
 public final class DirectoryV1 {
     private static final int PAGE = 4096;
     private static final int LARGEST_SEGMENT = 1 << 30;
@@ -58,9 +58,8 @@ public final class DirectoryV1 {
         return path.resolve(MetaPage.FILE_NAME);
     }
 
-    // Version 1 stores no segment size: the largest file tells, since one that a kill or a full disk has kept from
-    // growing is shorter. Before the first push no file holds anything, and none may have its length yet: then what is
-    // configured counts, and a file of another length is made anew.
+    // Version 1 stores no segment size: the largest file has it; a kill or a full disk leaves shorter ones. Before the
+    // first push no file may have its length yet: then the configured size counts, and other files are made anew.
     private int segmentSize(boolean isUnused) throws IOException {
         long size = -1;
         Path largest = null;
@@ -88,8 +87,8 @@ public final class DirectoryV1 {
     }
 
     /**
-     * Deletes segment files that are longer than a segment, which there are before the first push alone: they hold
-     * nothing, and later the largest file tells how long a segment is.
+     * Deletes segment files that are longer than a segment. They exist before the first push alone, and hold nothing;
+     * later the largest file would be taken for the segment size.
      */
     public void deleteLonger(int segmentSize) throws IOException {
         boolean any = false;
@@ -104,12 +103,12 @@ public final class DirectoryV1 {
     }
 
     /**
-     * Raises what there is against making a new queue in a directory whose meta page is missing or unfinished, as
-     * Satellite does: it would lay its records over what the segments hold.
+     * Throws CorruptException unless a new queue may be made in a directory with a missing or unfinished meta page: its
+     * records would overwrite those of the segments.
      *
      * @param what is wrong with the meta page
      */
-    void refuseUnlessNew(String what) throws IOException {
+    void checkNew(String what) throws IOException {
         try (DirectoryStream<Path> files = Files.newDirectoryStream(path, "*" + Geometry.FILE_SUFFIX)) {
             for (Path file : files) {
                 long at = firstByte(file);
@@ -129,11 +128,11 @@ public final class DirectoryV1 {
             throw new CorruptException(
                     meta().toString(),
                     0,
-                    what + "; Satellite takes that for a new queue, and so" + " does this with format_version = 1");
+                    what + "; Satellite takes that for a new queue, and so does this with format_version = 1");
         }
     }
 
-    // Where something is that is not zero; -1 when there is nothing.
+    // Index of the first byte that is not zero, or -1.
     private long firstByte(Path file) throws IOException {
         ByteBuffer chunk = ByteBuffer.allocate(CHUNK);
         ByteBuffer zeros = ByteBuffer.allocate(CHUNK);

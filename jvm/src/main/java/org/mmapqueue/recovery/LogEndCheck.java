@@ -17,10 +17,10 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Looks whether a closed log ends where its meta page says, and makes sure that nothing but zeros stands from there to
- * the segment's end: records are stored behind the end without wiping it first, and a reader takes what is not zero
- * behind the last one for a record. After a loss of power there may be anything, since nobody fsyncs what no record
- * uses; that is wiped. A whole record shows that the meta page is older than the segments: the open fails.
+ * Checks that a closed log ends where its meta page says, and that zeros follow to the segment's end: the appender does
+ * not wipe, and a reader takes bytes that are not zero for a record. After a loss of power other bytes may follow,
+ * which were never fsynced; they are wiped. A whole record shows that the meta page is older than the segments: the
+ * open fails.
  */
 public final class LogEndCheck {
     private static final Logger LOG = LoggerFactory.getLogger(LogEndCheck.class);
@@ -34,9 +34,9 @@ public final class LogEndCheck {
     private final LogReaderV2 reader;
 
     /**
-     * A check of a queue that nobody writes yet.
+     * A check of a queue that is not open for writing yet.
      *
-     * @param reader finds out what is published; is left anywhere, with nothing pinned
+     * @param reader a reader without a published position; its position changes, nothing stays pinned
      */
     public LogEndCheck(Storage storage, Path directory, long uuidLow, Swapper swapper, LogReaderV2 reader) {
         this.storage = storage;
@@ -48,9 +48,9 @@ public final class LogEndCheck {
     }
 
     /**
-     * Looks, and wipes.
+     * Checks, and wipes.
      *
-     * @param position the end of the log
+     * @param position the log end
      * @throws CorruptException when a record begins there
      */
     public void run(long position) throws IOException {
@@ -62,8 +62,7 @@ public final class LogEndCheck {
                 checkNoRecord(position);
                 wipe(id, from);
                 LOG.warn(
-                        "{}: there was something behind the end of the log, at byte {}, and is wiped: a loss of power"
-                                + " may leave that",
+                        "{}: bytes after the end of the log, from byte {} on, are wiped: a loss of power may leave them",
                         path(id),
                         found);
             }
@@ -76,7 +75,7 @@ public final class LogEndCheck {
         return directory.resolve(geometry.fileName(id));
     }
 
-    // Where something is that is not zero; -1 when there is nothing.
+    // Index of the first byte that is not zero, or -1.
     private int firstByte(long id, int from) throws IOException {
         ByteBuffer chunk = ByteBuffer.allocateDirect(CHUNK);
         ByteBuffer zeros = ByteBuffer.allocateDirect(CHUNK);
@@ -129,7 +128,7 @@ public final class LogEndCheck {
         swapper.force(id, from, geometry.segmentSize());
     }
 
-    // What was stranded there by a recovery is older than the log's last segment; a header alone is no record.
+    // A segment that an earlier recovery has cut off has a lower epoch; a header without a record does not count.
     private void checkNext(long id, long epoch) throws IOException {
         ByteBuffer head = look(id);
         SegmentHeader header = SegmentHeader.decode(head);
@@ -145,7 +144,7 @@ public final class LogEndCheck {
         }
     }
 
-    // Zeros where there is no file.
+    // Zeros when the file is missing.
     private ByteBuffer look(long id) throws IOException {
         ByteBuffer head = ByteBuffer.allocate(SegmentHeader.LENGTH + Long.BYTES).order(ByteOrder.LITTLE_ENDIAN);
         try (DataFile file = storage.open(path(id), Storage.Mode.READ)) {

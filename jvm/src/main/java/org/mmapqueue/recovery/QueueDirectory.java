@@ -26,9 +26,9 @@ import org.mmapqueue.meta.MetaPageV2;
 import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 
-/** Looks what a directory holds, changing nothing, and makes a new queue in it. */
+/** Finds the queue of a directory, changing nothing, and makes a new one. */
 public final class QueueDirectory {
-    /** The file whose OS lock makes a process the writer. */
+    /** The lock file: the process that holds its OS lock is the writer. */
     public static final String LOCK_FILE = "lock";
 
     private final Storage storage;
@@ -42,20 +42,20 @@ public final class QueueDirectory {
     }
 
     /**
-     * The facts of the queue that is there.
+     * The facts of the queue in the directory.
      *
      * @return null when there is none and one may be made
-     * @throws ConfigException when the directory is something else
+     * @throws ConfigException when the directory holds other files
      * @throws CorruptException when it holds a damaged queue
      */
     public MetaFields find() throws IOException {
-        refuseFile();
+        checkNoFile();
         if (!Files.exists(path)) {
             return null;
         }
         Path meta = path.resolve(MetaPage.FILE_NAME);
         if (!Files.exists(meta)) {
-            refuseForeign();
+            checkNotForeign();
             return null;
         }
         ByteBuffer head = ByteBuffer.allocate(80).order(ByteOrder.LITTLE_ENDIAN);
@@ -63,7 +63,7 @@ public final class QueueDirectory {
             boolean isShort = file.read(head, 0) < head.capacity();
             if (MetaPageV1.isUnfinished(head, file.size())) {
                 new DirectoryV1(storage, path, config)
-                        .refuseUnlessNew("the file has " + file.size() + " bytes and says" + " nothing");
+                        .checkNew("the file has " + file.size() + " bytes and says nothing");
                 return null;
             }
             if (isShort) {
@@ -88,17 +88,19 @@ public final class QueueDirectory {
         }
     }
 
-    /** Raises ConfigException, caused by NotDirectoryException, when the path is that of a file or leads through one. */
-    private void refuseFile() {
+    /**
+     * Throws ConfigException, caused by NotDirectoryException, when the path is that of a file or leads through one.
+     */
+    private void checkNoFile() {
         Path found = path.toAbsolutePath();
         while (found != null && !Files.exists(found)) {
             found = found.getParent();
         }
         if (found != null && !Files.isDirectory(found)) {
-            ConfigException refusal = new ConfigException(
+            ConfigException error = new ConfigException(
                     "queue_dir", path.toString(), "the path of a directory, and " + found + " is a file");
-            refusal.initCause(new NotDirectoryException(found.toString()));
-            throw refusal;
+            error.initCause(new NotDirectoryException(found.toString()));
+            throw error;
         }
     }
 
@@ -123,7 +125,7 @@ public final class QueueDirectory {
         }
     }
 
-    private void refuseForeign() throws IOException {
+    private void checkNotForeign() throws IOException {
         String odd = null;
         String segment = null;
         try (DirectoryStream<Path> entries = Files.newDirectoryStream(path)) {
@@ -138,29 +140,29 @@ public final class QueueDirectory {
         }
         if (segment != null) {
             new DirectoryV1(storage, path, config)
-                    .refuseUnlessNew("the file is missing, but there are segments such" + " as " + segment);
+                    .checkNew("the file is missing, but there are segments such as " + segment);
         }
         if (odd != null) {
             throw new ConfigException(
                     "queue_dir",
                     path.toString(),
-                    "a directory that holds a queue, or nothing; this" + " one holds " + odd + " and no "
+                    "a directory that holds a queue, or nothing; this one holds " + odd + " and no "
                             + MetaPage.FILE_NAME);
         }
     }
 
-    /** Makes the directory where it is not there; the queue's pages come later, under the lock. */
+    /** Makes the directory if it is missing; the queue's pages are made later, under the lock. */
     public void createDirectory() throws IOException {
         Path parent = path.toAbsolutePath().getParent();
         if (!Files.isDirectory(path)) {
             try {
                 storage.createDirectories(path);
             } catch (NoSuchFileException e) {
-                // Some file systems let no one make directories, such as /proc. That is no damage.
-                throw new MmapQueueException("the directory " + path + " can not be made: " + e, e);
+                // In some file systems, such as /proc, no directory can be made. That is no damage.
+                throw new MmapQueueException("the directory " + path + " cannot be made: " + e, e);
             }
         } else if (parent != null && Files.isReadable(parent)) {
-            storage.syncDirectory(parent); // whoever made the directory may have died before it did
+            storage.syncDirectory(parent); // the process that made the directory may have died before
         }
     }
 
@@ -187,7 +189,7 @@ public final class QueueDirectory {
         }
     }
 
-    /** Opens the meta page of the queue that is there. */
+    /** Opens the meta page of the queue. */
     public MetaPage openMeta(MetaFields found) throws IOException {
         return found.version() == 1 ? MetaPageV1.open(storage, path, found) : MetaPageV2.open(storage, path);
     }

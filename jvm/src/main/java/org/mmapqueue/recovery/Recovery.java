@@ -18,21 +18,22 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Finds the end of a log of version 2 that was not closed, and makes it final. First it only reads; what it then
- * writes, it writes in an order in which a crash at any point leads the next recovery to the same end:
+ * Finds the end of a log of version 2 that was not closed, and makes it final. The first pass only reads. The next ones
+ * write, each fsynced before the next, so that after a crash the next recovery finds the same end:
  *
  * <ol>
- * <li>a pad behind the last whole record, which is valid only in the epoch to come, fsynced with all that the walk has
- * found; the header of the segment behind, which belongs to records that were never whole, is wiped, fsynced;
- * <li>what consumers have noted of records behind the end is deleted, fsynced: their numbers are given to others;
- * <li>the epoch rises, fsynced;
- * <li>the cursors move to the segment's end, fsynced.
+ * <li>Walk: find the last whole record.
+ * <li>Seal: store a pad after it, valid only in the next epoch; fsync all that the walk has read; wipe the header of
+ * the next segment, which belongs to records that were never whole.
+ * <li>Delete what consumers have stored of records after the end: their offsets are assigned again.
+ * <li>Raise the epoch.
+ * <li>Move the cursors to the segment's end.
  * </ol>
  *
- * <p>The walk begins at the watermark, or at the slowest consumer when that is ahead: behind it the ring may have been
- * used again. With retention it begins at the watermark all the same when the records from there on lead to the slowest
- * consumer; when they do not, nothing before that one is retained. A fault before the place where the walk begins is
- * damage, and raised; behind it, it is the end.
+ * <p>The walk begins at the recovery point ({@code watermark} in the format), or at the low watermark if that is
+ * higher: before it the ring may have been reused. With retention it begins at the recovery point if the records from
+ * there lead to the low watermark; else nothing before the low watermark is retained. Damage before the start of the
+ * walk is an error; after it, it is the end.
  */
 public final class Recovery {
     private static final Logger LOG = LoggerFactory.getLogger(Recovery.class);
@@ -45,10 +46,10 @@ public final class Recovery {
     private final InFlightCutter inFlight;
     private final LogReaderV2 reader;
 
-    /** Deletes what consumers have noted of records behind the end of the log, and fsyncs that. */
+    /** Deletes what consumers have stored of records after the log end, and fsyncs that. */
     @FunctionalInterface
     public interface InFlightCutter {
-        void cutBehind(long end) throws IOException;
+        void cutAfter(long end) throws IOException;
     }
 
     public Recovery(
@@ -77,23 +78,23 @@ public final class Recovery {
         MetaFields fields = meta.fields();
         long next = fields.epoch() + 1;
         long closed = seal(walked.start.position(), end.position(), next);
-        inFlight.cutBehind(end.position());
+        inFlight.cutAfter(end.position());
         meta.fields(fields.withEpoch(next));
-        // Before the watermark: a recovery that begins at it must find no consumer inside the pad.
+        // Before the recovery point: a recovery that begins there must find no consumer inside the pad.
         for (ConsumerCursors consumer : consumers) {
-            // Behind the last whole record, though maybe in its segment: what lay there is gone.
+            // After the last whole record, maybe in its segment: these records are lost.
             if (consumer.committed() > end.position()) {
                 LOG.warn(
-                        "{}: records that a consumer had acked up to position {} did not survive; it goes on at {}",
+                        "{}: records that a consumer had acked up to position {} did not survive; it continues at {}",
                         ring.path(0).getParent(),
                         consumer.committed(),
                         closed);
                 consumer.committed(closed);
             }
             if (consumer.dropped() > end.position()) {
-                // It does not get back what was taken from it: that may be overwritten, in part.
-                boolean isBehind = consumer.committed() < closed;
-                consumer.drop(isBehind ? closed : 0, isBehind ? consumer.droppedFirst() : 0);
+                // Dropped records stay dropped: they may be overwritten in part.
+                boolean lags = consumer.committed() < closed;
+                consumer.drop(lags ? closed : 0, lags ? consumer.droppedFirst() : 0);
             }
             if (consumer.reading() > end.position()) {
                 consumer.reading(consumer.committed());
@@ -101,7 +102,7 @@ public final class Recovery {
             consumer.force();
         }
         if (!meta.isRetaining() || walked.start.position() > meta.watermark()) {
-            // What is acked may be lost in part, and no later walk will tell.
+            // Acked records may be lost in part, and no later walk checks them.
             meta.intact(Math.min(lowWatermark(), walked.start.position()));
         }
         meta.writing(closed);
@@ -140,7 +141,7 @@ public final class Recovery {
         for (ConsumerCursors consumer : consumers) {
             lowWatermark = Math.min(lowWatermark, consumer.needed());
         }
-        // One that is before it was just being made or moved back.
+        // A consumer before it was being made or moved back.
         return Math.max(lowWatermark, meta.reclaimed());
     }
 
@@ -149,9 +150,9 @@ public final class Recovery {
             try {
                 return locate(lowWatermark);
             } catch (CorruptException e) {
-                // After a loss of power the acked records themselves may be gone; what was fsynced is still there.
+                // After a loss of power the acked records may be lost; the fsynced ones exist.
                 LOG.info(
-                        "the slowest consumer's position {} is not in the log any more: {}",
+                        "the low watermark {} is not in the log any more: {}",
                         lowWatermark,
                         e.toString());
             }
@@ -162,16 +163,16 @@ public final class Recovery {
     private LogEnd locate(long position) throws IOException {
         boolean atEnd = geometry.offsetOfEnd(position) == geometry.segmentSize();
         long id = geometry.segmentOfEnd(position);
-        // Behind the end of a segment the next one may or may not have been begun.
-        boolean goesOn = atEnd && epochOf(id + 1) >= Math.max(0, epochOf(id));
-        if (goesOn) {
+        // At the end of a segment the next one may have been begun.
+        boolean continues = atEnd && epochOf(id + 1) >= Math.max(0, epochOf(id));
+        if (continues) {
             checkBegins(id + 1);
         }
-        OffsetResolver.Place place = OffsetResolver.find(reader, position, goesOn ? position + 1 : position);
-        return new LogEnd(position, place.offset(), place.lastTimestamp());
+        OffsetResolver.Resolved resolved = OffsetResolver.find(reader, position, continues ? position + 1 : position);
+        return new LogEnd(position, resolved.offset(), resolved.lastTimestamp());
     }
 
-    // A reclaimed position, or a damaged one, may be where a segment begins, but no record does.
+    // A reclaimed or damaged position may be the beginning of a segment that begins with the rest of a record.
     private void checkBegins(long id) throws IOException {
         Segment segment = swapper.pin(id);
         int first = segment.firstRecord();
@@ -180,7 +181,7 @@ public final class Recovery {
             throw new CorruptException(
                     ring.path(id).toString(),
                     0,
-                    "segment " + id + " begins with the rest of a record," + " so none ends before it");
+                    "segment " + id + " begins with the rest of a record, so none ends before it");
         }
     }
 
@@ -200,7 +201,7 @@ public final class Recovery {
         long offset = start.nextOffset();
         long timestamp = start.lastTimestamp();
         reader.moveTo(start.position());
-        reader.behindEpoch(epochOf(geometry.segmentOfEnd(start.position())));
+        reader.afterEpoch(epochOf(geometry.segmentOfEnd(start.position())));
         while (true) {
             try {
                 reader.next();
@@ -216,17 +217,17 @@ public final class Recovery {
             }
             offset++;
             timestamp = Math.max(timestamp, reader.timestamp());
-            boolean batchGoesOn = reader.batchGoesOn();
+            boolean batchContinues = reader.batchContinues();
             reader.advance();
-            if (!batchGoesOn) {
+            if (!batchContinues) {
                 end = new LogEnd(reader.position(), offset, timestamp);
             }
         }
     }
 
     /**
-     * Closes the segment that holds the end, and fsyncs all that the walk has found: it may be in the page cache alone.
-     * Returns the position of the segment's end.
+     * Closes the segment of the end, and fsyncs all that the walk has read: it may be in the page cache alone. Returns
+     * the position of the segment's end.
      */
     private long seal(long start, long end, long epoch) throws IOException {
         long id = geometry.segmentOfEnd(end);
@@ -249,7 +250,7 @@ public final class Recovery {
     private void wipe(long id) throws IOException {
         Segment segment = swapper.pinIfThere(id, meta.fields().uuidLow());
         if (segment == null) {
-            // One that was never whole. But the header in a file that is short would be valid once it is filled up.
+            // Never whole. But the header in a short file would be valid once the file is filled up.
             if (id - geometry.capacity() < geometry.segmentOf(lowWatermark()) && ring.hasAnotherLength(id)) {
                 ring.delete(geometry.slotOf(id));
                 ring.syncEntries();

@@ -11,10 +11,10 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * Takes up a directory of version 1 as Satellite does: writing := watermark (or, on request, what is stored as writing,
- * which is whole when only the process was killed), reading := committed; where committed is ahead, writing :=
- * committed. There are no checksums, so all that can be checked is that the lengths lead from the committed position
- * to the writing position exactly; a directory in which they do not is refused, and left as it is.
+ * Recovers a directory of version 1 as Satellite does: writing := recovery point (on request the stored writing, which
+ * is whole if only the process was killed), or committed if that is ahead; reading := committed. Without checksums one
+ * check remains: the lengths lead from the committed position to the writing position exactly. Else it throws, and
+ * changes nothing.
  */
 public final class RecoveryV1 {
     private RecoveryV1() {}
@@ -32,7 +32,7 @@ public final class RecoveryV1 {
             throw new CorruptException(
                     file,
                     8,
-                    "writing is " + held + " bytes ahead of committed, but the" + " ring has " + ring
+                    "writing is " + held + " bytes ahead of committed, but the ring has " + ring
                             + ": records that were not acked have been overwritten");
         }
         LogReaderV1 reader = new LogReaderV1(swapper, geometry, settings.maxEventSize(), () -> end);

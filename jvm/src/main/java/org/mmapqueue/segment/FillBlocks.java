@@ -1,25 +1,25 @@
 package org.mmapqueue.segment;
 
 /**
- * In blocks of how many bytes segment files are filled with zeros. Where the page cache keeps a file in folios as large
- * as the writes that brought them in, an fsync of a part of one writes all of it: large blocks are good for fsyncs of
- * much, and small ones for durable pushes. One thread at a time tells what is fsynced; any number asks.
+ * The block size with which segment files are filled with zeros. The page cache keeps a file in folios as large as the
+ * writes that made them, and an fsync of a part of a folio writes all of it: large blocks are good for large fsyncs,
+ * small ones for sync pushes. One thread at a time reports fsyncs; any number of threads reads the size.
  */
 public final class FillBlocks {
     private static final int SMALL = 16 << 10;
     /** A small block is a large one divided by this, or less. */
     private static final int PARTS = 8;
-    /** An fsync counts as one of so many. */
+    /** The weight of an fsync in the average is 1 / 16. */
     private static final int WEIGHT = 16;
 
     private final int large;
-    /** Bytes that are fsynced at a time: a moving average, which begins large. */
+    /** Bytes of an fsync: a moving average, which begins with a large block. */
     private volatile long typical;
 
     /**
-     * Large ones, until fsyncs of little have been told.
+     * Large blocks, until small fsyncs are reported.
      *
-     * @param large bytes of a large block; the kernel maps and fsyncs that much of a file at once
+     * @param large bytes of a large block, which the kernel maps and fsyncs as one folio
      */
     public FillBlocks(int large) {
         this.large = large;
@@ -31,15 +31,15 @@ public final class FillBlocks {
         return large;
     }
 
-    /** Bytes of the blocks that a file is to be filled in now. */
+    /** Bytes of the blocks of the next file. */
     public int next() {
         return typical < large / 2 ? Math.min(SMALL, large / PARTS) : large;
     }
 
     /**
-     * Records are about to be fsynced because somebody waits for it, or because there are many.
+     * Reports an fsync on request or by count.
      *
-     * @param bytes how many have been pushed since the last time; 0 tells nothing
+     * @param bytes pushed since the last fsync; 0 is ignored
      */
     @SuppressWarnings("NonAtomicVolatileUpdate") // a mean: an update that is lost changes little
     public void synced(long bytes) {

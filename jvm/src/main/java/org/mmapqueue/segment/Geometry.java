@@ -1,10 +1,10 @@
 package org.mmapqueue.segment;
 
 /**
- * The arithmetic of a ring: positions are absolute, id × size + offset; ids grow for ever; slot = id mod capacity.
+ * The arithmetic of a ring: position = id × size + offset; slot = id mod capacity; ids and positions only grow.
  *
- * <p>A position that is a multiple of the size is the END of the segment before it: the next segment may not be there
- * yet. {@link #segmentOfEnd} and {@link #offsetOfEnd} read a position in this sense.
+ * <p>A position that is a multiple of the size is the end of the segment before it: the next segment may not exist yet.
+ * {@link #segmentOfEnd} and {@link #offsetOfEnd} read a position in this sense.
  *
  * @param format the format of the directory
  * @param segmentSize bytes of each segment
@@ -12,7 +12,7 @@ package org.mmapqueue.segment;
  */
 public record Geometry(Format format, int segmentSize, int capacity) {
 
-    /** Where records begin in a segment: after its header. */
+    /** Offset in a segment at which records begin: after its header. */
     public int dataStart() {
         return format.segmentHeaderBytes();
     }
@@ -27,12 +27,12 @@ public record Geometry(Format format, int segmentSize, int capacity) {
         return (int) (id % capacity);
     }
 
-    /** The absolute position of a place in a segment. */
+    /** The position of an offset in a segment. */
     public long position(long id, int offset) {
         return id * segmentSize + offset;
     }
 
-    /** The first segment that still holds something at or behind the position. */
+    /** The segment of the byte at the position. */
     public long segmentOf(long position) {
         return position / segmentSize;
     }
@@ -52,6 +52,6 @@ public record Geometry(Format format, int segmentSize, int capacity) {
         return slotOf(id) + FILE_SUFFIX;
     }
 
-    /** What the names of all segment files end in. */
+    /** The suffix of the file names. */
     public static final String FILE_SUFFIX = "_segment.dat";
 }

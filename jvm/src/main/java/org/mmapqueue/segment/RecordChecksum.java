@@ -5,7 +5,7 @@ import org.mmapqueue.io.Mapped;
 
 /**
  * The checksum of a record: CRC32C of the payload, then of the record's identity, so that a record of another queue,
- * place, generation or epoch does not pass for this one:
+ * position, generation or epoch fails the check:
  *
  * <pre>
  *  0  queue UUID (16)
@@ -16,7 +16,7 @@ import org.mmapqueue.io.Mapped;
  * 40  timestamp (8), 0 when there is none
  * </pre>
  *
- * <p>A writer runs the payload's part before it claims a place. Not thread-safe: one object for each user.
+ * <p>The appender computes the payload's part before it locks the log end. Not thread-safe.
  */
 public final class RecordChecksum {
     private static final int SEGMENT_ID = 16;

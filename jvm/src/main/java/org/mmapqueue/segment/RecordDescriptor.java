@@ -15,22 +15,22 @@ package org.mmapqueue.segment;
  *  +---------------------------------------------------------------+
  *  |  payload … | zeros up to a multiple of 8                      |
  *
- *  I  claimed: reserved, never written by this version
- *  P  pad: the rest of this segment is unused; go on in the next
+ *  I  reserved; never written by this version
+ *  P  pad: the rest of this segment is unused
  *  T  a timestamp follows
  *  C  control: not for consumers
- *  B  batch: the atomic batch goes on with the next record
+ *  B  batch: the next record is of the same batch
  * </pre>
  *
- * <p>The publication rule: the header is one aligned 64-bit word that is 0 where nothing is yet. It is stored last,
- * with release semantics; who reads it with acquire semantics and sees it non-zero may read the rest.
+ * <p>The publication rule: the header is one aligned 64-bit word, 0 before the record is published. It is stored last,
+ * with release semantics; a reader that loads it with acquire semantics, and not as 0, may read the rest.
  */
 public final class RecordDescriptor {
     /** Bytes of the header; records start at multiples of it. */
     public static final int HEADER = 8;
     /** The largest payload in bytes. */
     public static final int MAX_LENGTH = (1 << 27) - 1;
-    /** Flag: the atomic batch goes on with the next record. */
+    /** Flag: the next record is of the same batch. */
     public static final int BATCH = 1 << 27;
     /** Flag: not for consumers. */
     public static final int CONTROL = 1 << 28;
@@ -39,7 +39,7 @@ public final class RecordDescriptor {
     /** Flag: the rest of the segment is unused. */
     public static final int PAD = 1 << 30;
     /** Flag: reserved. */
-    public static final int CLAIMED = 1 << 31;
+    public static final int RESERVED = 1 << 31;
 
     private RecordDescriptor() {}
 
@@ -63,7 +63,7 @@ public final class RecordDescriptor {
         return (int) (header >>> 32);
     }
 
-    /** Bytes behind the header: timestamp, payload and padding. */
+    /** Bytes after the header: timestamp, payload and padding. */
     public static int bodyBytes(int lengthAndFlags) {
         int stamp = (lengthAndFlags & TIMESTAMPED) != 0 ? 8 : 0;
         return stamp + (length(lengthAndFlags) + 7 & ~7);

@@ -7,15 +7,15 @@ import java.util.zip.CRC32C;
 import org.mmapqueue.io.Mapped;
 
 /**
- * One mapped segment in one generation of the ring. Access is safe from any thread as long as the segment is pinned; a use
- * after that may kill the JVM.
+ * One mapped segment in one generation of the ring. Access is safe from any thread while the segment is pinned; later
+ * access may crash the JVM.
  */
 public final class Segment {
     private final long id;
     private final Path path;
     private final ByteBuffer bytes;
 
-    /** A segment in a mapping that somebody keeps. */
+    /** A segment in a mapping that the caller keeps. */
     public Segment(long id, Path path, MappedByteBuffer mapping) {
         this.id = id;
         this.path = path;
@@ -32,17 +32,17 @@ public final class Segment {
         return path;
     }
 
-    /** Reads a record's header; what was stored before it was published is visible after this. */
+    /** Loads a record's header, with acquire semantics. */
     public long headerAcquire(int offset) {
         return (long) Mapped.LONG.getAcquire(bytes, offset);
     }
 
-    /** Publishes a record: all stores before this are visible to whoever acquires the header. */
+    /** Publishes a record: stores its header, with release semantics. */
     public void publish(int offset, long header) {
         Mapped.LONG.setRelease(bytes, offset, header);
     }
 
-    /** Reads a word; unordered. */
+    /** Loads a word; unordered. */
     public long getLong(int offset) {
         return (long) Mapped.LONG.get(bytes, offset);
     }
@@ -83,7 +83,7 @@ public final class Segment {
         Mapped.INT.set(bytes, SegmentDescriptor.CHECKSUM, headerChecksum());
     }
 
-    /** Wipes the header: whatever the segment holds is not part of the log any more. */
+    /** Wipes the header: the segment is no part of the log any more. */
     public void wipeHeader() {
         zero(0, SegmentDescriptor.LENGTH);
     }
@@ -91,7 +91,7 @@ public final class Segment {
     /**
      * Checks the header of version 2.
      *
-     * @return null when this is the queue's segment of this id, else what was found and what was expected
+     * @return null when this is the queue's segment of this id, else the value found and the value expected
      */
     public String headerFault(long uuidLow) {
         if (getLong(SegmentDescriptor.MAGIC) != SegmentDescriptor.MAGIC_VALUE) {
@@ -133,7 +133,7 @@ public final class Segment {
         return getLong(SegmentDescriptor.EPOCH);
     }
 
-    /** The index of the first record that starts here, or of the next one if none does. */
+    /** The offset of the first record that starts here, or of the next one if none does. */
     public long baseIndex() {
         return getLong(SegmentDescriptor.BASE_INDEX);
     }
@@ -143,7 +143,7 @@ public final class Segment {
         return getLong(SegmentDescriptor.BASE_TIMESTAMP);
     }
 
-    /** Where the first record starts; 0 when none starts here. */
+    /** The byte at which the first record starts; 0 when none starts here. */
     public int firstRecord() {
         return (int) Mapped.INT.get(bytes, SegmentDescriptor.FIRST_RECORD);
     }

@@ -6,14 +6,14 @@ import java.util.zip.CRC32C;
 import org.mmapqueue.io.Mismatch;
 
 /**
- * The header of a segment of version 2 as a value, for who looks at files without mapping them.
+ * The header of a segment of version 2 as a value, for code that reads files without mapping them.
  *
  * @param uuidLow the queue's UUID, lower half
  * @param id the segment's id
  * @param epoch in which it was begun
- * @param baseIndex the number of the first record that starts here, or of the next one if none does
- * @param baseTimestamp of the records that start here none is older, µs since 1970
- * @param firstRecord where the first record starts; 0 when none starts here
+ * @param baseIndex the offset of the first record that starts here, or of the next one if none does
+ * @param baseTimestamp no record that starts here is older, in µs since 1970
+ * @param firstRecord the byte at which the first record starts; 0 when none starts here
  */
 public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, long baseTimestamp, int firstRecord) {
     /** Bytes of a header. */
@@ -21,7 +21,7 @@ public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, l
 
     private static final int VERSION_2 = 2;
 
-    /** Reads a header, right or wrong, from index 0 of a little-endian buffer. */
+    /** Reads a header, unchecked, from index 0 of a little-endian buffer. */
     public static SegmentHeader decode(ByteBuffer bytes) {
         return new SegmentHeader(
                 bytes.getLong(SegmentDescriptor.UUID_LOW),
@@ -32,7 +32,7 @@ public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, l
                 bytes.getInt(SegmentDescriptor.FIRST_RECORD));
     }
 
-    /** What is wrong with a header by itself, whichever queue's and segment's it is; null when it is whole. */
+    /** The first fault of a header by itself; null when it is whole. */
     public static Mismatch check(ByteBuffer bytes) {
         long magic = bytes.getLong(SegmentDescriptor.MAGIC);
         if (magic != SegmentDescriptor.MAGIC_VALUE) {
@@ -52,7 +52,7 @@ public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, l
                 : new Mismatch(SegmentDescriptor.VERSION, "version " + version, Integer.toString(VERSION_2));
     }
 
-    /** What is wrong with a whole header as that of this queue's segment; null when nothing is. */
+    /** The first fault of a whole header as that of this queue's segment; null for none. */
     public Mismatch check(long queueUuidLow, long segmentId, int segmentSize) {
         if (uuidLow != queueUuidLow) {
             return new Mismatch(
@@ -77,7 +77,7 @@ public record SegmentHeader(long uuidLow, long id, long epoch, long baseIndex, l
         return null;
     }
 
-    /** Whether there is nothing: the slot was filled with zeros, or the header wiped. */
+    /** Whether the header is all zeros: the slot was filled, or the header wiped. */
     public static boolean isEmpty(ByteBuffer bytes) {
         for (int at = 0; at < LENGTH; at += Long.BYTES) {
             if (bytes.getLong(at) != 0) {

@@ -30,12 +30,12 @@ public final class SegmentRing {
         return geometry;
     }
 
-    /** In which blocks segment files are filled. */
+    /** The block size of the zero-fill. */
     public FillBlocks blocks() {
         return blocks;
     }
 
-    /** Where a segment lies. */
+    /** The file of a segment. */
     public Path path(long id) {
         return directory.resolve(geometry.fileName(id));
     }
@@ -60,7 +60,7 @@ public final class SegmentRing {
         return slots;
     }
 
-    /** Whether there is a file for a segment that has not the length of one. */
+    /** Whether the file of a segment exists with another length than a segment's. */
     public boolean hasAnotherLength(long id) throws IOException {
         try (DataFile file = storage.open(path(id), Storage.Mode.READ)) {
             return file.size() != geometry.segmentSize();
@@ -70,9 +70,9 @@ public final class SegmentRing {
     }
 
     /**
-     * Deletes the file of a ring slot. Its entry is gone for certain after {@link #syncEntries}.
+     * Deletes the file of a ring slot. {@link #syncEntries} makes that durable.
      *
-     * @return the bytes that it had; 0 when there is none
+     * @return the bytes of the file; 0 when it is missing
      */
     public long delete(int slot) throws IOException {
         Path path = path(slot);
@@ -85,12 +85,12 @@ public final class SegmentRing {
         return storage.delete(path) ? bytes : 0;
     }
 
-    /** Makes the making and deleting of segment files survive a loss of power. */
+    /** Makes new and deleted segment files durable. */
     public void syncEntries() throws IOException {
         storage.syncDirectory(directory);
     }
 
-    /** Fsyncs a whole segment, mapped or not: an fsync of the file takes what was stored through any mapping of it. */
+    /** Fsyncs a whole segment, with all stores through any mapping of its file. */
     public void force(long id) throws IOException {
         try (DataFile file = storage.open(path(id), Storage.Mode.WRITE)) {
             file.force();

@@ -2,12 +2,12 @@ package org.mmapqueue.segment;
 
 import java.io.IOException;
 
-/** Fsyncs parts of segments to the disk. Any number of threads. */
+/** Fsyncs parts of segments. Safe for any number of threads. */
 @FunctionalInterface
 public interface SegmentSyncer {
 
     /**
-     * Returns when the bytes {@code from}..{@code to - 1} of a segment, whoever stored them, are on the disk.
+     * Makes the bytes {@code from}..{@code to - 1} of a segment durable, whichever process stored them.
      */
     void force(long id, int from, int to) throws IOException;
 }

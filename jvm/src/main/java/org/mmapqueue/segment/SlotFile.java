@@ -12,13 +12,13 @@ import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.Storage;
 
 /**
- * The file of one ring slot, which stays the same in each generation unless it is deleted, and its mapping while there is
- * one. Not thread-safe: the swapper guards it.
+ * The file of one ring slot, the same in each generation unless it is deleted, and its mapping. Not thread-safe: the
+ * swapper guards it.
  */
 public final class SlotFile {
     /**
-     * The smallest page there is. Where the zeros made the pages, one fault maps a large block of them; but those that a
-     * reader has brought in from the disk are small, and zeros written over them leave them so.
+     * The smallest page. Pages made by zero-filling are large folios, of which one fault maps all; pages that a reader
+     * has loaded from the disk stay small.
      */
     private static final int TOUCH_STRIDE = 4096;
 
@@ -35,7 +35,7 @@ public final class SlotFile {
         this.size = size;
     }
 
-    /** Where the file is. */
+    /** The path of the file. */
     public Path path() {
         return path;
     }
@@ -45,15 +45,16 @@ public final class SlotFile {
         return mapping;
     }
 
-    /** Whether there is a mapping. */
+    /** Whether the file is mapped. */
     public boolean isMapped() {
         return mapping != null;
     }
 
     /**
-     * Opens the file of a slot that is about to be filled; makes it when it is not there, and says so: then its
-     * directory entry is to be fsynced. One that is too long is made anew: to cut it would take pages away from a
-     * process that has it mapped.
+     * Opens the file of a slot that is about to be filled. A file that is too long is made anew: truncating it would
+     * take pages away from a process that has it mapped.
+     *
+     * @return whether the file is new: its directory entry is to be fsynced
      */
     public boolean openToWrite() throws IOException {
         if (file != null) {
@@ -82,9 +83,9 @@ public final class SlotFile {
     }
 
     /**
-     * Fsyncs a file that has its full length, so that it keeps that when power is lost.
+     * Makes the length of a full file durable.
      *
-     * @return false when it is shorter; nothing was fsynced then
+     * @return false when the file is shorter; nothing was fsynced then
      */
     public boolean syncLength() throws IOException {
         if (file.size() != size) {
@@ -104,7 +105,7 @@ public final class SlotFile {
     }
 
     /**
-     * Maps the file, which must be there in full size: a mapping that reaches behind the end of a file is a SIGBUS.
+     * Maps the file, which must have its full size: a store beyond the end of a file is a SIGBUS.
      *
      * @throws CorruptException when the file is missing or has another size
      */
@@ -126,7 +127,7 @@ public final class SlotFile {
         mapping = file.map(size, writable);
     }
 
-    /** Gives the mapping up for a new one: after an fsync each page of the old one faults at its next store. */
+    /** Replaces the mapping: after an fsync each page of the old one would fault at its next store. */
     public void remap(boolean writable) throws IOException {
         MappedByteBuffer old = mapping;
         mapping = null;
@@ -135,9 +136,9 @@ public final class SlotFile {
     }
 
     /**
-     * What fsyncs a part of the mapping, for a caller that sees to it that the mapping stays meanwhile.
+     * An fsync of a part of the mapping, for a caller that keeps the mapping until the fsync ends.
      *
-     * @param whole whether all of it, and the file's length, are to be fsynced instead
+     * @param whole whether to fsync the whole file with its length instead
      */
     public Syncing syncing(boolean whole) {
         DataFile synced = file;
@@ -152,7 +153,7 @@ public final class SlotFile {
         };
     }
 
-    // Stores behind the end of a file get lost in silence, and so does fsyncing them.
+    // Stores beyond the end of a file are lost without an error, and so are their fsyncs.
     private void checkLength(DataFile synced) throws IOException {
         long found = synced.size();
         if (found < size) {
@@ -167,11 +168,11 @@ public final class SlotFile {
     /** Fsyncs the bytes {@code from}..{@code to - 1} of a mapping. */
     @FunctionalInterface
     public interface Syncing {
-        /** Returns when they are on the disk. */
+        /** Returns when they are durable. */
         void force(int from, int to) throws IOException;
     }
 
-    /** Takes the page faults of a new mapping, which holds zeros, away from the writer. */
+    /** Takes the page faults of a new mapping, which holds zeros, ahead of the writer. */
     public void touch() {
         ByteBuffer bytes = mapping;
         for (int at = 0; at < size; at += TOUCH_STRIDE) {
@@ -180,9 +181,9 @@ public final class SlotFile {
     }
 
     /**
-     * Takes mapping and descriptor out of this object, which can be opened and mapped again.
+     * Detaches mapping and descriptor from this object, which can be opened and mapped again.
      *
-     * @return gives both back; nobody may use a segment of this mapping any more by then
+     * @return unmaps and closes both; no segment of this mapping may be used by then
      */
     public Closeable detach() {
         MappedByteBuffer oldMapping = mapping;

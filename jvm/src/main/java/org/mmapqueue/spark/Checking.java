@@ -9,8 +9,8 @@ import org.mmapqueue.errors.CorruptException;
 import org.mmapqueue.errors.OutOfRangeException;
 
 /**
- * Reads all records of a queue, which checks them. The queue may be written and read meanwhile; what is reclaimed
- * before it is read counts as no longer there.
+ * Verifies a queue by reading all its records. Other threads may write and read the queue at the same time; records
+ * that are reclaimed before they are read are skipped.
  */
 final class Checking {
     private static final int RECORDS = 1024;
@@ -19,13 +19,12 @@ final class Checking {
     private Checking() {}
 
     /**
-     * Reads from the oldest record to what is the end now. Behind a damaged record it goes on with the next segment, as
-     * far as segments say which records they begin with.
+     * Reads from the log start to the present log end. After a damaged record it continues with the next segment that
+     * has an intact base offset.
      *
      * @param partition the partition's number
      * @param queue the partition
-     * @return for each damaged place: partition, file, byte in it, what was found there, the first offset that can not
-     *     be read, the last one
+     * @return for each damage: partition, file, position in bytes, detail, first and last offset that cannot be read
      */
     static List<Object[]> check(int partition, MmapQueue queue) {
         List<Object[]> damage = new ArrayList<>();
@@ -42,20 +41,20 @@ final class Checking {
         return damage;
     }
 
-    // One for a segment, about: parts begin where segments do.
+    // About one part per segment: parts begin where segments do.
     private static long[] parts(MmapQueue queue) {
         while (true) {
             try {
                 return queue.split(
                         queue.firstOffset(), queue.endOffset(), queue.stats().segmentSize());
             } catch (OutOfRangeException e) {
-                // Reclaimed meanwhile: there is a new oldest record.
+                // Reclaimed since the call of firstOffset: read the new log start.
             }
         }
     }
 
     private static void check(int partition, MmapQueue queue, long from, long to, List<Object[]> damage) {
-        // All that counts is that it was whole.
+        // The reader verifies the checksum; the record itself is not used.
         MessageHandler nothing = (offset, timestamp, buffer, start, length, attempts) -> {};
         long next = from;
         try (RecordReader reader = queue.reader(from, to)) {
@@ -65,13 +64,13 @@ final class Checking {
         } catch (CorruptException e) {
             damage.add(row(partition, e, next, to - 1));
         } catch (OutOfRangeException e) {
-            // Reclaimed meanwhile, all of this part or the rest of it.
+            // The rest of this part was reclaimed while it was read.
         }
     }
 
     private static Object[] row(int partition, CorruptException e, long first, long last) {
-        String place = e.file() + ", byte " + e.position() + ": ";
-        String detail = e.getMessage().startsWith(place) ? e.getMessage().substring(place.length()) : e.getMessage();
+        String prefix = e.file() + ", byte " + e.position() + ": ";
+        String detail = e.getMessage().startsWith(prefix) ? e.getMessage().substring(prefix.length()) : e.getMessage();
         return new Object[] {partition, e.file(), e.position(), detail, first, last};
     }
 }

@@ -6,9 +6,9 @@ import org.apache.hadoop.conf.Configuration;
 import org.apache.hadoop.fs.Path;
 
 /**
- * Which checkpoints of queries are there.
+ * Finds out which checkpoints of queries exist.
  *
- * @param configuration says how file systems are reached
+ * @param configuration Hadoop's configuration of the file systems
  */
 record Checkpoints(Configuration configuration) {
 
@@ -22,9 +22,9 @@ record Checkpoints(Configuration configuration) {
     }
 
     /**
-     * Whether a checkpoint is there.
+     * Whether a checkpoint exists.
      *
-     * @throws UncheckedIOException when its file system can not be asked: nobody knows then
+     * @throws UncheckedIOException if its file system cannot be reached
      */
     boolean isThere(String checkpoint) {
         Path path = new Path(checkpoint);
@@ -32,7 +32,7 @@ record Checkpoints(Configuration configuration) {
             return path.getFileSystem(configuration).exists(path);
         } catch (IOException e) {
             throw new UncheckedIOException(
-                    "whether the checkpoint " + checkpoint + " is there can not be told: " + e, e);
+                    "the file system of checkpoint " + checkpoint + " cannot be reached: " + e, e);
         }
     }
 }

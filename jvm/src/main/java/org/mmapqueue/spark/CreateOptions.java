@@ -9,9 +9,9 @@ import org.mmapqueue.spark.common.KnownOptions;
 import org.mmapqueue.spark.common.OptionUse;
 import org.mmapqueue.spark.common.Options;
 
-/** What CREATE TABLE may say of a queue that is made: a wrong word would make one that nobody wants. */
+/** The options of CREATE TABLE. An unknown option is an error, so that no queue is made with unwanted settings. */
 final class CreateOptions {
-    /** Spark says these by itself. */
+    /** Properties that Spark sets itself. */
     private static final Set<String> SAID_BY_SPARK =
             Set.of(TableCatalog.PROP_OWNER, TableCatalog.PROP_IS_MANAGED_LOCATION, "table_type");
 
@@ -21,12 +21,12 @@ final class CreateOptions {
     private CreateOptions() {}
 
     /**
-     * The options among a table's properties.
+     * Extracts the options from a table's properties.
      *
      * @param table its name
-     * @param properties as Spark hands them over: what was said as an option is there twice
-     * @return what a queue is made by
-     * @throws IllegalArgumentException when something else is said
+     * @param properties as Spark passes them: each option occurs twice
+     * @return the options of the new queue
+     * @throws IllegalArgumentException for any other property
      */
     static Options of(String table, Map<String, String> properties) {
         Map<String, String> said = new HashMap<>();
@@ -38,8 +38,9 @@ final class CreateOptions {
             if (lower.equals(TableCatalog.PROP_PROVIDER)) {
                 checkProvider(table, value);
             } else if (NOT_HERE.contains(lower)) {
-                throw new IllegalArgumentException("table " + table + ": a queue of a catalog lies where its name says;"
-                        + " found " + name + " = " + value);
+                throw new IllegalArgumentException("table"
+                        + " " + table + ": the name of a table gives the directory of its queue; found"
+                        + " " + name + " = " + value);
             } else if (!SAID_BY_SPARK.contains(lower)) {
                 said.put(name, value);
             }

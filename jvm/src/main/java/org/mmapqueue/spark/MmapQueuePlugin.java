@@ -8,12 +8,12 @@ import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.api.plugin.SparkPlugin;
 
 /**
- * Gauges for every queue that the driver or an executor has open, in Spark's own metrics system: JMX, the UI's {@code
- * /metrics/json}, and whatever sinks it has. Switched on by {@code spark.plugins=org.mmapqueue.spark.MmapQueuePlugin}.
+ * Gauges for every queue that the driver or an executor has open, in Spark's metrics system: JMX, {@code /metrics/json}
+ * of the UI, and all configured sinks. Enable it with {@code spark.plugins=org.mmapqueue.spark.MmapQueuePlugin}.
  */
 public final class MmapQueuePlugin implements SparkPlugin {
 
-    /** Made by Spark. */
+    /** Called by Spark, by reflection. */
     public MmapQueuePlugin() {}
 
     @Override
@@ -46,7 +46,7 @@ public final class MmapQueuePlugin implements SparkPlugin {
 
         @Override
         public void init(PluginContext plugin, Map<String, String> extra) {
-            // In local mode the driver's gauges tell of the same queues: they are this process's.
+            // In local mode the driver's gauges already report the queues of this process.
             if (!"driver".equals(plugin.executorID())) {
                 gauges = new QueueGauges(plugin.metricRegistry());
             }

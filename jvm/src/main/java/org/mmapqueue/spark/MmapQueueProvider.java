@@ -9,12 +9,12 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.mmapqueue.spark.common.RecordSchema;
 
-/** What {@code format("mmapqueue")} means. Spark makes one whenever it needs one. */
+/** The provider of {@code format("mmapqueue")}. Spark creates an instance whenever it needs one. */
 public final class MmapQueueProvider implements TableProvider, DataSourceRegister {
     /** The name of the format. */
     public static final String NAME = "mmapqueue";
 
-    /** Found by its name. */
+    /** Called by Spark, by reflection. */
     public MmapQueueProvider() {}
 
     @Override

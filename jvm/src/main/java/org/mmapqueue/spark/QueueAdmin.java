@@ -23,9 +23,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * What an administrator does to a queue and to its consumers. Every call returns rows, and opens the queue for its own
- * time only; what this process has open is shared. A consumer that nobody here owns is given back. Any number of
- * threads.
+ * Administration of a queue and of its consumers. Every call opens the queue, or shares the open one of this process,
+ * returns rows, and closes it. A consumer that this process did not own before the call is released after it.
+ * Thread-safe.
  */
 final class QueueAdmin {
     private static final Logger LOG = LoggerFactory.getLogger(QueueAdmin.class);
@@ -34,33 +34,33 @@ final class QueueAdmin {
     private final Options options;
 
     /**
-     * For one queue.
+     * Administration of one queue.
      *
      * @param root its directory
-     * @param options how to open it where it has to be written
+     * @param options configuration for calls that open the queue for writing
      */
     QueueAdmin(Path root, Options options) {
         this.root = root;
         this.options = options;
     }
 
-    /** A partition that is open. */
+    /** An open partition. */
     private record Open(int id, Path directory, MmapQueue queue) {}
 
     /**
-     * Commits everything up to and including a record.
+     * Acks all records up to and including one.
      *
-     * @param partition null for the only one
+     * @param partition its number; null if the queue has one partition
      * @return partition, consumer, committed offset
-     * @throws IllegalArgumentException for a consumer or a partition that is not there
-     * @throws IllegalStateException while a streaming query uses the consumer
-     * @throws org.mmapqueue.errors.OutOfRangeException when there is no such record yet
+     * @throws IllegalArgumentException if the consumer or the partition does not exist
+     * @throws IllegalStateException if a streaming query uses the consumer
+     * @throws org.mmapqueue.errors.OutOfRangeException if the log ends before this offset
      */
     List<Object[]> ack(String consumer, long offset, Integer partition) {
         return rows(onlyOne(partition, "offset " + offset), each -> {
             onConsumer(each, consumer, (own, shared) -> {
                 if (shared) {
-                    own.ack(offset); // what it has popped since, and not acked, stays in flight
+                    own.ack(offset); // later records that were popped stay in flight
                 } else if (offset >= own.committedOffset()) {
                     own.seek(StartAt.offset(offset + 1));
                 }
@@ -70,35 +70,35 @@ final class QueueAdmin {
     }
 
     /**
-     * Moves a consumer.
+     * Seeks a consumer.
      *
-     * @param partition null for all of them
+     * @param partition its number; null for all partitions
      * @return partition, consumer, committed offset
      */
-    List<Object[]> seek(String consumer, StartAt place, Integer partition) {
-        return rows(forPlace(partition, place), each -> {
-            onConsumer(each, consumer, (own, shared) -> own.seek(place));
+    List<Object[]> seek(String consumer, StartAt start, Integer partition) {
+        return rows(partitionFor(partition, start), each -> {
+            onConsumer(each, consumer, (own, shared) -> own.seek(start));
             return Stream.<Object[]>of(position(each, consumer));
         });
     }
 
     /**
-     * Makes a consumer where it is not there.
+     * Creates a consumer in each partition that does not have it.
      *
-     * @param partition null for all of them
+     * @param partition its number; null for all partitions
      * @return partition, consumer, committed offset
      */
     List<Object[]> create(String consumer, StartAt start, Integer partition) {
-        return rows(forPlace(partition, start), each -> {
+        return rows(partitionFor(partition, start), each -> {
             each.queue().createConsumer(consumer, start);
             return Stream.<Object[]>of(position(each, consumer));
         });
     }
 
     /**
-     * Deletes a consumer, and gives the space free that it held.
+     * Deletes a consumer; the records that it retained may be reclaimed.
      *
-     * @param partition null for all that have it
+     * @param partition its number; null for all partitions that have the consumer
      * @return partition, consumer
      */
     List<Object[]> delete(String consumer, Integer partition) {
@@ -112,16 +112,16 @@ final class QueueAdmin {
         });
         if (deleted.isEmpty()) {
             throw new IllegalArgumentException(
-                    "consumer " + consumer + ": the queue in " + root + " has none of this" + " name");
+                    "consumer " + consumer + ": the queue in " + root + " has no consumer of this name");
         }
         return deleted;
     }
 
     /**
-     * The consumers, and how far they are behind.
+     * The consumers and their lag.
      *
-     * @return partition, consumer, committed offset, offset that is read next, end of the queue, lag in records, bytes
-     *     and microseconds, records in flight, the label or null
+     * @return partition, consumer, committed offset, next offset to read, log end, lag in records, bytes and
+     *     microseconds, records in flight, the label or null
      */
     List<Object[]> consumers() {
         return rows(null, each -> {
@@ -143,9 +143,9 @@ final class QueueAdmin {
     }
 
     /**
-     * Deletes the consumers of queries whose checkpoints are gone.
+     * Deletes the consumers of queries with checkpoints that do not exist any more.
      *
-     * @param isDry whether nothing is deleted
+     * @param isDry true to list the consumers without deleting them
      * @return partition, consumer, the checkpoint, whether the consumer was deleted
      */
     List<Object[]> dropOrphans(boolean isDry) {
@@ -168,14 +168,14 @@ final class QueueAdmin {
         return ConsumersOfQueries.queryOf(PartitionDirectory.real(partition.directory()), consumer) != null;
     }
 
-    // One that another process owns, or that may not be deleted, stays.
+    // A consumer that another process owns is kept.
     private static boolean drop(Open partition, String consumer) {
         try {
             partition.queue().deleteConsumer(consumer);
             return true;
         } catch (LockedException | ConfigException e) {
             LOG.warn(
-                    "consumer {} of the queue in {} is not dropped: {}",
+                    "consumer {} of the queue in {} was not deleted: {}",
                     consumer,
                     partition.directory(),
                     e.getMessage());
@@ -184,14 +184,14 @@ final class QueueAdmin {
     }
 
     /**
-     * Deletes the files that hold nothing which is retained.
+     * Deletes the segment files that hold no retained record.
      *
-     * @return partition, bytes that the disk has got back
-     * @throws org.mmapqueue.errors.LockedException when another process writes the queue
+     * @return partition, number of bytes that were deleted
+     * @throws org.mmapqueue.errors.LockedException if another process writes the queue
      */
     List<Object[]> gc() {
         List<Object[]> rows = new ArrayList<>();
-        PartitionDirectory.find(root); // or there is nothing to be opened
+        PartitionDirectory.find(root); // throws if there is no queue
         List<MmapQueue> open = WritablePartitions.open(root, options);
         try {
             for (int id = 0; id < open.size(); id++) {
@@ -204,9 +204,9 @@ final class QueueAdmin {
     }
 
     /**
-     * Reads every record that is retained, and checks it.
+     * Reads and verifies every retained record.
      *
-     * @return one row for each damaged place, as {@link Checking#check} gives it
+     * @return one row for each damage, as {@link Checking#check} returns it
      */
     List<Object[]> verify() {
         return rows(null, each -> Checking.check(each.id(), each.queue()).stream());
@@ -215,8 +215,8 @@ final class QueueAdmin {
     private List<Object[]> rows(Integer partition, Function<Open, Stream<Object[]>> work) {
         try (OpenPartitions open = new OpenPartitions(root)) {
             if (partition != null && (partition < 0 || partition >= open.count())) {
-                throw new IllegalArgumentException(
-                        "partition " + partition + ": the queue in " + root + " has 0 to " + (open.count() - 1));
+                throw new IllegalArgumentException("partition " + partition + ": the queue in " + root
+                        + " has partitions 0 to" + " " + (open.count() - 1));
             }
             List<Object[]> rows = new ArrayList<>();
             for (PartitionDirectory each : open.directories()) {
@@ -229,16 +229,16 @@ final class QueueAdmin {
         }
     }
 
-    // An offset means something in one partition alone.
-    private Integer forPlace(Integer partition, StartAt place) {
-        return place.kind() == StartAt.Kind.OFFSET ? onlyOne(partition, "offset " + place.value()) : partition;
+    // An offset is valid in one partition only.
+    private Integer partitionFor(Integer partition, StartAt start) {
+        return start.kind() == StartAt.Kind.OFFSET ? onlyOne(partition, "offset " + start.value()) : partition;
     }
 
     private Integer onlyOne(Integer partition, String what) {
         int count = PartitionDirectory.find(root).size();
         if (partition == null && count > 1) {
-            throw new IllegalArgumentException(
-                    what + ": say in which partition, as the queue in " + root + " has 0 to " + (count - 1));
+            throw new IllegalArgumentException(what + ": a partition is required, as the queue in " + root
+                    + " has partitions 0 to" + " " + (count - 1));
         }
         return partition;
     }
@@ -252,7 +252,7 @@ final class QueueAdmin {
         List<String> known = queue.consumers();
         if (!known.contains(name)) {
             throw new IllegalArgumentException("consumer " + name + ": the queue in " + partition.directory()
-                    + " has none of this name, but " + known);
+                    + " has no consumer of this name, but " + known);
         }
         refuseQuery(partition, name);
         boolean shared = queue.owns(name);
@@ -261,7 +261,7 @@ final class QueueAdmin {
             try {
                 work.run(consumer, shared);
             } catch (DroppedException e) {
-                work.run(consumer, shared); // it is told once
+                work.run(consumer, shared); // DroppedException is thrown once for each loss
             }
         } finally {
             if (!shared) {
@@ -270,7 +270,7 @@ final class QueueAdmin {
         }
     }
 
-    // It would go on, and ask for records that nobody holds any more.
+    // The query would continue, and ask for records that are not retained any more.
     private static void refuseQuery(Open partition, String consumer) {
         String query = ConsumersOfQueries.queryOf(PartitionDirectory.real(partition.directory()), consumer);
         if (query != null) {

@@ -28,25 +28,24 @@ import org.mmapqueue.spark.common.RecordSchema;
 import org.mmapqueue.spark.write.sink.WritablePartitions;
 
 /**
- * The queues that lie in one directory, as the tables of a catalog:
+ * A catalog: the queues in one directory are its tables.
  *
  * <pre>
  * spark.sql.catalog.q = org.mmapqueue.spark.QueueCatalog
  * spark.sql.catalog.q.path = /data/queues
  * </pre>
  *
- * <p>{@code q.events} is the queue in {@code /data/queues/events}, and {@code q.`/data/other`} one that lies elsewhere.
- * A catalog called mmapqueue needs no path, and then knows queues by such names alone: {@code SELECT * FROM
- * mmapqueue.`/data/events`}. There are no namespaces. Other options of the catalog are those of all its tables. Any
- * number of threads.
+ * <p>{@code q.events} is the queue in {@code /data/queues/events}, and {@code q.`/data/other`} a queue elsewhere.
+ * A catalog called mmapqueue needs no path; without one, tables are named by absolute paths only: {@code SELECT * FROM
+ * mmapqueue.`/data/events`}. There are no namespaces. Other options of the catalog apply to all tables. Thread-safe.
  */
 public class QueueCatalog implements StagingTableCatalog {
     private String name;
     private Options options;
-    /** Null when queues are named by their paths alone. */
+    /** Null if tables are named by absolute paths only. */
     private Path root;
 
-    /** Made by Spark, which calls {@link #initialize} next. */
+    /** Called by Spark, by reflection; {@link #initialize} follows. */
     public QueueCatalog() {}
 
     @Override
@@ -77,7 +76,7 @@ public class QueueCatalog implements StagingTableCatalog {
                     .toArray(Identifier[]::new);
         } catch (IOException e) {
             throw new UncheckedIOException(
-                    "the directory of catalog " + name + ", " + root + ", can not be read: " + e, e);
+                    "the directory of catalog " + name + ", " + root + ", cannot be read: " + e, e);
         }
     }
 
@@ -90,7 +89,7 @@ public class QueueCatalog implements StagingTableCatalog {
     }
 
     @Override
-    @SuppressWarnings("deprecation") // the form that all versions have
+    @SuppressWarnings("deprecation") // the overload that all supported versions have
     public Table createTable(
             Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties)
             throws TableAlreadyExistsException, NoSuchNamespaceException {
@@ -108,9 +107,9 @@ public class QueueCatalog implements StagingTableCatalog {
         return made;
     }
 
-    // The write makes the queue when all of its options are known to be right, its columns too.
+    // The write makes the queue after it has checked all options and columns.
     @Override
-    @SuppressWarnings("deprecation") // the form that all versions have
+    @SuppressWarnings("deprecation") // the overload that all supported versions have
     public StagedTable stageCreate(
             Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties)
             throws TableAlreadyExistsException, NoSuchNamespaceException {
@@ -118,14 +117,14 @@ public class QueueCatalog implements StagingTableCatalog {
     }
 
     @Override
-    @SuppressWarnings("deprecation") // the form that all versions have
+    @SuppressWarnings("deprecation") // the overload that all supported versions have
     public StagedTable stageReplace(
             Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties) {
         throw notReplaced(table.name());
     }
 
     @Override
-    @SuppressWarnings("deprecation") // the form that all versions have
+    @SuppressWarnings("deprecation") // the overload that all supported versions have
     public StagedTable stageCreateOrReplace(
             Identifier table, StructType schema, Transform[] partitions, Map<String, String> properties) {
         throw notReplaced(table.name());
@@ -150,7 +149,7 @@ public class QueueCatalog implements StagingTableCatalog {
         return table(queue, given);
     }
 
-    // Text is written as its bytes, so a table may be made of it, too.
+    // A string column is stored as UTF-8 bytes.
     private static StructType withBinaryValue(StructType schema) {
         StructType columns = new StructType();
         for (StructField each : schema.fields()) {
@@ -163,8 +162,8 @@ public class QueueCatalog implements StagingTableCatalog {
 
     @Override
     public Table alterTable(Identifier table, TableChange... changes) {
-        throw new UnsupportedOperationException("a queue can not be altered by ALTER TABLE: its columns are fixed,"
-                + " and " + path(table.name()) + " keeps the configuration that it was made with");
+        throw new UnsupportedOperationException("a queue cannot be altered by ALTER TABLE: its columns are fixedand"
+                + " the configuration of " + path(table.name()) + " does not change");
     }
 
     @Override
@@ -173,32 +172,35 @@ public class QueueCatalog implements StagingTableCatalog {
     }
 
     private UnsupportedOperationException notReplaced(String table) {
-        return new UnsupportedOperationException("a queue is not dropped or replaced in SQL, as others may have it"
-                + " open: delete its directory " + path(table));
+        return new UnsupportedOperationException("a queue cannot be dropped or replaced in SQL, as other processes"
+                + " may have it open: delete its directory " + path(table));
     }
 
     @Override
     public void renameTable(Identifier from, Identifier to) {
-        throw new UnsupportedOperationException("a queue is not renamed by ALTER TABLE, as others may have it open:"
-                + " rename its directory " + path(from.name()));
+        throw new UnsupportedOperationException("a queue cannot be renamed by ALTER TABLE, as other processes may"
+                + " have it open: rename its directory " + path(from.name()));
     }
 
     /**
-     * What may be done to the queue that a table is.
+     * Administration of a table's queue.
      *
      * @param table its name
-     * @return acts on a queue that is there
-     * @throws IllegalArgumentException when there is none
+     * @return acts on an existing queue
+     * @throws IllegalArgumentException if there is no such queue
      */
     final QueueAdmin admin(String table) {
         if (!isName(table) || !PartitionDirectory.isQueue(path(table))) {
-            throw new IllegalArgumentException("table " + table + ": there is no such queue"
-                    + (root == null ? ", and catalog " + name + " has no path: name it by its own" : " in " + root));
+            throw new IllegalArgumentException("table " + table + ": there is no such"
+                    + " queue"
+                    + (root == null
+                            ? ", and catalog " + name + " has no path: use an absolute" + " path"
+                            : " in " + root));
         }
         return new QueueAdmin(path(table), options);
     }
 
-    // An absolute name counts as it is.
+    // An absolute name is a path.
     private Path path(String table) {
         return root == null ? Path.of(table).normalize() : root.resolve(table).normalize();
     }

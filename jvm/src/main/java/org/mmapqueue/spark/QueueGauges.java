@@ -14,11 +14,11 @@ import org.mmapqueue.QueueListener;
 import org.mmapqueue.QueueStats;
 
 /**
- * Gauges for each queue that this process has open, as long as it has it open. Any number of threads.
+ * Gauges for each queue, from open to close in this process. Thread-safe.
  *
- * <p>A queue in {@code /data/events} has gauges {@code events.records}, {@code events.lag} and so on; one whose name is
- * taken has a number behind it; a partition {@code /data/events/p=0} has {@code events.p0.records}. {@code openQueues}
- * is there always: Spark takes up no registry that is empty when the plugin has begun.
+ * <p>A queue in {@code /data/events} has gauges {@code events.records}, {@code events.lag} and so on; a second queue of
+ * that name gets a numbered prefix; a partition {@code /data/events/p=0} has {@code events.p0.records}. {@code
+ * openQueues} always exists, because Spark ignores a registry that is empty when the plugin starts.
  */
 final class QueueGauges implements QueueListener, AutoCloseable {
     private static final String OPEN_QUEUES = "openQueues";
@@ -28,9 +28,9 @@ final class QueueGauges implements QueueListener, AutoCloseable {
     private final Map<Path, String> names = new HashMap<>();
 
     /**
-     * Gauges in a registry.
+     * Registers gauges.
      *
-     * @param registry gets them, and loses them again
+     * @param registry receives gauges at each open, and loses them at each close
      */
     QueueGauges(MetricRegistry registry) {
         this.registry = registry;
@@ -45,7 +45,7 @@ final class QueueGauges implements QueueListener, AutoCloseable {
     @Override
     public synchronized void opened(Path directory, Figures figures) {
         if (names.containsKey(directory)) {
-            return; // open to be read, and to be written beside: the same figures
+            return; // open for reading and writing: the same figures
         }
         String name = freeName(directory);
         names.put(directory, name);

@@ -14,10 +14,10 @@ final class QueueState {
     private QueueState() {}
 
     /**
-     * The state now.
+     * Reads the present state.
      *
-     * @param root the directory of a queue that is there
-     * @return properties {@code queue.…}; what is wrong with it, when it can not be opened
+     * @param root the directory of an existing queue
+     * @return properties {@code queue.…}; {@code queue.error} if the queue cannot be opened
      */
     static Map<String, String> of(Path root) {
         Map<String, String> state = new TreeMap<>();

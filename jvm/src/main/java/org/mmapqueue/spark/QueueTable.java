@@ -22,7 +22,7 @@ import org.mmapqueue.spark.read.QueueScanBuilder;
 import org.mmapqueue.spark.write.QueueWriteBuilder;
 import org.mmapqueue.spark.write.sink.PushFigures;
 
-/** A queue as a table. Any number of threads. */
+/** A queue as a table. Thread-safe. */
 final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetrics {
     private static final Set<TableCapability> CAPABILITIES = EnumSet.of(
             TableCapability.BATCH_READ,
@@ -34,36 +34,36 @@ final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetric
 
     private final Options properties;
     private final Path path;
-    /** Those of the last write that has committed: of a stream, the last epoch's. Spark makes more than it runs. */
+    /** Figures of the last committed write, of a stream's last epoch. Spark makes more writes than it runs. */
     private volatile PushFigures lastWrite;
 
     /**
-     * A table that need not be there yet.
+     * A table; its queue need not exist yet.
      *
-     * @param properties its options, the path among them
-     * @throws IllegalArgumentException when the path is missing or not a local one
+     * @param properties its options, including the path
+     * @throws IllegalArgumentException if the path is missing, or not local
      */
     QueueTable(Options properties) {
         this.properties = properties;
         this.path = properties.path();
     }
 
-    /** Where it lies. */
+    /** The queue's directory. */
     Path path() {
         return path;
     }
 
-    /** What is said of it. */
+    /** The table's options. */
     Options options() {
         return properties;
     }
 
-    /** Its options, and its state now: what DESCRIBE TABLE EXTENDED shows. */
+    /** The options and the present state, as DESCRIBE TABLE EXTENDED shows them. */
     @Override
     public Map<String, String> properties() {
         Map<String, String> all = new TreeMap<>();
         properties.all().forEach((name, value) -> {
-            if (!name.equalsIgnoreCase(Options.PATH)) { // said as the location
+            if (!name.equalsIgnoreCase(Options.PATH)) { // shown as the location
                 all.put(TableCatalog.OPTION_PREFIX + name, value);
             }
         });
@@ -102,21 +102,21 @@ final class QueueTable implements SupportsRead, SupportsWrite, ReportsSinkMetric
         return namedWriteBuilder(SqlWriteInfo.of(info));
     }
 
-    /** A write whose columns are known by their names. */
+    /** A write that matches columns by name. */
     WriteBuilder namedWriteBuilder(LogicalWriteInfo info) {
         Options given = new Options(info.options());
         return new QueueWriteBuilder(
                 path, given.over(properties), given, info, new PushFigures(each -> lastWrite = each));
     }
 
-    /** What a query's progress says of its sink. */
+    /** The sink's metrics in a query's progress. */
     @Override
     public Map<String, String> metrics() {
         PushFigures figures = lastWrite;
         return figures == null ? Map.of() : figures.figures();
     }
 
-    /** As query progress names a source or a sink. */
+    /** The name of the source or sink in a query's progress. */
     @Override
     public String toString() {
         return name();

@@ -9,14 +9,14 @@ import org.apache.spark.sql.execution.SQLExecution;
 import org.apache.spark.sql.execution.command.ExplainCommand;
 import org.apache.spark.sql.internal.SQLConf;
 
-/** The command that Spark runs in this thread: a source is not told of all that matters of it. */
+/** The command that Spark runs in this thread. It has properties that Spark does not pass to a data source. */
 final class RunningCommand {
     private RunningCommand() {}
 
     /**
-     * Whether rows are written by the position of their columns, as SQL inserts them, and not by their names.
+     * Whether columns are matched by position, as in INSERT INTO, and not by name.
      *
-     * @return false for a frame's writes, for INSERT … BY NAME and for streams
+     * @return false for writes of a DataFrame, INSERT … BY NAME and streams
      */
     static boolean writesByPosition() {
         return plan().map(plan ->
@@ -25,8 +25,8 @@ final class RunningCommand {
     }
 
     /**
-     * Whether a new table's format is only what Spark fills in: {@code toTable} and {@code saveAsTable} name its default
-     * source when nothing was said.
+     * Whether the format of a new table is only Spark's default: {@code toTable} and {@code saveAsTable} pass the
+     * default source if the program gives none.
      *
      * @param provider the format that Spark names
      * @return false for a format that SQL names

@@ -9,8 +9,8 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 import org.mmapqueue.spark.common.RecordSchema;
 
 /**
- * A write whose only column is called value. SQL inserts by position: {@code INSERT INTO t VALUES ('a')} has a column
- * {@code col1}. A frame is written by the names of its columns.
+ * Renames the only column of an SQL insert to value. SQL matches columns by position: {@code INSERT INTO t VALUES
+ * ('a')} has a column {@code col1}. A DataFrame's columns are matched by name.
  */
 final class SqlWriteInfo implements LogicalWriteInfo {
     private final LogicalWriteInfo info;
@@ -22,10 +22,10 @@ final class SqlWriteInfo implements LogicalWriteInfo {
     }
 
     /**
-     * The write as its columns are meant.
+     * Adapts the columns of an SQL insert.
      *
-     * @param info what Spark says of it
-     * @return the same, unless a single column of a value's type is inserted by position
+     * @param info as Spark passes it
+     * @return the same, unless SQL inserts a single string or binary column by position
      */
     static LogicalWriteInfo of(LogicalWriteInfo info) {
         StructType schema = info.schema();

@@ -10,8 +10,8 @@ import org.apache.spark.sql.connector.write.WriteBuilder;
 import org.apache.spark.sql.types.StructType;
 
 /**
- * A queue that CREATE TABLE … AS SELECT makes. The write makes it, once its options and columns are known to be right; so
- * a write that is refused leaves no queue. Any number of threads.
+ * The queue of CREATE TABLE … AS SELECT. The write makes it after it has checked options and columns, so a write with
+ * wrong ones leaves no queue. Thread-safe.
  */
 final class StagedQueue implements StagedTable, SupportsWrite {
     private final QueueTable table;
@@ -19,7 +19,7 @@ final class StagedQueue implements StagedTable, SupportsWrite {
     /**
      * A queue that does not exist yet.
      *
-     * @param table as it will be
+     * @param table the new table
      */
     StagedQueue(QueueTable table) {
         this.table = table;
@@ -30,11 +30,11 @@ final class StagedQueue implements StagedTable, SupportsWrite {
         return table.namedWriteBuilder(info);
     }
 
-    // The write has made the queue, of no rows too.
+    // The write has made the queue, also without rows.
     @Override
     public void commitStagedChanges() {}
 
-    // A write that fails while its rows are written leaves an empty queue: others may have opened it.
+    // A failed write leaves an empty queue, because other processes may have opened it.
     @Override
     public void abortStagedChanges() {}
 

@@ -7,17 +7,17 @@ import org.apache.spark.sql.connector.catalog.TableCatalog;
 import org.mmapqueue.spark.common.KnownOptions;
 import org.mmapqueue.spark.common.Options;
 
-/** The options among what Spark says of a table that is not in a catalog of queues. */
+/** Extracts the options of a table outside of a {@link QueueCatalog}. */
 final class TableOptions {
     private TableOptions() {}
 
     /**
      * The options of a read, of a write, or of a table of Spark's own catalog.
      *
-     * @param properties as Spark hands them over. Of a table in a catalog they are its properties, too: those that were
-     *     given as options come with a prefix besides, and of the others every word is allowed
+     * @param properties as Spark passes them. For a table in a catalog they include the table's properties: options
+     *     occur a second time with a prefix, and other properties may have any name
      * @return the options
-     * @throws IllegalArgumentException when an option has no effect on any read or write
+     * @throws IllegalArgumentException if an option has no effect on any read or write
      */
     static Options of(Map<String, String> properties) {
         Map<String, String> given = new HashMap<>();

@@ -26,34 +26,34 @@ final class EvictionPolicy {
         this.scopes = scopes;
     }
 
-    /** How many places should be free after a displacement. */
-    int wantedPlaces() {
+    /** Segments that may be mapped without another eviction, after one. */
+    int wantedFree() {
         return Math.max(1, max / 2 - 1);
     }
 
     /**
      * Offers slots, one by one.
      *
-     * @param displace takes a slot's key; says whether enough places are free now
+     * @param evict takes a slot's key; returns whether enough are evicted
      */
-    void offer(LongPredicate displace) {
+    void offer(LongPredicate evict) {
         long writing = scopes.writing();
         long[] reading = scopes.reading();
         for (long reader : reading) {
             for (long id = reader - max; id < reader; id++) {
-                if (offer(id, writing, reading, displace)) {
+                if (offer(id, writing, reading, evict)) {
                     return;
                 }
             }
         }
         for (long id = writing - 1; id >= writing - max; id--) {
-            if (offer(id, writing, reading, displace)) {
+            if (offer(id, writing, reading, evict)) {
                 return;
             }
         }
     }
 
-    private boolean offer(long id, long writing, long[] reading, LongPredicate displace) {
+    private boolean offer(long id, long writing, long[] reading, LongPredicate evict) {
         long key = keys.applyAsLong(id);
         if (key == keys.applyAsLong(writing)) {
             return false;
@@ -63,6 +63,6 @@ final class EvictionPolicy {
                 return false;
             }
         }
-        return displace.test(key);
+        return evict.test(key);
     }
 }

@@ -22,7 +22,7 @@ final class Evictor {
 
     /**
      * @param lock the swapper's
-     * @param changed its condition: a slot has been filled or has lost its last pin, or a mapping is gone
+     * @param changed its condition: a slot was filled or lost its last pin, or a mapping was unmapped
      */
     Evictor(
             boolean writable,
@@ -45,7 +45,7 @@ final class Evictor {
         evictionPolicy = new EvictionPolicy(slots.max(), slots::keyOf, scopes);
     }
 
-    /** Maps a slot whose file exists, after others were unmapped when the limit is reached. */
+    /** Maps a slot with a file; evicts others first when the limit is reached. */
     void mapLive(Slot slot) throws IOException {
         slot.pins++; // makeRoomFor must not evict it
         try {
@@ -111,9 +111,9 @@ final class Evictor {
         return left - (System.nanoTime() - start);
     }
 
-    /** Unmaps segments that have no pin, until the policy has as many free places as it wants. */
+    /** Evicts segments without a pin, until the policy has enough. */
     void evict() {
-        int wanted = evictionPolicy.wantedPlaces();
+        int wanted = evictionPolicy.wantedFree();
         evictionPolicy.offer(key -> {
             Slot slot = slots.at(key);
             if (slot != null) {
@@ -122,7 +122,7 @@ final class Evictor {
             return slots.max() - slots.live() >= wanted;
         });
         if (slots.live() >= slots.max()) {
-            // Neither scope holds one that is free to go: readers have jumped. Any other one will do.
+            // The scopes hold no segment without a pin, because readers have jumped: any other one.
             for (Slot slot : slots.all()) {
                 if (slots.max() - slots.live() < wanted) {
                     slots.release(slot);

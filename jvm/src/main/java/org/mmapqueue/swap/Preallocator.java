@@ -10,12 +10,14 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentRing;
 
 /**
- * Fills the files of future segments with zeros and maps them ahead of the writer; deletes files that no segment needs.
- * A slot's {@code filling} mark stands for the lock while its file is filled, mapped anew or deleted. Safe for any
- * number of threads.
+ * Fills the files of future segments with zeros and maps them ahead of the writer; deletes files of free slots. A
+ * slot's {@code filling} flag guards its file, instead of the lock, while it is filled, mapped anew or deleted. Safe
+ * for any number of threads.
  */
 final class Preallocator {
-    /** Below this a page fault or two on the writer's side are cheaper than having the preparing thread take them. */
+    /**
+     * Segment size, in bytes, from which on the pages are touched ahead; below it the writer's few faults cost less.
+     */
     private static final int TOUCHED_FROM = 2 << 20;
 
     private final SegmentRing ring;
@@ -30,7 +32,7 @@ final class Preallocator {
 
     /**
      * @param lock the swapper's
-     * @param changed its condition: a slot has been filled or has lost its last pin, or a mapping is gone
+     * @param changed its condition: a slot was filled or lost its last pin, or a mapping was unmapped
      */
     Preallocator(
             SegmentRing ring,
@@ -50,8 +52,8 @@ final class Preallocator {
         this.changed = changed;
     }
 
-    /** As {@link Swapper#prepare}. */
-    void prepare(long id) throws IOException {
+    /** As {@link Swapper#preallocate}. */
+    void preallocate(long id) throws IOException {
         Slot slot;
         boolean isFilled;
         boolean isNew;
@@ -63,10 +65,10 @@ final class Preallocator {
         }
         lock.lock();
         try {
-            slot = slots.settled(id);
-            isFilled = slot.preparedId == id;
+            slot = slots.awaitFilled(id);
+            isFilled = slot.preallocatedId == id;
             boolean isDone = isFilled && (slot.file.isMapped() || slots.isFull());
-            // Somebody may have prepared it meanwhile, and the writer may be in it.
+            // Another thread may have preallocated it, and the writer may be in it.
             if (isDone || id <= slots.lastEntered()) {
                 slots.forgetIfIdle(slot);
                 return;
@@ -94,7 +96,7 @@ final class Preallocator {
             lock.lock();
             try {
                 slot.filling = false;
-                slot.preparedId = done ? id : Slot.NONE;
+                slot.preallocatedId = done ? id : Slot.NONE;
                 if (!slot.file.isMapped()) {
                     slot.file.detach().close();
                 }
@@ -109,12 +111,12 @@ final class Preallocator {
         try {
             discard(number, firstNeeded);
         } catch (IOException e) {
-            // It is as good as before, and slower to fsync at worst.
+            // Unchanged: it is at worst slower to fsync.
         }
     }
 
-    // While it holds what nobody needs any more, and an earlier process has mostly brought to the disk. Else the first
-    // flush of the new segment would have to do it, and each page behind the writer's place would fault.
+    // Before the fill: an earlier process has mostly fsynced what the file holds. Else the first flush of the new
+    // segment would fsync the whole file, and each page after the writing position would fault.
     private void syncLength(Slot slot, int number) throws IOException {
         if (slot.file.syncLength()) {
             lock.lock();
@@ -126,13 +128,12 @@ final class Preallocator {
         }
     }
 
-    // By whoever fills the slot: nobody else pins or unmaps it meanwhile.
+    // By the thread that fills the slot: no other thread pins or unmaps it.
     private void mapAhead(Slot slot) throws IOException {
         boolean remap;
         lock.lock();
         try {
-            // What its last generation held is of no use to anybody by now, and the next part of it will not be
-            // fsynced.
+            // Of the last generation no further part will be fsynced.
             while (slot.syncing > 0) {
                 changed.awaitUninterruptibly();
             }
@@ -180,14 +181,14 @@ final class Preallocator {
             throw new IllegalStateException("a process that only reads deletes no segment files");
         }
         Objects.checkIndex(number, geometry.capacity());
-        // What was displaced from here before would keep the space.
+        // A mapping that was evicted, and not unmapped yet, would keep the space.
         unmapper.sweep();
         Slot slot;
         Closeable old;
         boolean wasMapped;
         lock.lock();
         try {
-            // By where the writer is now, which may be further than the caller knows.
+            // By the writer's segment now, which may be later than the caller knows.
             if (Math.floorMod(number - firstNeeded, (long) geometry.capacity()) <= slots.lastEntered() - firstNeeded) {
                 return 0;
             }
@@ -197,7 +198,7 @@ final class Preallocator {
             slot = slots.at(number);
             if (slot == null) {
                 slot = slots.add(number);
-            } else if (slot.pins > 0 || slot.filling || slot.ahead || slot.preparedId != Slot.NONE) {
+            } else if (slot.pins > 0 || slot.filling || slot.ahead || slot.preallocatedId != Slot.NONE) {
                 return 0;
             }
             slot.filling = true;

@@ -4,30 +4,29 @@ import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SlotFile;
 
 /**
- * What the swapper knows of one ring slot, or of one segment in a process that only reads; guarded by the swapper's
- * lock.
+ * One ring slot, or one segment in a process that only reads. The swapper's lock guards it.
  */
 final class Slot {
     static final long NONE = -1;
 
-    /** What the swapper finds it by: the ring slot's number, or the segment's id. */
+    /** The ring slot's number, or the segment's id. */
     final long key;
 
     final SlotFile file;
-    /** Users of the mapping, in whatever generation: while there are any it stays. */
+    /** Users of the mapping, in any generation. */
     int pins;
-    /** Those of them that fsync a part of it; none of these takes long. */
+    /** Those of them that fsync a part of it. */
     int syncing;
-    /** Somebody writes zeros into the file, touches its pages or deletes it; mapping and preparedId are his. */
+    /** A thread fills, touches or deletes the file; it alone uses mapping and preallocatedId. */
     boolean filling;
-    /** Mapped, but not entered by the writer yet: not counted as live. */
+    /** Mapped, but the writer has not rolled into it: not counted as live. */
     boolean ahead;
-    /** Some of the mapping has been fsynced since it was made. */
+    /** A part of the mapping has been fsynced since it was mapped. */
     boolean synced;
-    /** The mapping may be of a file that is not there any more: it goes with its last pin. */
+    /** The mapping may be of a deleted file: the last unpin unmaps it. */
     boolean distrusted;
-    /** The segment for which the file has been filled with zeros, or NONE. */
-    long preparedId = NONE;
+    /** The segment that the file has been filled for, or NONE. */
+    long preallocatedId = NONE;
     /** The segment that the mapping holds now, or null. */
     Segment segment;
 
@@ -37,6 +36,6 @@ final class Slot {
     }
 
     boolean isIdle() {
-        return pins == 0 && !filling && !file.isMapped() && preparedId == NONE;
+        return pins == 0 && !filling && !file.isMapped() && preallocatedId == NONE;
     }
 }

@@ -9,26 +9,26 @@ import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.segment.SlotFile;
 
 /**
- * Fsyncs parts of segments, mapped or not, and the entries of their files, while others fill, map and delete them. Any
- * number of threads.
+ * Fsyncs parts of segments, mapped or not, and the entries of their files. Safe for any number of threads, also while
+ * others fill, map and delete the files.
  */
 final class SlotSyncer {
-    /** Bytes. A slot that is given to another segment meanwhile is not waited for longer than this takes to fsync. */
-    private static final int FORCED_AT_ONCE = 8 << 20;
+    /** Bytes of one fsync: the preallocation of a slot waits for no more. */
+    private static final int SYNCED_AT_ONCE = 8 << 20;
 
     private final SegmentRing ring;
     private final SlotTable slots;
     private final ReentrantLock lock;
     private final Condition changed;
-    /** Ring slots whose files were deleted and have not been made again; guarded by the lock, as the next one. */
+    /** Ring slots with a deleted file; guarded by the lock, as the next three. */
     private final SlotSet discarded = new SlotSet();
-    /** Ring slots whose files have been fsynced as a whole by this process: their length is on the disk. */
+    /** Ring slots with a file that this process has fsynced as a whole: their length is durable. */
     private final SlotSet lengthSynced = new SlotSet();
-    /** Ring slots that this process has given to a segment; likewise. */
+    /** Ring slots that this process has preallocated. */
     private final SlotSet known = new SlotSet();
-    /** Ring slots that are being fsynced, each as often as that is, without a pin; likewise. */
+    /** Ring slots that are being fsynced without a pin, one entry for each fsync. */
     private final List<Integer> unheld = new ArrayList<>();
-    /** There may be files whose directory entries have not been fsynced; an earlier process may have left some, too. */
+    /** Directory entries of files may be unsynced, also from an earlier process. */
     private volatile boolean newFiles = true;
 
     /**
@@ -45,9 +45,9 @@ final class SlotSyncer {
     }
 
     /**
-     * The slot is given to a segment to come; with the lock.
+     * A slot is about to be filled for a future segment; with the lock.
      *
-     * @return whether this process has found its file, and does so for the first time
+     * @return whether its file existed before this process, which uses it for the first time
      */
     boolean taken(int number, boolean isNewFile) {
         boolean isFound = !isNewFile && !known.contains(number) && !lengthSynced.contains(number);
@@ -60,12 +60,12 @@ final class SlotSyncer {
         return isFound;
     }
 
-    /** The slot's file has got its length on the disk; with the lock. */
+    /** The length of the slot's file is durable; with the lock. */
     void lengthSynced(int number) {
         lengthSynced.add(number);
     }
 
-    /** Whether the slot's file is being fsynced, and nothing but this tells; with the lock. */
+    /** Whether the slot's file is being fsynced without a pin; with the lock. */
     boolean isSyncingUnheld(int number) {
         return unheld.contains(number);
     }
@@ -96,12 +96,12 @@ final class SlotSyncer {
         }
         int at = from;
         while (at < to) {
-            int end = Math.min(to, (at / FORCED_AT_ONCE + 1) * FORCED_AT_ONCE);
+            int end = Math.min(to, (at / SYNCED_AT_ONCE + 1) * SYNCED_AT_ONCE);
             at = syncPart(id, at, end) ? to : end;
         }
     }
 
-    // Returns whether nothing is left to be fsynced of the segment, whatever comes behind the part.
+    // Returns whether the rest of the segment needs no fsync.
     private boolean syncPart(long id, int from, int to) throws IOException {
         Slot slot;
         SlotFile.Syncing syncing;
@@ -110,12 +110,12 @@ final class SlotSyncer {
         lock.lock();
         try {
             slot = slots.of(id);
-            if (slot != null && (slot.filling || slot.preparedId > id || slot.segment != null && slot.segment.id() > id)
+            if (slot != null && (slot.filling || slot.preallocatedId > id || slot.segment != null && slot.segment.id() > id)
                     || discarded.contains(number)) {
-                return true; // acked by all, and its slot given to a later one or to nobody
+                return true; // acked by all: its slot holds a later segment, or none
             }
             boolean held = slot != null && slot.file.isMapped();
-            // A file system may grow a file on the disk only as far as its pages have got there.
+            // A file system may grow a file on the disk only as far as its pages are written back.
             isWhole = !held || !lengthSynced.contains(number);
             syncing = held ? slot.file.syncing(isWhole) : null;
             if (held) {
@@ -133,7 +133,7 @@ final class SlotSyncer {
             if (syncing == null) {
                 ring.force(id);
             } else {
-                // After the first time the range alone: fsyncing zeros makes each of their pages fault again.
+                // Only the range after the first time: fsynced pages of zeros would fault again.
                 syncing.force(from, to);
             }
             done = true;

@@ -9,8 +9,7 @@ import java.util.concurrent.locks.Condition;
 import org.mmapqueue.segment.SegmentRing;
 
 /**
- * The slots that the swapper has something to remember of, and how many of them are mapped. All of it with the
- * swapper's lock.
+ * The slots with a state, and how many of them are mapped. The swapper's lock guards it.
  */
 final class SlotTable {
     private final SegmentRing ring;
@@ -30,10 +29,10 @@ final class SlotTable {
     /**
      * An empty table.
      *
-     * @param byId whether each segment is a slot of its own, instead of each file
+     * @param byId whether each segment has a slot of its own, instead of each file
      * @param max the most segments that may be mapped at once
-     * @param changed is signalled when a slot's {@code filling} has ended, and here when its last pin is gone
-     * @param unmapper takes the mappings that are given up
+     * @param changed signalled when a slot's {@code filling} has ended or its last pin was released
+     * @param unmapper unmaps released mappings
      */
     SlotTable(SegmentRing ring, boolean byId, int max, Condition changed, Unmapper unmapper) {
         this.ring = ring;
@@ -43,7 +42,7 @@ final class SlotTable {
         this.unmapper = unmapper;
     }
 
-    /** What the slot of a segment is found by; before segment 0 of a ring comes the last slot. */
+    /** The key of a segment's slot; before segment 0 of a ring comes the last slot. */
     long keyOf(long id) {
         return byId ? id : Math.floorMod(id, (long) ring.geometry().capacity());
     }
@@ -58,8 +57,8 @@ final class SlotTable {
         return at(keyOf(id));
     }
 
-    /** The slot of a segment, as soon as nobody is filling it; a new one when there is none. */
-    Slot settled(long id) {
+    /** Waits until no thread fills the slot of a segment, and returns the slot, a new one if none exists. */
+    Slot awaitFilled(long id) {
         Slot slot = of(id);
         while (slot != null && slot.filling) {
             changed.awaitUninterruptibly();
@@ -68,7 +67,7 @@ final class SlotTable {
         return slot == null ? add(id) : slot;
     }
 
-    /** Adds a slot that is not there yet. */
+    /** Adds the slot of a segment. */
     Slot add(long id) {
         Slot slot = new Slot(keyOf(id), ring.slotFile(id));
         slots.put(slot.key, slot);
@@ -80,24 +79,24 @@ final class SlotTable {
         return List.copyOf(slots.values());
     }
 
-    /** Forgets a slot of which there is nothing to remember. */
+    /** Removes a slot without a state. */
     void forgetIfIdle(Slot slot) {
         if (slot.isIdle()) {
             slots.remove(slot.key);
         }
     }
 
-    /** Segments mapped that hold, or have held, records. */
+    /** Mapped segments that hold, or have held, records. */
     int live() {
         return live;
     }
 
-    /** All mapped, those ahead of the writer and those on their way out included. */
+    /** All mapped segments, preallocated ones and those being unmapped included. */
     int mapped() {
         return live + ahead + unmapper.pending();
     }
 
-    /** The most that were mapped at once. */
+    /** The most segments that were mapped at once. */
     int peak() {
         return peak;
     }
@@ -123,7 +122,7 @@ final class SlotTable {
         return limitReached;
     }
 
-    /** Whether the limit is reached by segments that hold records. A ring that fits into memory never reaches it. */
+    /** Whether segments that hold records have reached the limit. A ring that fits into memory never does. */
     boolean isAtLimit() {
         return live >= max && max < ring.geometry().capacity();
     }
@@ -133,30 +132,30 @@ final class SlotTable {
         limitReached = isAtLimit();
     }
 
-    /** The writer has entered this segment: only later ones are ever filled with zeros. */
+    /** The writer has rolled into this segment: only later ones are ever filled with zeros. */
     void enteredUpTo(long id) {
         lastEntered = id;
     }
 
-    /** The segment that the writer has entered last. */
+    /** The segment that the writer has rolled into last. */
     long lastEntered() {
         return lastEntered;
     }
 
-    /** The slot has got a mapping that is in use. */
+    /** A slot in use was mapped. */
     void countLive() {
         live++;
         peak = Math.max(peak, mapped());
     }
 
-    /** The slot has got a mapping before the writer has entered it. */
+    /** A slot was mapped ahead of the writer. */
     void countAhead(Slot slot) {
         slot.ahead = true;
         ahead++;
         peak = Math.max(peak, mapped());
     }
 
-    /** The writer enters the slot. */
+    /** The writer rolls into the slot. */
     void enter(Slot slot) {
         if (slot.ahead) {
             slot.ahead = false;
@@ -165,7 +164,7 @@ final class SlotTable {
         }
     }
 
-    /** The slot has lost its mapping. */
+    /** A slot was unmapped. */
     void countLost(Slot slot) {
         if (slot.ahead) {
             slot.ahead = false;
@@ -175,7 +174,7 @@ final class SlotTable {
         }
     }
 
-    /** Gives a pin back. */
+    /** Releases a pin. */
     void unpin(Slot slot) {
         slot.pins--;
         if (slot.pins == 0) {
@@ -186,7 +185,7 @@ final class SlotTable {
         }
     }
 
-    /** Gives up the mapping of a slot that nobody uses; does nothing for any other one. */
+    /** Releases the mapping of an unused slot; does nothing for a used one. */
     void release(Slot slot) {
         if (slot.pins > 0 || slot.filling || slot.ahead || !slot.file.isMapped()) {
             return;
@@ -199,7 +198,7 @@ final class SlotTable {
         forgetIfIdle(slot);
     }
 
-    /** Gives up the mappings of segments whose files hold later ones by now; for a table by id. */
+    /** Releases the mappings of segments with files that hold later ones; for a table by id. */
     void releaseGenerationsBefore(long id) {
         for (Slot slot :
                 List.copyOf(slots.headMap(id - ring.geometry().capacity(), true).values())) {
@@ -207,11 +206,11 @@ final class SlotTable {
         }
     }
 
-    /** Gives up the mapping that the writer will need last. */
+    /** Releases the preallocated mapping that the writer needs last. */
     void releaseOneAhead() {
         Slot last = null;
         for (Slot slot : slots.values()) {
-            if (slot.ahead && !slot.filling && slot.pins == 0 && (last == null || slot.preparedId > last.preparedId)) {
+            if (slot.ahead && !slot.filling && slot.pins == 0 && (last == null || slot.preallocatedId > last.preallocatedId)) {
                 last = slot;
             }
         }
@@ -223,7 +222,7 @@ final class SlotTable {
         }
     }
 
-    /** Takes all mappings out, whoever uses them, once nothing is being filled. */
+    /** Detaches all mappings, also used ones, when no slot is being filled. */
     List<Closeable> detachAll() {
         List<Closeable> mappings = new ArrayList<>();
         for (Slot slot : all()) { // a copy: slots may be forgotten while this waits

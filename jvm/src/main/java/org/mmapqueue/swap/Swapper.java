@@ -14,26 +14,25 @@ import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.segment.SegmentSyncer;
 
 /**
- * Keeps at most {@code max_in_mem_segments} segments mapped. Whoever uses a segment pins it: a pinned one is never
- * unmapped. Writer and readers keep the pin of the segment that they are in, so that a record costs no call here; only
- * going to another segment does. Safe for any number of threads.
+ * Keeps at most {@code max_in_mem_segments} segments mapped. A user of a segment pins it: a pinned segment is not
+ * unmapped. Writer and readers keep the pin of their segment, so a record costs no call here, only a roll does. Safe
+ * for any number of threads.
  *
- * <p>When the limit is reached, {@link EvictionPolicy} says which segments go, until max / 2 − 1 places are free.
- * Segments mapped ahead of the writer use places that are free and give them back when somebody else needs one.
+ * <p>When the limit is reached, {@link EvictionPolicy} chooses the segments to evict (what Satellite calls
+ * displacement), until max / 2 − 1 more may be mapped. Segments preallocated ahead of the writer are mapped within the
+ * limit, and unmapped first.
  *
- * <p>A slot that comes round again keeps its mapping when it has one, unless it was fsynced: then a new mapping is
- * cheaper than a page fault for each of its pages. The lock is not held while files are filled, mapped anew, unmapped,
- * deleted or fsynced.
+ * <p>In the writing process a slot keeps its mapping in each generation, unless it was fsynced: then a new mapping is
+ * cheaper than a page fault for each of its pages. In a process that only reads, each segment has a mapping of its own:
+ * the writer may {@linkplain #discard delete} a slot's file and make another one of that name.
  *
- * <p>That goes for the process that writes. In one that only reads no mapping outlives its segment: the writer may have
- * {@linkplain #discard deleted} the slot's file meanwhile and made another one of that name, of which an old mapping
- * would show nothing. So there each segment has a mapping of its own.
+ * <p>The lock is not held while files are filled, mapped anew, unmapped, deleted or fsynced.
  */
 public final class Swapper implements SegmentSyncer, Closeable {
     private final SegmentRing ring;
     private final boolean writable;
     private final ReentrantLock lock = new ReentrantLock();
-    /** A slot has been filled or has lost its last pin, or a mapping is gone. */
+    /** A slot was filled or lost its last pin, or a mapping was unmapped. */
     private final Condition changed = lock.newCondition();
 
     private final Unmapper unmapper = new Unmapper(lock, changed);
@@ -48,7 +47,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
      * @param ring the segment files
      * @param max the most segments that may be mapped at once, at least 4
      * @param writable whether segments are mapped to be written
-     * @param scopes where writer and readers are
+     * @param scopes the segments of writer and readers
      */
     public Swapper(SegmentRing ring, int max, boolean writable, Scopes scopes) {
         this.ring = ring;
@@ -60,11 +59,11 @@ public final class Swapper implements SegmentSyncer, Closeable {
     }
 
     /**
-     * A segment that exists, mapped and pinned for the caller. In a process that only reads, the writer may be deleting
-     * the file or making it anew at this moment: what is mapped then need not be this segment, as its header tells.
+     * Maps and pins an existing segment. In a process that only reads, the caller checks the header: the writer may
+     * delete the file, or make it anew, at any time.
      *
      * @throws CorruptException when its file is missing or has not the full size
-     * @throws IOException when it can not be opened or mapped
+     * @throws IOException when it cannot be opened or mapped
      */
     public Segment pin(long id) throws IOException {
         if (!writable) {
@@ -72,10 +71,10 @@ public final class Swapper implements SegmentSyncer, Closeable {
         }
         lock.lock();
         try {
-            Slot slot = slots.settled(id);
+            Slot slot = slots.awaitFilled(id);
             if (!slot.file.isMapped()) {
                 evictor.mapLive(slot);
-                slot.synced = true; // a reader's faults map pages read-only: as dear to a writer as fsynced ones
+                slot.synced = true; // a reader's faults map pages read-only: they cost a writer as much as fsynced ones
             }
             return pinned(slot, id);
         } finally {
@@ -84,22 +83,22 @@ public final class Swapper implements SegmentSyncer, Closeable {
     }
 
     /**
-     * The next segment for the writer: all zeros, mapped and pinned. Prepares it first when nobody has.
+     * Maps and pins the next segment for the writer, all zeros. Preallocates it unless that is done.
      *
-     * @throws IOException when the disk is full or the file can not be mapped; the call may be repeated
+     * @throws IOException when the disk is full or the file cannot be mapped; the call may be repeated
      */
     public Segment enter(long id) throws IOException {
-        preallocator.prepare(id);
+        preallocator.preallocate(id);
         lock.lock();
         try {
-            Slot slot = slots.settled(id);
+            Slot slot = slots.awaitFilled(id);
             if (!slot.file.isMapped()) {
                 evictor.mapLive(slot);
             } else {
                 slots.enter(slot);
                 slots.noteLimit();
             }
-            slot.preparedId = Slot.NONE;
+            slot.preallocatedId = Slot.NONE;
             slots.enteredUpTo(id);
             return pinned(slot, id);
         } finally {
@@ -107,7 +106,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
         }
     }
 
-    // Their slots were given to later segments. While they are mapped, what the writer has deleted fills the disk.
+    // Their slots hold later segments. While they are mapped, files that the writer has deleted take disk space.
     private void dropGenerationsBefore(long id) throws IOException {
         lock.lock();
         try {
@@ -121,17 +120,17 @@ public final class Swapper implements SegmentSyncer, Closeable {
         unmapper.sweep();
     }
 
-    /** Where a segment lies. */
+    /** The file of a segment. */
     public Path path(long id) {
         return ring.path(id);
     }
 
-    /** The files whose mappings these are. */
+    /** The files of the ring. */
     public SegmentRing ring() {
         return ring;
     }
 
-    /** Says where the writer stands: only segments behind this one are ever filled with zeros. */
+    /** Sets the writer's segment: only later ones are ever filled with zeros. */
     public void startAt(long id) {
         lock.lock();
         try {
@@ -141,7 +140,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
         }
     }
 
-    /** Gives a pin back; the caller must not use the segment any more. */
+    /** Releases a pin; the caller must not use the segment any more. */
     public void unpin(Segment segment) {
         lock.lock();
         try {
@@ -152,10 +151,10 @@ public final class Swapper implements SegmentSyncer, Closeable {
     }
 
     /**
-     * A segment that is whole, as far as its header tells, mapped and pinned for the caller.
+     * Maps and pins a segment if its header is valid.
      *
      * @param uuidLow the least significant half of the queue's UUID
-     * @return null when there is no such segment: its file is missing or short, or holds another one
+     * @return null when its file is missing or short, or holds another segment
      */
     public Segment pinIfThere(long id, long uuidLow) throws IOException {
         Segment segment;
@@ -172,14 +171,14 @@ public final class Swapper implements SegmentSyncer, Closeable {
     }
 
     /**
-     * Gives a pin back whose segment turned out not to be what its id says. In a process that only reads, the mapping
-     * goes with its last pin, and the next {@link #pin} opens the file anew: it may have been made again since.
+     * Releases a pin of a segment with an invalid header. In a process that only reads, the last unpin unmaps it, and
+     * the next {@link #pin} opens the file anew: the writer may have made it again.
      */
     public void unpinAndForget(Segment segment) throws IOException {
         lock.lock();
         try {
             Slot slot = slots.of(segment.id());
-            // The writer's mappings are of the files that it has made itself.
+            // The writer itself makes the files that it maps.
             slot.distrusted = !writable;
             slots.unpin(slot);
         } finally {
@@ -189,52 +188,49 @@ public final class Swapper implements SegmentSyncer, Closeable {
     }
 
     /**
-     * Fills the slot of a future segment with zeros and, where there is a free place, maps it. Does nothing when that
-     * has been done. The slot must be free: no consumer may need what it holds. Its file is made anew when it was filled
-     * in other blocks than are good now.
+     * Preallocates a future segment: fills its slot with zeros and, below the limit, maps it. Does nothing when that is
+     * done. The slot must be free: no consumer may need what it holds. The file is made anew when it was filled in
+     * blocks of another size than is chosen now.
      */
-    public void prepare(long id) throws IOException {
-        preallocator.prepare(id);
+    public void preallocate(long id) throws IOException {
+        preallocator.preallocate(id);
     }
 
     /**
-     * Deletes the file of a ring slot that holds none of the segments from {@code firstNeeded} to the one that the
-     * writer is in; {@link #prepare} makes it again. The caller guarantees, until this returns, that no record before
-     * {@code firstNeeded} is needed, neither by the cursors in memory nor by those on the disk. A process that reads may
-     * have the file mapped still: the disk gets the space back when that is gone, too.
+     * Deletes the file of a ring slot that holds none of the segments from {@code firstNeeded} to the writer's;
+     * {@link #preallocate} makes it again. The caller guarantees, until this returns, that no record before
+     * {@code firstNeeded} is needed, neither by the cursors in memory nor by those on the disk. While another process
+     * has the file mapped, it takes disk space.
      *
-     * <p>The entry is gone for certain after {@link #syncEntries}. When it comes back with a loss of power, it is a
-     * free slot's file as any other.
+     * <p>{@link #syncEntries} makes the deletion durable. A file that a loss of power restores is one of a free slot.
      *
      * @param number the slot, 0..capacity − 1
      * @param firstNeeded the id of the first segment that is needed
-     * @return the bytes that the file had; 0 when there is none, or it is needed, or somebody has it pinned, or it is
-     *     being filled or fsynced, or is prepared for the writer
-     * @throws IOException when it can not be deleted; the slot is as good as before
+     * @return the bytes of the deleted file; 0 when none was deleted: it is missing, needed, pinned, being filled or
+     *     fsynced, or preallocated
+     * @throws IOException when it cannot be deleted; the slot is unchanged
      */
     public long discard(int number, long firstNeeded) throws IOException {
         return preallocator.discard(number, firstNeeded);
     }
 
     /**
-     * Makes the making and deleting of segment files survive a loss of power. A failure is one of an fsync: nothing that
-     * is fsynced later can be trusted.
+     * Makes new and deleted segment files durable. After a failure no later fsync can be trusted.
      */
     public void syncEntries() throws IOException {
         syncer.syncEntries();
     }
 
     /**
-     * Fsyncs a part of a segment, and the entries of files made since the last time. Does nothing for a segment whose
-     * slot was given to a later one or {@linkplain #discard discarded}: then nobody needs it. Any other segment whose
-     * file is missing is an error.
+     * Fsyncs a part of a segment, and the entries of new files. Does nothing for a segment in a slot that holds a later
+     * one or was {@linkplain #discard discarded}: no consumer needs it. Any other missing file is an error.
      */
     @Override
     public void force(long id, int from, int to) throws IOException {
         syncer.force(id, from, to);
     }
 
-    /** Raises the limit where it is lower; for more readers than it was made for. */
+    /** Raises the limit to a number of segments, if it is lower. */
     public void atLeast(int segments) {
         lock.lock();
         try {
@@ -248,15 +244,14 @@ public final class Swapper implements SegmentSyncer, Closeable {
         }
     }
 
-    /** Whether the limit has been reached by segments that hold records: {@link #evictWhenFull} has work to do. */
+    /** Whether segments that hold records have reached the limit: {@link #evictWhenFull} would evict. */
     public boolean isFull() {
         return slots.isLimitReached();
     }
 
-    /** Displaces when the limit is reached, so that the next segment finds a free place. */
+    /** Evicts when the limit is reached, so that the next segment can be mapped at once. */
     public void evictWhenFull() throws IOException {
-        StackRoom.ensure();
-        lock.lock();
+        StackRoom.lock(lock);
         try {
             if (slots.isAtLimit()) {
                 evictor.evict();
@@ -267,10 +262,9 @@ public final class Swapper implements SegmentSyncer, Closeable {
         unmapper.sweep();
     }
 
-    /** Segments mapped that hold, or have held, records. */
+    /** Mapped segments that hold, or have held, records. */
     public int live() {
-        StackRoom.ensure();
-        lock.lock();
+        StackRoom.lock(lock);
         try {
             return slots.live();
         } finally {
@@ -278,10 +272,9 @@ public final class Swapper implements SegmentSyncer, Closeable {
         }
     }
 
-    /** All segments mapped, the ones ahead of the writer included. */
+    /** All mapped segments, preallocated ones included. */
     public int mapped() {
-        StackRoom.ensure();
-        lock.lock();
+        StackRoom.lock(lock);
         try {
             return slots.mapped();
         } finally {
@@ -291,8 +284,7 @@ public final class Swapper implements SegmentSyncer, Closeable {
 
     /** The most segments that were mapped at once since the queue was opened. */
     public int peak() {
-        StackRoom.ensure();
-        lock.lock();
+        StackRoom.lock(lock);
         try {
             return slots.peak();
         } finally {
@@ -300,11 +292,10 @@ public final class Swapper implements SegmentSyncer, Closeable {
         }
     }
 
-    /** Unmaps everything. Nobody may use any segment any more. */
+    /** Unmaps everything. No segment may be used any more. */
     @Override
     public void close() throws IOException {
-        StackRoom.ensure();
-        lock.lock();
+        StackRoom.lock(lock);
         try {
             List<Closeable> all = slots.detachAll();
             all.add(unmapper);

@@ -8,8 +8,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.mmapqueue.io.Closing;
 
 /**
- * Mappings that have been taken out of their slots and are still to be given back. That takes longer than anything else
- * the swapper does, so it is done without its lock; until it is done they count as mapped.
+ * Mappings that were detached from their slots and are to be unmapped. Unmapping is slow, so it runs without the
+ * swapper's lock; until then they count as mapped.
  */
 final class Unmapper implements Closeable {
     private final ReentrantLock lock;
@@ -18,33 +18,33 @@ final class Unmapper implements Closeable {
     private int pending;
 
     /**
-     * An unmapper with nothing to do.
+     * An unmapper without mappings.
      *
      * @param lock guards it
-     * @param changed is signalled when a mapping is gone
+     * @param changed signalled when a mapping was unmapped
      */
     Unmapper(ReentrantLock lock, Condition changed) {
         this.lock = lock;
         this.changed = changed;
     }
 
-    /** Takes a mapping over. With the lock. */
+    /** Adds a mapping. With the lock. */
     void add(Closeable mapping) {
         waiting.add(mapping);
         pending++;
     }
 
-    /** Mappings that are not gone yet. With the lock. */
+    /** Mappings that are not unmapped yet. With the lock. */
     int pending() {
         return pending;
     }
 
-    /** Whether {@link #sweep} would find something to do. With the lock. */
+    /** Whether {@link #sweep} has nothing to unmap. With the lock. */
     boolean isIdle() {
         return waiting.isEmpty();
     }
 
-    /** Unmaps what there is. Without the lock. */
+    /** Unmaps all. Without the lock. */
     void sweep() throws IOException {
         while (true) {
             Closeable next;
@@ -71,7 +71,7 @@ final class Unmapper implements Closeable {
         }
     }
 
-    /** Unmaps what is left. With the lock, when nobody uses anything any more. */
+    /** Unmaps the rest. With the lock, when no mapping is used any more. */
     @Override
     public void close() throws IOException {
         pending -= waiting.size();

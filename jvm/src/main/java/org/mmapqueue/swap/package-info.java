@@ -1,5 +1,5 @@
 /**
- * Which segments stay mapped, and for whom: eviction, pins, and preallocation ahead of the writer. It uses {@code
+ * The swapper: which segments are mapped, pins and eviction, and preallocation ahead of the writer. It uses {@code
  * segment}, {@code io} and {@code errors}. Begin at {@link org.mmapqueue.swap.Swapper}.
  */
 package org.mmapqueue.swap;

@@ -3,7 +3,7 @@ package org.mmapqueue.tool;
 import java.io.PrintStream;
 import org.mmapqueue.tool.report.Progress;
 
-/** A progress bar on a terminal, drawn anew when the percentage changes. Not thread-safe. */
+/** A progress bar on a terminal, redrawn when the percentage changes. Not thread-safe. */
 final class Bar implements Progress {
     private static final int WIDTH = 40;
     private static final int HUNDRED = 100;

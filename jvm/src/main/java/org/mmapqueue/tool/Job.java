@@ -14,11 +14,10 @@ import org.mmapqueue.tool.report.VerifyReport;
 import org.mmapqueue.tool.verify.Verifier;
 
 /**
- * A tool at work in a thread of its own, for a caller in another language that asks how far it is. Any number of
- * threads.
+ * A tool that runs in a thread of its own, for callers in Python that poll its progress. Thread-safe.
  */
 public final class Job {
-    /** Between the fields of a line: no path or text has it. */
+    /** Separates the fields of a line: no path or text contains it. */
     private static final String SEPARATOR = "\0";
 
     private final FutureTask<String> task;
@@ -45,10 +44,10 @@ public final class Job {
     }
 
     /**
-     * Begins to verify.
+     * Starts {@link Verifier#verify}.
      *
-     * @param directory the queue's
-     * @return the job
+     * @param directory the queue's directory
+     * @return the running job
      */
     public static Job verify(String directory) {
         Box box = new Box();
@@ -57,12 +56,12 @@ public final class Job {
     }
 
     /**
-     * Begins to repair.
+     * Starts {@link Repairer#repair} or {@link Repairer#repairInPlace}.
      *
-     * @param directory the queue's
-     * @param target the directory to be made; empty to repair in place
+     * @param directory the queue's directory
+     * @param target the directory of the copy; empty to repair in place
      * @param resetClock "true" to set timestamps that are ahead of the clock to now
-     * @return the job
+     * @return the running job
      */
     public static Job repair(String directory, String target, String resetClock) {
         Box box = new Box();
@@ -76,21 +75,21 @@ public final class Job {
         return box.job;
     }
 
-    /** Bytes that have been looked at. */
+    /** Bytes that were read. */
     public long done() {
         return done;
     }
 
-    /** Bytes that there are to look at; 0 while that is not known. */
+    /** Bytes to read; 0 while unknown. */
     public long total() {
         return total;
     }
 
     /**
-     * Waits for the end.
+     * Waits for the end of the job.
      *
-     * @param millis no longer than this
-     * @return whether it has come
+     * @param millis the longest to wait, in ms
+     * @return whether the job has ended
      */
     public boolean isOver(int millis) throws InterruptedException {
         try {
@@ -98,16 +97,17 @@ public final class Job {
         } catch (TimeoutException e) {
             return false;
         } catch (ExecutionException e) {
-            return true; // result raises it
+            return true; // result() throws it
         }
         return true;
     }
 
     /**
-     * What came out: lines of fields, the first of which says what the line is.
+     * Waits for the end, and returns the report: lines of fields that are separated by NUL. The first field of a line is
+     * its type.
      *
      * @return the lines, each ended by a newline
-     * @throws MmapQueueException what the tool raised
+     * @throws MmapQueueException the tool's failure
      */
     public String result() throws InterruptedException {
         try {
@@ -134,7 +134,8 @@ public final class Job {
                 report.endOffset(),
                 report.segments());
         report.consumers()
-                .forEach(each -> line(text, "consumer", each.name(), each.position(), each.place(), each.offset()));
+                .forEach(each ->
+                        line(text, "consumer", each.name(), each.position(), each.resumePosition(), each.offset()));
         report.findings().forEach(each -> finding(text, "finding", each));
         return text.toString();
     }
@@ -162,7 +163,7 @@ public final class Job {
 
     private static void line(StringBuilder text, Object... fields) {
         for (int i = 0; i < fields.length; i++) {
-            // A file's name may have a newline in it.
+            // The name of a file may contain a newline.
             text.append(i == 0 ? "" : SEPARATOR).append(fields[i].toString().replace('\n', ' '));
         }
         text.append('\n');

@@ -21,7 +21,7 @@ public final class Main {
     public static final int WHOLE = 0;
     /** Exit status: damage was found, or the command failed. */
     public static final int DAMAGED = 1;
-    /** Exit status: the command was not understood. */
+    /** Exit status: wrong usage. */
     public static final int USAGE = 2;
 
     private static final String HELP = """
@@ -29,9 +29,9 @@ public final class Main {
                mmapqueue repair DIR --to DIR2 [--reset-clock]
                mmapqueue repair DIR --in-place [--yes] [--reset-clock]
 
-        verify   reads a queue that nobody writes, changes nothing, and says what is damaged
-        repair   makes a copy of it, or the queue itself, whole again, and says which records are lost;
-                 --reset-clock: timestamps that are ahead of this machine's clock are set to now
+        verify   reports damage in a queue that no process writes; changes nothing
+        repair   repairs a copy of a queue, or the queue itself, and reports the lost records;
+                 --reset-clock: sets timestamps that are ahead of this machine's clock to now
 
         exit status: 0 whole, or repaired; 1 damage was found, or the command failed; 2 wrong usage
         """;
@@ -47,9 +47,9 @@ public final class Main {
     }
 
     /**
-     * Runs one command and ends the process with its status.
+     * Runs a command, and ends the process with its exit status.
      *
-     * @param arguments the command's words
+     * @param arguments the command line
      */
     public static void main(String[] arguments) {
         PrintStream out = new PrintStream(System.out, true, StandardCharsets.UTF_8);
@@ -58,12 +58,12 @@ public final class Main {
     }
 
     /**
-     * Runs one command that can not ask anybody.
+     * Runs a command without a terminal: it asks for no confirmation and shows no progress.
      *
-     * @param arguments the command's words
-     * @param out gets what was found
-     * @param err gets what went wrong
-     * @return its exit status
+     * @param arguments the command line
+     * @param out receives the report
+     * @param err receives errors
+     * @return the exit status
      */
     public static int run(List<String> arguments, PrintStream out, PrintStream err) {
         return new Main(out, err, null).run(arguments);
@@ -127,15 +127,15 @@ public final class Main {
 
     private boolean confirmed(Path directory) {
         if (console == null) {
-            err.println("mmapqueue: --in-place changes " + directory + " for good, and there is no terminal to ask at:"
-                    + " say --yes");
+            err.println("mmapqueue: --in-place changes " + directory
+                    + " permanently, and there is no terminal to ask at:" + " add --yes");
             return false;
         }
-        String answer = console.readLine("Change %s for good, without a copy? [y/N] ", directory);
+        String answer = console.readLine("Change %s permanently, without a copy? [y/N] ", directory);
         return answer != null && answer.strip().toLowerCase(Locale.ROOT).startsWith("y");
     }
 
-    // Only where somebody looks.
+    // Only on a terminal.
     private Progress bar() {
         return console == null ? Progress.NONE : new Bar(err);
     }

@@ -4,7 +4,7 @@ import org.mmapqueue.tool.report.ConsumerState;
 import org.mmapqueue.tool.report.RepairReport;
 import org.mmapqueue.tool.report.VerifyReport;
 
-/** Reports as people read them. */
+/** Formats reports for the command line. */
 final class Text {
     private Text() {}
 
@@ -22,16 +22,17 @@ final class Text {
             line(
                     text,
                     "  records    " + report.records() + " by their lengths, " + report.payloadBytes()
-                            + " bytes; format version 1 has no checksums: what the bytes are worth can not be known");
+                            + " bytes; format version 1 has no checksums: damage of their bytes cannot be detected");
         }
         for (ConsumerState each : report.consumers()) {
             line(
                     text,
                     "  consumer   " + each.name() + " at position " + each.position()
                             + (report.version() == 2 ? ", offset " + each.offset() : "")
-                            + (each.place() == each.position()
+                            + (each.resumePosition() == each.position()
                                     ? ""
-                                    : ": no record ends there, the next begins behind position " + each.place()));
+                                    : ": no record ends there, the next one begins at position "
+                                            + each.resumePosition()));
         }
         report.findings().forEach(each -> line(text, "  " + each));
         return text.toString();

@@ -140,7 +140,7 @@ public final class Housekeeper implements AutoCloseable {
                 if (tail < 0 || !ring.isFree(id)) {
                     return;
                 }
-                swapper.prepare(id);
+                swapper.preallocate(id);
                 preallocatedTo = id;
             }
             awaitsSpace = isShort;

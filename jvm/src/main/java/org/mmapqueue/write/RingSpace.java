@@ -225,14 +225,14 @@ final class RingSpace {
         }
         LogReaderV2 reader = new LogReaderV2(swapper, geometry, meta.fields(), meta::writing);
         try {
-            boolean goesOn = consumer.dropped() > consumer.committed();
-            long first = goesOn
+            boolean continues = consumer.dropped() > consumer.committed();
+            long first = continues
                     ? consumer.droppedFirst()
                     : OffsetResolver.find(reader, needed, writing).offset();
             long next = OffsetResolver.find(reader, to, writing).offset();
             consumer.drop(to, first);
             // Once until the consumer takes note: until then it may lose a segment for each one that is written.
-            if (!goesOn) {
+            if (!continues) {
                 LOG.warn(
                         "consumer {} lags by {} bytes, and max_consumer_lag is {}: records from {} to {} are dropped"
                                 + " for it, and more until it continues",

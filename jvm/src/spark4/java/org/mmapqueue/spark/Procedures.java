@@ -6,63 +6,63 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/** The procedures that there are: what each takes, and the columns of what it returns. */
+/** The procedures, with parameters and result columns. */
 enum Procedures {
-    /** Commits everything up to and including a record. */
+    /** Acks all records up to and including one. */
     ACK(
-            "commits everything up to and including a record",
+            "acks all records up to and including one",
             List.of(
                     Parameter.TABLE,
                     Parameter.CONSUMER,
                     Parameter.of("offset", DataTypes.LongType),
                     Parameter.PARTITION),
             Columns.POSITION),
-    /** Moves a consumer, back or on. */
+    /** Seeks a consumer. */
     SEEK(
-            "moves a consumer to 'earliest', 'latest', an offset or a time",
+            "seeks a consumer to 'earliest', 'latest', an offset or a time",
             List.of(Parameter.TABLE, Parameter.CONSUMER, Parameter.of("to", null), Parameter.PARTITION),
             Columns.POSITION),
-    /** Deletes files. */
+    /** Deletes segment files. */
     GC(
-            "deletes the files that hold nothing which is retained",
+            "deletes the segment files that hold no retained record",
             List.of(Parameter.TABLE),
             Columns.of("partition int, freed_bytes bigint")),
-    /** Reads all records. */
+    /** Verifies all records. */
     VERIFY(
-            "reads and checks every record that is retained; one row for each damaged place",
+            "reads and verifies every retained record; one row for each damage",
             List.of(Parameter.TABLE),
             Columns.of("partition int, file string, position bigint, detail string,"
                     + " first_unreadable bigint, last_unreadable bigint")),
-    /** How far consumers are behind. */
+    /** Lists consumers and their lag. */
     CONSUMERS(
-            "the consumers, and how far they are behind",
+            "lists the consumers and their lag",
             List.of(Parameter.TABLE),
             Columns.of("partition int, consumer string, committed_offset bigint,"
                     + " read_offset bigint, end_offset bigint, lag_records bigint, lag_bytes bigint,"
                     + " lag_micros bigint, unacked bigint, label string")),
-    /** Makes a consumer. */
+    /** Creates a consumer. */
     CREATE_CONSUMER(
-            "makes a consumer where it is not there",
+            "creates a consumer in each partition that does not have it",
             List.of(Parameter.TABLE, Parameter.CONSUMER, new Parameter("start", null, "NULL"), Parameter.PARTITION),
             Columns.POSITION),
-    /** Forgets a consumer. */
+    /** Deletes a consumer. */
     DELETE_CONSUMER(
-            "deletes a consumer, and gives the space free that it held",
+            "deletes a consumer; the records that it retained may be reclaimed",
             List.of(Parameter.TABLE, Parameter.CONSUMER, Parameter.PARTITION),
             Columns.of("partition int, consumer string")),
-    /** Forgets the consumers of queries that can not be started again. */
+    /** Deletes the consumers of queries that cannot be restarted. */
     DROP_ORPHANED_CONSUMERS(
-            "deletes the consumers of streaming queries whose checkpoints are gone; with dry_run it only"
-                    + " lists them",
+            "deletes the consumers of streaming queries with checkpoints that do not exist any more; with"
+                    + " dry_run it only lists them",
             List.of(Parameter.TABLE, new Parameter("dry_run", DataTypes.BooleanType, "false")),
             Columns.of("partition int, consumer string, checkpoint string, dropped boolean"));
 
     /**
-     * What a procedure takes.
+     * A parameter of a procedure.
      *
-     * @param name its name
-     * @param type null for a place, which is said in several ways
-     * @param missing what counts when it is not given, in SQL; null when it must be
+     * @param name the parameter's name
+     * @param type null for a start position, which has several types
+     * @param missing the default in SQL; null for a required parameter
      */
     record Parameter(String name, DataType type, String missing) {
         static final Parameter TABLE = of("table", DataTypes.StringType);
@@ -92,22 +92,22 @@ enum Procedures {
         this.columns = columns;
     }
 
-    /** Its name in SQL. */
+    /** The procedure's name in SQL. */
     String sqlName() {
         return name().toLowerCase(Locale.ROOT);
     }
 
-    /** What it does. */
+    /** The description. */
     String description() {
         return description;
     }
 
-    /** What it takes, in order. */
+    /** The parameters, in order. */
     List<Parameter> parameters() {
         return parameters;
     }
 
-    /** What its rows are made of. */
+    /** The result columns. */
     StructType columns() {
         return columns;
     }

@@ -8,12 +8,12 @@ import org.apache.spark.sql.connector.catalog.procedures.UnboundProcedure;
 
 /**
  * A {@link QueueCatalog} with procedures, from Spark 4.0 on: {@code CALL q.system.seek(table => 'events', consumer =>
- * 'reports', to => 'earliest')}. {@link Procedures} says which there are.
+ * 'reports', to => 'earliest')}. {@link Procedures} lists them.
  */
 public final class QueueCatalogWithProcedures extends QueueCatalog implements ProcedureCatalog {
     private static final String NAMESPACE = "system";
 
-    /** Made by Spark, which calls {@link #initialize} next. */
+    /** Called by Spark, by reflection; {@link #initialize} follows. */
     public QueueCatalogWithProcedures() {}
 
     @Override
@@ -26,7 +26,7 @@ public final class QueueCatalogWithProcedures extends QueueCatalog implements Pr
                 }
             }
         }
-        throw new IllegalArgumentException("there is no procedure " + procedure + "; those of catalog " + name() + ": "
+        throw new IllegalArgumentException("there is no procedure " + procedure + "; catalog " + name() + " has: "
                 + String.join(
                         ", ",
                         Arrays.stream(Procedures.values())

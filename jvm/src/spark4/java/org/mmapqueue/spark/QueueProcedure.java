@@ -25,7 +25,7 @@ final class QueueProcedure implements UnboundProcedure {
     private final QueueCatalog catalog;
     private final Procedures procedure;
 
-    /** One of those that there are. */
+    /** Makes a procedure. */
     QueueProcedure(QueueCatalog catalog, Procedures procedure) {
         this.catalog = catalog;
         this.procedure = procedure;
@@ -41,13 +41,13 @@ final class QueueProcedure implements UnboundProcedure {
         return procedure.description();
     }
 
-    /** What it takes depends on what it is given: a place may be a number, a time or a word. */
+    /** Parameter types depend on the arguments: a start position is a number, a time or a word. */
     @Override
     public BoundProcedure bind(StructType arguments) {
         DataType[] types = new DataType[procedure.parameters().size()];
         for (int i = 0; i < types.length; i++) {
             Procedures.Parameter each = procedure.parameters().get(i);
-            types[i] = each.type() == null ? Place.type(given(arguments, each.name(), i)) : each.type();
+            types[i] = each.type() == null ? StartArgument.type(given(arguments, each.name(), i)) : each.type();
         }
         return new Bound(types);
     }
@@ -111,14 +111,14 @@ final class QueueProcedure implements UnboundProcedure {
             QueueAdmin admin = catalog.admin(text(row, 0));
             return switch (procedure) {
                 case ACK -> admin.ack(text(row, 1), offset(row, 2), partition(row, 3));
-                case SEEK -> admin.seek(text(row, 1), Place.of("to", row, 2, types[2]), partition(row, 3));
+                case SEEK -> admin.seek(text(row, 1), StartArgument.of("to", row, 2, types[2]), partition(row, 3));
                 case GC -> admin.gc();
                 case VERIFY -> admin.verify();
                 case CONSUMERS -> admin.consumers();
                 case CREATE_CONSUMER ->
                     admin.create(
                             text(row, 1),
-                            row.isNullAt(2) ? StartAt.EARLIEST : Place.of("start", row, 2, types[2]),
+                            row.isNullAt(2) ? StartAt.EARLIEST : StartArgument.of("start", row, 2, types[2]),
                             partition(row, 3));
                 case DELETE_CONSUMER -> admin.delete(text(row, 1), partition(row, 2));
                 case DROP_ORPHANED_CONSUMERS -> admin.dropOrphans(!row.isNullAt(1) && row.getBoolean(1));
@@ -147,7 +147,7 @@ final class QueueProcedure implements UnboundProcedure {
         }
     }
 
-    /** Rows that are there already. */
+    /** A scan of computed rows. */
     private static final class Rows implements LocalScan {
         private final StructType columns;
         private final InternalRow[] rows;

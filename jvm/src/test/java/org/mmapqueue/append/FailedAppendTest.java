@@ -39,12 +39,12 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.PowerLossStorage;
 import org.mmapqueue.support.QuickDirectory;
 
-/** A thread that fails between its claim of the tail and the publication of its record. */
+/** A thread that fails between locking the log end and publishing its record. */
 @Tag("long-form")
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FailedAppendTest {
     private static final int SEGMENT = 16_384;
-    /** Of overflows of the stack; each meets another depth. */
+    /** Rounds of stack overflows, each at other depths. */
     private static final int ROUNDS = Integer.getInteger("overflow.rounds", 2);
 
     @TempDir(factory = QuickDirectory.class)
@@ -83,7 +83,7 @@ class FailedAppendTest {
         expected.add(payload);
     }
 
-    /** Payloads of which one can not be had when it is asked for the n-th time. */
+    /** Payloads that fail at the n-th access. */
     private static final class FailingBatch implements Records {
         private final Records whole;
         private final Throwable failure;
@@ -155,7 +155,7 @@ class FailedAppendTest {
         }
     }
 
-    /** The kernel has written it back: what is on the disk would be a record right behind the log's end. */
+    /** The kernel has written the failed record back: on the disk it would follow the log end. */
     @Test
     void theZerosOverAnUndoneAppendReachTheDisk() throws Exception {
         PowerLossStorage disk = new PowerLossStorage();
@@ -164,7 +164,7 @@ class FailedAppendTest {
         core = Cores.open(config(2), disk);
         push(100);
         core.writer().flush(); // from now on parts are fsynced, and not the whole file
-        // It ends with a page, so that no fsync of it takes along what is behind.
+        // It ends with a page, so that its fsync does not cover the bytes after it.
         int length = 8192
                 - 2 * (RecordDescriptor.HEADER + Long.BYTES)
                 - new Geometry(Format.V2, SEGMENT, 20).dataStart()
@@ -221,7 +221,7 @@ class FailedAppendTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void nothingIsLeftOfABatchThatFailsAtAnyOfItsRecords(int version) throws Exception {
+    void aBatchThatFailsAtAnyRecordStoresNothing(int version) throws Exception {
         open(version);
         push(100);
         for (Throwable failure : failures()) {
@@ -237,7 +237,7 @@ class FailedAppendTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void aBatchThatFailsBeforeItEntersASegmentIsTakenBackAsWell(int version) throws Exception {
+    void aBatchThatFailsBeforeItsRollIsRolledBack(int version) throws Exception {
         open(version);
         push(100);
         for (Throwable failure : failures()) {
@@ -252,7 +252,7 @@ class FailedAppendTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void aBatchThatFailsInTheNextSegmentPoisonsAndIsNotThereAfterTheNextOpen(int version) throws Exception {
+    void aBatchThatFailsAfterItsRollPoisonsAndDoesNotExistAfterTheNextOpen(int version) throws Exception {
         open(version);
         push(100);
         Error failure = new OutOfMemoryError("injected");
@@ -303,7 +303,7 @@ class FailedAppendTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void whatCanNotBeWipedOnTheDiskPoisons(int version) {
+    void aRollbackThatCannotBeFsyncedPoisons(int version) {
         open(version);
         push(100);
         storage.failWhen((call, path) -> call == FaultyStorage.Call.SYNC);
@@ -318,7 +318,7 @@ class FailedAppendTest {
         }
     }
 
-    /** The array is asked for inside the claim, and there is no such array in any heap. */
+    /** The array is requested under the lock, and no heap has room for it. */
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
     void anArrayThatTheHeapHasNoRoomForIsAnErrorOfThisPushAlone(int version) throws Exception {
@@ -395,7 +395,7 @@ class FailedAppendTest {
 
     @ParameterizedTest
     @CsvSource({"1, false", "1, true", "2, false", "2, true"})
-    void anOverflowOfTheStackAtAnyDepthStopsNobody(int version, boolean batched) throws Exception {
+    void anOverflowOfTheStackAtAnyDepthBlocksNoOtherThread(int version, boolean batched) throws Exception {
         QueueConfig config = QueueConfig.builder(temp.resolve("queue"))
                 .formatVersion(version)
                 .segmentSize("8m")

@@ -34,7 +34,7 @@ import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
-/** A batch of a producer that fails, or is killed, between its claim of the tail and its return. */
+/** An idempotent batch that fails, or is killed, between locking the log end and its return. */
 @Tag("long-form")
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FailedPushOnceTest {
@@ -135,7 +135,7 @@ class FailedPushOnceTest {
         return all;
     }
 
-    /** Records whose second payload can not be had. */
+    /** Records with a second payload that fails. */
     private static Records failing(List<byte[]> payloads, Error failure) {
         Records whole = Records.of(payloads);
         return new Records() {
@@ -197,7 +197,7 @@ class FailedPushOnceTest {
         return call == FaultyStorage.Call.SYNC && path.endsWith("producers/p.dat");
     }
 
-    /** The slot is stored and can not be fsynced. */
+    /** The slot is stored, and its fsync fails. */
     @ParameterizedTest
     @ValueSource(ints = {100, SPANNING})
     void aSyncOfThePageThatFailsPoisons(int length) throws InterruptedException {
@@ -226,7 +226,7 @@ class FailedPushOnceTest {
     /** An error between slot and publication; the slot must be gone before others give its end to their records. */
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3})
-    void aSlotThatIsStoredIsTakenBackBeforeAnybodyElseAppends(int times) throws InterruptedException {
+    void aStoredSlotIsRolledBackBeforeTheNextAppend(int times) throws InterruptedException {
         pushes(100, true);
         AtomicInteger left = new AtomicInteger(times);
         StackOverflowError failure = new StackOverflowError("injected");
@@ -236,7 +236,7 @@ class FailedPushOnceTest {
             }
             return false;
         });
-        // The first one fails itself, the second in taking back, the third in the next push.
+        // The first push fails itself, the second in the rollback, the third in the next push.
         assertSame(
                 failure, assertThrows(StackOverflowError.class, () -> pushOnce(known + 1, Records.of(two(24)), true)));
         assertKnown(core);
@@ -257,7 +257,7 @@ class FailedPushOnceTest {
     }
 
     @Test
-    void aSlotThatCanNotBeTakenBackPoisons() throws InterruptedException {
+    void aSlotThatCannotBeRolledBackPoisons() throws InterruptedException {
         pushes(100, true);
         AtomicInteger calls = new AtomicInteger();
         storage.failWhen((call, path) -> {

@@ -15,7 +15,7 @@ import org.mmapqueue.QueueConfig;
 import org.mmapqueue.concurrent.Ticker;
 import org.mmapqueue.support.QuickDirectory;
 
-/** Which pushes ask the system for the time, and what the others are told; time and ticks are the test's. */
+/** Which pushes read the system clock, and the timestamps of the others. The test sets time and ticks. */
 class RecordClockTest {
     private static final long START = 1_000_000;
     private static final int PUSHED = 100_000;
@@ -92,7 +92,7 @@ class RecordClockTest {
         ticker.now = 0;
         push(MANY);
         while (push(1) == 0) {
-            // until the next one may do with what this one was told
+            // until the next push may share this look
         }
         long old = millis * 1000;
         millis += 5;

@@ -2,11 +2,12 @@ package org.mmapqueue.concurrent;
 
 import static org.junit.jupiter.api.Assertions.assertEquals;
 import static org.junit.jupiter.api.Assertions.assertFalse;
-import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.mmapqueue.support.Waiting;
@@ -17,14 +18,14 @@ class SpinLockTest {
     private long guarded;
 
     @Test
-    void oneThreadAtATimeIsInside() throws Exception {
+    void oneThreadAtATimeHoldsTheLock() throws Exception {
         List<Waiting.Running<Boolean>> all = new ArrayList<>();
         for (int i = 0; i < 4; i++) {
             all.add(Waiting.start(() -> {
                 for (int round = 0; round < 50_000; round++) {
-                    lock.acquire();
+                    lock.lock();
                     guarded++; // plain: lost updates would show
-                    lock.release();
+                    lock.unlock();
                 }
                 return true;
             }));
@@ -36,59 +37,84 @@ class SpinLockTest {
     }
 
     @Test
-    void tryAcquireDoesNotWait() throws Exception {
-        assertTrue(lock.tryAcquire());
-        assertFalse(lock.tryAcquire());
-        assertFalse(Waiting.start(lock::tryAcquire).result());
-        lock.release();
-        assertTrue(lock.tryAcquire());
-        lock.release();
+    void theLockOfAThreadThatHasEndedIsTaken() throws Exception {
+        Thread ended = new Thread(lock::lock);
+        ended.start();
+        ended.join();
+        lock.lock();
+        lock.unlock();
     }
 
     @Test
-    void enteringTwiceIsAMistakeThatIsTold() {
-        lock.acquire();
-        assertThrows(IllegalStateException.class, lock::acquire);
-        lock.release();
-        lock.acquire();
-        lock.release();
+    void theLockOfALivingThreadThatHasLeftTheLibraryIsTakenByOneThreadAtATime() throws Exception {
+        ExecutorService idle = Executors.newSingleThreadExecutor();
+        try {
+            idle.submit(lock::lock).get();
+            oneThreadAtATimeHoldsTheLock();
+        } finally {
+            idle.shutdown();
+        }
     }
 
     @Test
-    void whoWaitsGetsIn() throws Exception {
-        lock.acquire();
+    void theThreadThatHasLeftTheLockHeldTakesItAgain() {
+        lock.lock();
+        lock.lock();
+        lock.unlock();
+        lock.lock();
+        lock.unlock();
+    }
+
+    @Test
+    void theLockOfAThreadInsideTheLibraryIsNotTaken() throws Exception {
+        lock.lock();
         Waiting.Running<Boolean> waiting = Waiting.start(() -> {
-                    lock.acquire();
-                    lock.release();
+                    lock.lock();
+                    lock.unlock();
                     return true;
                 })
                 .untilItWaits();
+        Thread.sleep(600); // several looks at this thread's stack
         assertFalse(waiting.isDone());
-        lock.release();
+        lock.unlock();
         assertTrue(waiting.result());
     }
 
     @Test
-    void anInterruptNeitherLetsInNorIsLost() throws Exception {
-        lock.acquire();
+    void aWaitingThreadGetsTheLock() throws Exception {
+        lock.lock();
         Waiting.Running<Boolean> waiting = Waiting.start(() -> {
-                    lock.acquire();
+                    lock.lock();
+                    lock.unlock();
+                    return true;
+                })
+                .untilItWaits();
+        assertFalse(waiting.isDone());
+        lock.unlock();
+        assertTrue(waiting.result());
+    }
+
+    @Test
+    void anInterruptDoesNotEndTheWaitAndStaysPending() throws Exception {
+        lock.lock();
+        Waiting.Running<Boolean> waiting = Waiting.start(() -> {
+                    lock.lock();
                     try {
                         return Thread.interrupted();
                     } finally {
-                        lock.release();
+                        lock.unlock();
                     }
                 })
                 .untilItWaits();
         waiting.thread().interrupt();
         Thread.sleep(5);
         assertFalse(waiting.isDone());
-        lock.release();
+        lock.unlock();
         assertTrue(waiting.result());
     }
 
     @Test
-    void paddingIsThere() {
+    void paddingIsUsed() {
         assertEquals(0, lock.padding());
     }
 }

@@ -26,7 +26,7 @@ class TickerTest {
     }
 
     @Test
-    void standsStillUntilSomebodyWantsIt() {
+    void isStoppedUntilItIsWanted() {
         assertEquals(Ticker.STOPPED, new Ticker(LONG_NANOS).ticks());
     }
 
@@ -34,7 +34,7 @@ class TickerTest {
     void goesOnAsLongAsSomebodyWantsIt() {
         Ticker ticker = new Ticker(LONG_NANOS);
         long first = wantedUntilItTicks(ticker);
-        Waiting.until("it has gone on", () -> {
+        Waiting.until("the count has changed", () -> {
             ticker.want();
             return ticker.ticks() > first + 50;
         });

@@ -13,9 +13,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * What a push and a pop of 100 bytes run: bytecode instructions and calls of the JDK, counted one by one in the code as
- * a class loader has changed it, so that this needs no clock. All stays in one segment. Who makes them cheaper lowers the
- * bounds; those of a push have room for the clock, which is asked more or less often.
+ * The cost of a push and a pop of 100 bytes: bytecode instructions and calls of the JDK, counted in code that a class
+ * loader has instrumented, so no clock is needed. All records are in one segment. A change that saves instructions
+ * lowers the bounds; those of a push have room for readings of the clock, which vary.
  */
 class CostTest {
     private static final String LOCKS = "monitor\\.enter|.*Lock\\.(lock|tryLock|lockInterruptibly)|.*LockSupport\\..*";
@@ -38,7 +38,7 @@ class CostTest {
                 .getDeclaredConstructor()
                 .newInstance();
         works = ((Function<Path, Map<String, Runnable>>) work).apply(directory.resolve("queue"));
-        // Whatever is done once has been done then.
+        // Warms up: everything that runs only once has run.
         for (String name : List.of("push", "poll", "pushBatch", "popBatch", "push", "poll", "pushBatch", "popBatch")) {
             works.get(name).run();
         }
@@ -66,7 +66,7 @@ class CostTest {
     @Test
     void theCounterSeesLocksAndClocks() {
         works.get("push").run();
-        works.get("poll").run(); // what is not acked can be got
+        works.get("poll").run(); // unacked records can be read
         assertTrue(Counter.count(works.get("get")).of(LOCKS) > 0);
         works.get("pushBatch").run();
         assertTrue(Counter.count(works.get("popBatch")).of(CLOCKS) > 0);

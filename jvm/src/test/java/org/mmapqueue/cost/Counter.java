@@ -7,8 +7,8 @@ import java.util.Map;
 import java.util.TreeMap;
 
 /**
- * What one thread has run: bytecode instructions of the queue's own classes, and their calls to methods of others.
- * {@link CountingLoader} puts the calls of it into the code.
+ * Counts what one thread runs: bytecode instructions of the queue's classes, and their calls of other classes. {@link
+ * CountingLoader} inserts the calls of this class.
  */
 public final class Counter {
     private static final List<String> NAMES = new ArrayList<>();
@@ -18,7 +18,7 @@ public final class Counter {
 
     private Counter() {}
 
-    /** The number of a method; called while classes are loaded. */
+    /** The id of a method; called while classes are loaded. */
     static synchronized int idOf(String method) {
         int id = NAMES.indexOf(method);
         if (id < 0) {
@@ -28,14 +28,14 @@ public final class Counter {
         return id;
     }
 
-    /** So many instructions are about to be run. */
+    /** The next {@code count} instructions are about to run. */
     public static void add(int count) {
         if (counted == Thread.currentThread()) {
             instructions += count;
         }
     }
 
-    /** A method of others is about to be called. */
+    /** A method of another class is about to be called. */
     public static void call(int id) {
         if (counted == Thread.currentThread()) {
             if (id >= calls.length) {
@@ -45,9 +45,9 @@ public final class Counter {
         }
     }
 
-    /** What has been counted. */
+    /** The counts of one piece of work. */
     record Counts(long instructions, Map<String, Long> calls) {
-        /** How often methods were called whose owner and name match. */
+        /** The number of calls of the methods that match {@code owner.name}. */
         long of(String regex) {
             return calls.entrySet().stream()
                     .filter(entry -> entry.getKey().matches(regex))
@@ -56,7 +56,7 @@ public final class Counter {
         }
     }
 
-    /** Counts what the calling thread does in this work. */
+    /** Counts the work of the calling thread. */
     static Counts count(Runnable work) {
         instructions = 0;
         Arrays.fill(calls, 0);

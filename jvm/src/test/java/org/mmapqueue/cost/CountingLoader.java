@@ -10,7 +10,7 @@ import org.objectweb.asm.Label;
 import org.objectweb.asm.MethodVisitor;
 import org.objectweb.asm.Opcodes;
 
-/** Loads the queue's classes once more, with {@link Counter} told of what they run, and {@link Work} with them. */
+/** Loads the queue's classes again, with calls of {@link Counter} in their code, and {@link Work} with them. */
 final class CountingLoader extends ClassLoader {
     private static final String OWN = "org/mmapqueue/";
     private static final String COUNTER = Counter.class.getName().replace('.', '/');
@@ -58,119 +58,119 @@ final class CountingLoader extends ClassLoader {
         return writer.toByteArray();
     }
 
-    /** Adds up the instructions of a stretch of code, and tells of them where it ends: nothing jumps out or in. */
+    /** Sums the instructions of each basic block, and reports them at its end. */
     private static final class Counting extends MethodVisitor {
-        private int stretch;
+        private int block;
 
         Counting(MethodVisitor next) {
             super(Opcodes.ASM9, next);
         }
 
-        private void tell() {
-            if (stretch > 0) {
-                tell("add", stretch);
-                stretch = 0;
+        private void report() {
+            if (block > 0) {
+                report("add", block);
+                block = 0;
             }
         }
 
-        private void tell(String method, int number) {
+        private void report(String method, int number) {
             super.visitLdcInsn(number);
             super.visitMethodInsn(Opcodes.INVOKESTATIC, COUNTER, method, "(I)V", false);
         }
 
         @Override
         public void visitLabel(Label label) {
-            tell();
+            report();
             super.visitLabel(label);
         }
 
         @Override
         public void visitJumpInsn(int opcode, Label label) {
-            stretch++;
-            tell();
+            block++;
+            report();
             super.visitJumpInsn(opcode, label);
         }
 
         @Override
         public void visitTableSwitchInsn(int min, int max, Label dflt, Label... labels) {
-            stretch++;
-            tell();
+            block++;
+            report();
             super.visitTableSwitchInsn(min, max, dflt, labels);
         }
 
         @Override
         public void visitLookupSwitchInsn(Label dflt, int[] keys, Label[] labels) {
-            stretch++;
-            tell();
+            block++;
+            report();
             super.visitLookupSwitchInsn(dflt, keys, labels);
         }
 
         @Override
         public void visitInsn(int opcode) {
-            stretch++;
+            block++;
             if (opcode >= Opcodes.IRETURN && opcode <= Opcodes.RETURN || opcode == Opcodes.ATHROW) {
-                tell();
+                report();
             }
             if (opcode == Opcodes.MONITORENTER) {
-                tell("call", Counter.idOf("monitor.enter"));
+                report("call", Counter.idOf("monitor.enter"));
             }
             super.visitInsn(opcode);
         }
 
         @Override
         public void visitMethodInsn(int opcode, String owner, String name, String descriptor, boolean isInterface) {
-            stretch++;
+            block++;
             if (!owner.startsWith(OWN)) {
-                tell("call", Counter.idOf(owner + "." + name));
+                report("call", Counter.idOf(owner + "." + name));
             }
             super.visitMethodInsn(opcode, owner, name, descriptor, isInterface);
         }
 
         @Override
         public void visitInvokeDynamicInsn(String name, String descriptor, Handle bootstrap, Object... arguments) {
-            stretch++;
+            block++;
             super.visitInvokeDynamicInsn(name, descriptor, bootstrap, arguments);
         }
 
         @Override
         public void visitIntInsn(int opcode, int operand) {
-            stretch++;
+            block++;
             super.visitIntInsn(opcode, operand);
         }
 
         @Override
         public void visitVarInsn(int opcode, int variable) {
-            stretch++;
+            block++;
             super.visitVarInsn(opcode, variable);
         }
 
         @Override
         public void visitTypeInsn(int opcode, String type) {
-            stretch++;
+            block++;
             super.visitTypeInsn(opcode, type);
         }
 
         @Override
         public void visitFieldInsn(int opcode, String owner, String name, String descriptor) {
-            stretch++;
+            block++;
             super.visitFieldInsn(opcode, owner, name, descriptor);
         }
 
         @Override
         public void visitLdcInsn(Object value) {
-            stretch++;
+            block++;
             super.visitLdcInsn(value);
         }
 
         @Override
         public void visitIincInsn(int variable, int increment) {
-            stretch++;
+            block++;
             super.visitIincInsn(variable, increment);
         }
 
         @Override
         public void visitMultiANewArrayInsn(String descriptor, int dimensions) {
-            stretch++;
+            block++;
             super.visitMultiANewArrayInsn(descriptor, dimensions);
         }
     }

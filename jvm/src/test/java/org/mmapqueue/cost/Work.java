@@ -10,8 +10,8 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 
 /**
- * What is counted, by name. All of a kind happens in one segment, and the queue's threads have nothing to do meanwhile.
- * Loaded by {@link CountingLoader}, so that it is known here by interfaces of the JDK alone.
+ * The counted operations, by name. Those of one kind stay in one segment, and the background threads are idle. {@link
+ * CountingLoader} loads this class, so the test uses it by interfaces of the JDK alone.
  */
 public final class Work implements Function<Path, Map<String, Runnable>> {
     /** Operations in each work. */
@@ -61,7 +61,7 @@ public final class Work implements Function<Path, Map<String, Runnable>> {
 
     private void poll() {
         if (!consumer.poll((offset, timestamp, buffer, start, length, attempts) -> last = offset)) {
-            throw new AssertionError("there is nothing left to pop");
+            throw new AssertionError("no record is left to pop");
         }
     }
 

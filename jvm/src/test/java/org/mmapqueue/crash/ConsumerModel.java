@@ -302,7 +302,7 @@ final class ConsumerModel {
     }
 
     /** The check itself has opened the consumer, popped these records, and acked all before an offset. */
-    void checkedInPlace(List<Long> popped, long before) {
+    void checkedDirectly(List<Long> popped, long before) {
         maybeAcked.removeAll(popped);
         committed = Math.max(committed, before);
         advance();

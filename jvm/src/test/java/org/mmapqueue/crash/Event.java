@@ -29,7 +29,7 @@ record Event(Kind kind, Phase phase, int actor, long... values) {
          * An idempotent append: [key of the first, count, producer, sequence], [offset of the first, or -1 if the
          * queue has the sequence already].
          */
-        PUSH_ONCE,
+        IDEMPOTENT_PUSH,
         /** Forgets the sequences of a producer: [producer], []. */
         FORGET,
         /** Opens a consumer, and creates it if it does not exist: [consumer], [consumer, committed offset]. */

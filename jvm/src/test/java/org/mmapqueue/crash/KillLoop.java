@@ -26,7 +26,7 @@ final class KillLoop {
     private final WorkerPool workers;
 
     /**
-     * Prepares no directory yet.
+     * Creates no directory yet.
      *
      * @param temp the parent of the directories
      * @param keep whether a directory with a fault is kept
@@ -188,7 +188,7 @@ final class KillLoop {
                 return; // killed before it had created anything
             }
             if (checks.nextInt(4) == 0) {
-                Verifier.checkInPlace(plan, directory, model, checks);
+                Verifier.checkDirectly(plan, directory, model, checks);
             } else {
                 Path copy = directory.resolveSibling(directory.getFileName() + "-copy");
                 Verifier.checkCopy(plan, directory, copy, model);

@@ -51,7 +51,7 @@ final class Model {
         return log.end();
     }
 
-    /** The number of records whose push has returned. */
+    /** The number of records of returned pushes. */
     long returned() {
         return returned;
     }
@@ -65,7 +65,7 @@ final class Model {
                 }
             }
             case PUSH -> push(thread, event);
-            case PUSH_ONCE -> pushOnce(thread, event);
+            case IDEMPOTENT_PUSH -> pushOnce(thread, event);
             case FORGET -> producers.forget(event);
             case CLOSE -> {
                 if (event.phase() == Event.Phase.DONE) {
@@ -116,7 +116,7 @@ final class Model {
     }
 
     /** The check has opened and closed the directory itself. */
-    void checkedInPlace() {
+    void checkedDirectly() {
         closed = true;
     }
 
@@ -166,6 +166,7 @@ final class Model {
     /** Checks all records from an offset to the log end: those of returned pushes must exist. */
     void checkLog(long from, List<TestRecord> records) {
         log.check(from, records, log.end(), false);
+        log.abandonPushes();
     }
 
     /**

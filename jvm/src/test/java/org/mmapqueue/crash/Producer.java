@@ -58,13 +58,18 @@ final class Producer extends Actor {
             sequence += 1 + random.nextInt(3);
         }
         journal.begin(
-                Event.Kind.PUSH_ONCE, number, TestRecord.key(round, number, next), batch.size(), number, sequence);
+                Event.Kind.IDEMPOTENT_PUSH,
+                number,
+                TestRecord.key(round, number, next),
+                batch.size(),
+                number,
+                sequence);
         try {
             long offset = queue.pushOnce(name, sequence, Records.of(batch), WAIT, oneIn(5));
-            journal.done(Event.Kind.PUSH_ONCE, number, offset);
+            journal.done(Event.Kind.IDEMPOTENT_PUSH, number, offset);
             next += offset < 0 ? 0 : batch.size();
         } catch (FullException e) {
-            journal.threw(Event.Kind.PUSH_ONCE, number);
+            journal.threw(Event.Kind.IDEMPOTENT_PUSH, number);
         }
     }
 

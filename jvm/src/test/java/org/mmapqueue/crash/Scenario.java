@@ -218,9 +218,14 @@ final class Scenario {
     private void pushOnce(int producer, long sequence, boolean sync, int... lengths) {
         List<byte[]> records = records(lengths);
         journal.begin(
-                Event.Kind.PUSH_ONCE, 0, TestRecord.key(part, PRODUCER, next), lengths.length, producer, sequence);
+                Event.Kind.IDEMPOTENT_PUSH,
+                0,
+                TestRecord.key(part, PRODUCER, next),
+                lengths.length,
+                producer,
+                sequence);
         long offset = queue.pushOnce(ProducerModel.name(producer), sequence, records, sync);
-        journal.done(Event.Kind.PUSH_ONCE, 0, offset);
+        journal.done(Event.Kind.IDEMPOTENT_PUSH, 0, offset);
         next += offset < 0 ? 0 : lengths.length;
     }
 

@@ -44,10 +44,10 @@ final class Verifier {
     }
 
     /** Checks the directory itself, and acks some of its records. */
-    static void checkInPlace(Plan plan, Path directory, Model model, SplittableRandom random)
+    static void checkDirectly(Plan plan, Path directory, Model model, SplittableRandom random)
             throws InterruptedException {
         new Verifier(plan, directory, model).check(random);
-        model.checkedInPlace();
+        model.checkedDirectly();
     }
 
     // The second open, after a clean close, must find what the first one has found.
@@ -137,7 +137,7 @@ final class Verifier {
                 }
                 expected.checkDrained(offsets, model.end());
                 if (random != null) {
-                    expected.checkedInPlace(offsets, ackSome(consumer, offsets, random));
+                    expected.checkedDirectly(offsets, ackSome(consumer, offsets, random));
                 }
             }
         }
@@ -181,7 +181,7 @@ final class Verifier {
         if (random != null && !records.isEmpty()) {
             int last = random.nextInt(records.size());
             consumer.ack(last);
-            model.consumer(0).checkedInPlace(offsets, base + last + 1);
+            model.consumer(0).checkedDirectly(offsets, base + last + 1);
         }
     }
 }

@@ -12,37 +12,37 @@ import java.util.function.Consumer;
 import org.mmapqueue.support.Directories;
 
 /**
- * Ways to damage a directory, each with a name that tells it from all others.
+ * One way to damage a directory.
  *
- * @param kind for the table
- * @param name what it does where
- * @param change does it
+ * @param kind its line in the table
+ * @param name unique: what it changes, and where
+ * @param change damages a directory
  */
 record Damage(String kind, String name, Consumer<Path> change) {
     private static final int HEADER = 64;
     private static final int META_USED = 976;
     private static final int PAGE_USED = 272;
 
-    /** What a sweep is to try: all of it, or a sample. */
-    record Course(int bitsOfHeaders, int bytesOfPayload, int lengths, int most) {
-        /** Each bit of what is small, and lengths in steps of a record's smallest size. */
-        static final Course FULL = new Course(8, 600, 512, Integer.MAX_VALUE);
-        /** Some of them, by chance; damage.tries in the system properties says how many. */
-        static final Course SHORT = new Course(1, 8, 6, Integer.getInteger("damage.tries", 120));
+    /** How much of a directory a sweep damages. */
+    record Extent(int bitsOfHeaders, int bytesOfPayload, int lengths, int most) {
+        /** Each bit of headers and pages, and 512 lengths of each file. */
+        static final Extent FULL = new Extent(8, 600, 512, Integer.MAX_VALUE);
+        /** A random sample; the system property damage.tries is its size. */
+        static final Extent SHORT = new Extent(1, 8, 6, Integer.getInteger("damage.tries", 120));
     }
 
     /**
-     * All ways for one directory.
+     * All ways to damage one directory.
      *
      * @param other another queue's directory
      * @param older the same queue's at an earlier time, or null
      */
-    static List<Damage> all(Path whole, Path other, Path older, Course course, Random random) {
+    static List<Damage> all(Path whole, Path other, Path older, Extent extent, Random random) {
         List<Damage> all = new ArrayList<>();
         List<Path> files = files(whole);
         for (Path file : files) {
-            bits(all, whole, file, course, random);
-            lengths(all, whole, file, course);
+            bits(all, whole, file, extent, random);
+            lengths(all, whole, file, extent);
             contents(all, whole, file, random);
             others(all, file, other, "another queue's");
             if (older != null) {
@@ -61,7 +61,7 @@ record Damage(String kind, String name, Consumer<Path> change) {
 
     // ---- bits
 
-    private static void bits(List<Damage> all, Path whole, Path file, Course course, Random random) {
+    private static void bits(List<Damage> all, Path whole, Path file, Extent extent, Random random) {
         int length = Directories.read(whole.resolve(file)).length;
         String name = file.getFileName().toString();
         if (!name.endsWith("_segment.dat")) {
@@ -72,14 +72,14 @@ record Damage(String kind, String name, Consumer<Path> change) {
                     file,
                     0,
                     used,
-                    course.bitsOfHeaders);
+                    extent.bitsOfHeaders);
             return;
         }
-        flips(all, "bit of a segment's header", file, 0, HEADER, course.bitsOfHeaders);
-        for (int at : RecordPlaces.of(whole.resolve(file))) {
-            flips(all, "bit of a record's header", file, at, Math.min(length, at + 16), course.bitsOfHeaders);
+        flips(all, "bit of a segment's header", file, 0, HEADER, extent.bitsOfHeaders);
+        for (int at : RecordPositions.of(whole.resolve(file))) {
+            flips(all, "bit of a record's header", file, at, Math.min(length, at + 16), extent.bitsOfHeaders);
         }
-        for (int i = 0; i < course.bytesOfPayload; i++) {
+        for (int i = 0; i < extent.bytesOfPayload; i++) {
             int at = HEADER + random.nextInt(length - HEADER);
             flips(all, "bit of a payload", file, at, at + 1, 1);
         }
@@ -88,21 +88,21 @@ record Damage(String kind, String name, Consumer<Path> change) {
     private static void flips(List<Damage> all, String kind, Path file, int from, int to, int bits) {
         for (int at = from; at < to; at++) {
             for (int bit = 0; bit < bits; bit++) {
-                int place = at;
+                int position = at;
                 int mask = 1 << (bits == 8 ? bit : (at + bit) % 8);
                 all.add(new Damage(
                         kind,
                         file + ", byte " + at + ", mask " + mask,
-                        path -> Directories.flip(path.resolve(file), place, mask)));
+                        path -> Directories.flip(path.resolve(file), position, mask)));
             }
         }
     }
 
     // ---- files
 
-    private static void lengths(List<Damage> all, Path whole, Path file, Course course) {
+    private static void lengths(List<Damage> all, Path whole, Path file, Extent extent) {
         int length = Directories.read(whole.resolve(file)).length;
-        int step = Math.max(1, length / course.lengths);
+        int step = Math.max(1, length / extent.lengths);
         for (int to = 0; to < length; to += step) {
             int cut = to;
             all.add(new Damage(

@@ -24,12 +24,12 @@ import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.verify.Verifier;
 
 /**
- * What the fuzzer calls: its input says which queue is taken and how its files are changed. Nothing can be said of what
- * such a queue holds, as the fuzzer forges checksums; but verifying, repairing, opening, reading and writing it must
- * end, and end in a result or in an error of this library.
+ * The target of the fuzzer: the input determines a queue and the changes of its files. The fuzzer forges checksums, so
+ * the contents of such a queue are undefined. But verifying, repairing, opening, reading and writing it must end, with
+ * a result or with an error of this library.
  *
- * <p>Input: which queue (1 byte), what is done (1 byte: bit 0 checksums of headers are made right again, bit 1 the
- * queue is repaired first), then changes of 12 bytes: file (1), what (1), place in words of 8 bytes (2), value (8).
+ * <p>Input: queue (1 byte), options (1 byte: bit 0 corrects the checksums of headers, bit 1 repairs the queue first),
+ * then changes of 12 bytes: file (1), kind (1), position in words of 8 bytes (2), value (8).
  */
 public final class DamageFuzz {
     private static final int MOST_POPS = 2000;
@@ -42,7 +42,7 @@ public final class DamageFuzz {
 
     private DamageFuzz() {}
 
-    /** Makes the queues, once in a process. */
+    /** Creates the queues, once in a process. */
     public static void fuzzerInitialize() throws IOException {
         Path making = QuickDirectory.create();
         for (Shape shape : Shape.values()) {
@@ -56,12 +56,12 @@ public final class DamageFuzz {
         temp = QuickDirectory.create();
     }
 
-    /** Removes what is left, at the end of the process. */
+    /** Deletes temporary files, at the end of the process. */
     public static void fuzzerTearDown() {
         Directories.delete(temp);
     }
 
-    /** One run; what it raises is a finding. */
+    /** One run; an exception is a finding. */
     public static void fuzzerTestOneInput(byte[] input) throws IOException {
         ByteBuffer from = ByteBuffer.wrap(input).order(ByteOrder.LITTLE_ENDIAN);
         if (from.remaining() < 2 + CHANGE) {
@@ -73,7 +73,7 @@ public final class DamageFuzz {
             change(files, from);
         }
         if ((how & 1) != 0) {
-            files.replaceAll(DamageFuzz::makeRight);
+            files.replaceAll(DamageFuzz::correctChecksum);
         }
         Path at = temp.resolve("fuzzed");
         Path repaired = temp.resolve("repaired");
@@ -94,7 +94,7 @@ public final class DamageFuzz {
         }
     }
 
-    /** Runs inputs again that the fuzzer has written: files. */
+    /** Runs inputs again, from files that the fuzzer has written. */
     public static void main(String[] files) throws IOException {
         fuzzerInitialize();
         try {
@@ -113,7 +113,7 @@ public final class DamageFuzz {
             return true;
         } catch (MmapQueueException e) {
             if (e.getMessage() == null) {
-                throw new AssertionError("an error that says nothing", e);
+                throw new AssertionError("an error without a message", e);
             }
             return false;
         }
@@ -128,7 +128,7 @@ public final class DamageFuzz {
                     int pops = 0;
                     for (Message each = consumer.poll(); each != null; each = consumer.poll()) {
                         if (++pops > MOST_POPS) {
-                            throw new AssertionError("more records than there can be");
+                            throw new AssertionError("more records than were pushed");
                         }
                     }
                 } finally {
@@ -175,17 +175,17 @@ public final class DamageFuzz {
         files.put(name, bytes);
     }
 
-    private static byte[] makeRight(String name, byte[] bytes) {
+    private static byte[] correctChecksum(String name, byte[] bytes) {
         if (name.equals("meta.dat")) {
-            return makeRight(bytes, 72, 144);
+            return correctChecksum(bytes, 72, 144);
         }
         if (name.endsWith("_segment.dat")) {
-            return makeRight(bytes, 0, 60);
+            return correctChecksum(bytes, 0, 60);
         }
-        return name.endsWith(".dat") ? makeRight(bytes, 0, 32) : bytes;
+        return name.endsWith(".dat") ? correctChecksum(bytes, 0, 32) : bytes;
     }
 
-    private static byte[] makeRight(byte[] bytes, int from, int checksum) {
+    private static byte[] correctChecksum(byte[] bytes, int from, int checksum) {
         if (bytes.length < checksum + Integer.BYTES) {
             return bytes;
         }

@@ -31,42 +31,42 @@ import org.mmapqueue.tool.verify.Verifier;
  * that are tried begin with; none for all.
  */
 final class DamageSweep {
-    /** What became of one damage. */
+    /** The result of one damage. */
     private enum Outcome {
         /** Everything that was pushed, and nothing else. */
         TRUTH,
-        /** All up to a place where an unclean end is cut. */
+        /** Everything up to the end that a recovery would find after a kill. */
         CUT,
-        /** Refused at the open. */
+        /** The open throws. */
         REFUSED,
-        /** All that was read was right; one place was not readable. */
+        /** All returned records are right; reading one position throws. */
         ERROR
     }
 
     private final Path temp;
-    private final Damage.Course course;
+    private final Damage.Extent extent;
     private final long seed;
     private final String kind;
     private final Map<String, int[]> table = new TreeMap<>();
-    /** What must not be. */
+    /** Faults of the queue. */
     final List<String> faults = new ArrayList<>();
 
     int tried;
 
-    DamageSweep(Path temp, Damage.Course course, long seed, String kind) {
+    DamageSweep(Path temp, Damage.Extent extent, long seed, String kind) {
         this.temp = temp;
-        this.course = course;
+        this.extent = extent;
         this.seed = seed;
         this.kind = kind;
     }
 
-    /** Runs it and prints the table; the status says whether anything was wrong. */
+    /** Prints the table. The exit status is 1 if a fault was found. */
     public static void main(String[] arguments) throws Exception {
-        Damage.Course course =
-                arguments.length > 0 && arguments[0].equals("short") ? Damage.Course.SHORT : Damage.Course.FULL;
+        Damage.Extent extent =
+                arguments.length > 0 && arguments[0].equals("short") ? Damage.Extent.SHORT : Damage.Extent.FULL;
         long seed = arguments.length > 1 ? Long.parseLong(arguments[1]) : 1;
         Path temp = QuickDirectory.create();
-        DamageSweep sweep = new DamageSweep(temp, course, seed, arguments.length > 2 ? arguments[2] : "");
+        DamageSweep sweep = new DamageSweep(temp, extent, seed, arguments.length > 2 ? arguments[2] : "");
         try {
             for (Shape shape : Shape.values()) {
                 sweep.run(shape);
@@ -86,7 +86,7 @@ final class DamageSweep {
             Arrays.setAll(sums, i -> sums[i] + counts[i]);
         });
         row("all", sums);
-        // One of each kind is enough to look into.
+        // Prints one fault of each kind.
         Map<String, List<String>> kinds = new TreeMap<>();
         for (String fault : faults) {
             kinds.computeIfAbsent(fault.replaceAll("[^:]*: |/[^ ]*|[0-9]+", ""), key -> new ArrayList<>())
@@ -105,11 +105,11 @@ final class DamageSweep {
         Path older = temp.resolve(shape + "-older");
         Shape.Made made = shape.make(temp.resolve(shape + "-whole"), temp.resolve(shape + "-aside"), older);
         Shape.Made other = shape.make(temp.resolve(shape + "-other"), temp.resolve(shape + "-aside2"));
-        List<Damage> all = Damage.all(made.path(), other.path(), older, course, random);
+        List<Damage> all = Damage.all(made.path(), other.path(), older, extent, random);
         all.removeIf(each -> !each.kind().startsWith(kind));
-        if (all.size() > course.most()) {
+        if (all.size() > extent.most()) {
             Collections.shuffle(all, random);
-            all = all.subList(0, course.most());
+            all = all.subList(0, extent.most());
         }
         for (Damage damage : all) {
             Path at = Directories.copy(made.path(), temp.resolve("damaged"));
@@ -130,30 +130,30 @@ final class DamageSweep {
     private static Outcome check(Shape.Made made, Path at) {
         VerifyReport report = Verifier.verify(at, Progress.NONE);
         Outcome outcome;
-        String said = "nothing";
+        String error = "none";
         try (MmapQueue queue = MmapQueue.open(
                 QueueConfig.builder(at).flushPeriodMillis(600_000).build())) {
             outcome = read(made, queue, at);
-            require(outcome != Outcome.CUT || !report.clean(), "a closed queue has lost its end without a word");
+            require(outcome != Outcome.CUT || !report.clean(), "a closed queue has lost its end without an error");
         } catch (CorruptException e) {
             named(e, at);
             outcome = Outcome.REFUSED;
-            said = e.toString();
+            error = e.toString();
         } catch (MmapQueueException e) {
-            // Not damage that can be named, but a directory that says something else than it did.
+            // Not an error about damage: the directory has another meaning than before.
             outcome = Outcome.REFUSED;
-            said = e.toString();
-            require(e.getMessage() != null && e.getMessage().contains(at.toString()), "an error without a place: " + e);
+            error = e.toString();
+            require(e.getMessage() != null && e.getMessage().contains(at.toString()), "an error without a path: " + e);
         }
         if (report.isWhole()) {
             require(
                     outcome == Outcome.TRUTH || outcome == Outcome.CUT,
-                    "verify says whole, and it is " + outcome + ": " + said + "; " + report.findings());
+                    "verify finds no damage, but the outcome is " + outcome + ": " + error + "; " + report.findings());
         }
         return outcome;
     }
 
-    // Whatever is read must be what was pushed under that offset, without a gap.
+    // Each read returns the bytes that were pushed at that offset, without a gap.
     private static Outcome read(Shape.Made made, MmapQueue queue, Path at) {
         boolean error = false;
         long end = queue.endOffset();
@@ -193,7 +193,7 @@ final class DamageSweep {
                 try {
                     message = consumer.poll();
                 } catch (DroppedException e) {
-                    // A word that says so has no checksum: the consumer is told, and what comes next must be right.
+                    // The word that reports drops has no checksum: the call throws, and the next record must be right.
                     expected = consumer.readOffset();
                     continue;
                 }
@@ -216,15 +216,15 @@ final class DamageSweep {
         }
     }
 
-    // What is pushed comes out behind all else, and nothing behind it.
+    // A new record is the last one of the log.
     private static boolean push(Shape.Made made, MmapQueue queue, long end, Path at) {
         byte[] pushed =
                 Payload.of(-1, made.payloads().isEmpty() ? 100 : made.payloads().get(1).length);
         try {
             require(queue.push(pushed) == end, "a push gets another offset than " + end);
             Message message = queue.get(end);
-            require(Arrays.equals(message.data(), pushed), "what was pushed is not what is read");
-            require(queue.endOffset() == end + 1, "the end is " + queue.endOffset() + " behind a push at " + end);
+            require(Arrays.equals(message.data(), pushed), "get returns other bytes than were pushed");
+            require(queue.endOffset() == end + 1, "the end is " + queue.endOffset() + " after a push at " + end);
             for (String name : queue.consumers()) {
                 Consumer consumer = queue.consumer(name, StartAt.EARLIEST);
                 if (consumer.readOffset() == end) {
@@ -237,14 +237,14 @@ final class DamageSweep {
             }
             return false;
         } catch (FullException e) {
-            return false; // a consumer that begins anew holds all of the ring
+            return false; // a consumer at the log start retains the whole ring
         } catch (CorruptException e) {
             named(e, at);
             return true;
         }
     }
 
-    // A word that says what was dropped has no checksum: it may say so of a consumer that has read all there is.
+    // The word that reports drops has no checksum: it may be set for a consumer that has read everything.
     private static Message pollPastDrop(Consumer consumer) {
         try {
             return consumer.poll();
@@ -255,7 +255,9 @@ final class DamageSweep {
 
     private static void named(CorruptException e, Path at) {
         require(e.file().startsWith(at.toString()), "an error of another file: " + e.getMessage());
-        require(e.position() >= 0 && e.position() <= Shape.SEGMENT * 2, "an error of another place: " + e.getMessage());
+        require(
+                e.position() >= 0 && e.position() <= Shape.SEGMENT * 2,
+                "an error with a wrong position: " + e.getMessage());
     }
 
     private static void require(boolean truth, String otherwise) {

@@ -18,10 +18,10 @@ class DamageSweepTest {
 
     @ParameterizedTest
     @EnumSource
-    void theTruthOrAnErrorThatNamesThePlace(Shape shape) {
-        DamageSweep sweep = new DamageSweep(temp, Damage.Course.SHORT, 1, "");
+    void readsReturnThePushedBytesOrAnErrorWithAPosition(Shape shape) {
+        DamageSweep sweep = new DamageSweep(temp, Damage.Extent.SHORT, 1, "");
         sweep.run(shape);
         assertEquals(List.of(), sweep.faults);
-        assertEquals(Damage.Course.SHORT.most(), sweep.tried);
+        assertEquals(Damage.Extent.SHORT.most(), sweep.tried);
     }
 }

@@ -30,7 +30,7 @@ import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.tool.repair.Repairer;
 import org.mmapqueue.tool.report.Progress;
 
-/** Damaged directories: an error that names the place, or the exact truth. */
+/** A damaged directory gives an error with a position, or exactly the pushed records. */
 @Timeout(120)
 class DamageTest {
     private static final int SEGMENT = 4096;
@@ -88,7 +88,7 @@ class DamageTest {
         return records;
     }
 
-    /** Refused, with a place in this file, and not a byte is changed. */
+    /** The open throws with a position in this file, and changes no byte. */
     private static CorruptException assertRefused(Path at, String file) {
         Map<String, String> before = Directories.fingerprint(at);
         CorruptException refused = assertThrows(CorruptException.class, () -> MmapQueue.open(config(at)));
@@ -98,7 +98,7 @@ class DamageTest {
         return refused;
     }
 
-    /** An error that names a place, at the open or at the pop of a record; what comes before that is true. */
+    /** The open or a pop throws with a position; the records before are right. */
     private static int assertTruthOrError(Path at) {
         int right = 3;
         try (MmapQueue queue = MmapQueue.open(config(at))) {
@@ -119,7 +119,7 @@ class DamageTest {
         return right;
     }
 
-    /** The flag that says "closed" costs nothing when it is lost: one more recovery. */
+    /** Damage to the mark of a clean close only causes one more recovery. */
     @Test
     void everyByteOfTheMetaPage() {
         int harmless = 0;
@@ -172,7 +172,7 @@ class DamageTest {
 
     @Test
     void damageBelowTheWatermarkIsRefusedWhereTheLogBegins() {
-        // The segment of the watermark: its records lead to it.
+        // The segment of the recovery point: its records lead to it.
         long watermark = Directories.word(killed.resolve("meta.dat"), 576);
         String file = watermark / SEGMENT + "_segment.dat";
         Path damaged = copy(killed);
@@ -188,7 +188,7 @@ class DamageTest {
     }
 
     @Test
-    void damageThatARecordShowsIsToldWhenItIsPoppedAndStaysWhereItIs() {
+    void aPopOfADamagedRecordThrowsEachTimeAndDoesNotAdvance() {
         Path damaged = copy(clean);
         // Payload of record 5 in segment 0: records before are 8 + 8 + (length up to 8).
         int at = 64;
@@ -354,7 +354,7 @@ class DamageTest {
     }
 
     @Test
-    void aCursorThatIsBehindNoRecordIsRefused() {
+    void aCursorWithoutARecordBeforeItThrows() {
         Path damaged = copy(clean);
         long writing = Directories.word(clean.resolve("meta.dat"), 512);
         Directories.putWord(damaged.resolve("meta.dat"), 512, writing - 8);
@@ -367,7 +367,7 @@ class DamageTest {
         assertRefused(damaged, writing / SEGMENT + "_segment.dat");
     }
 
-    /** What was pushed and closed since then is not overwritten without a word. */
+    /** Records that were pushed since then are not overwritten. */
     @Test
     void aMetaPageOfAnEarlierCleanCloseIsRefused() {
         byte[] earlier = Directories.read(clean.resolve("meta.dat"));
@@ -384,7 +384,7 @@ class DamageTest {
         }
     }
 
-    /** The log ends with its segment, or before the first one; what is behind it is in another file. */
+    /** The log ends at a segment's end, or is empty; the next record is in another file. */
     @Test
     void aMetaPageOfAnEarlierCleanCloseAtASegmentsEndIsRefused() {
         for (int fill : new int[] {0, SEGMENT - 64 - 16}) {
@@ -411,7 +411,7 @@ class DamageTest {
     }
 
     @Test
-    void aCursorOfAConsumerThatCanNotBeRightIsToldWithItsFile() {
+    void anImpossibleCursorOfAConsumerThrowsWithItsFile() {
         for (Path from : List.of(clean, killed)) {
             for (int at : new int[] {128, 256}) {
                 Path damaged = copy(from);
@@ -432,7 +432,7 @@ class DamageTest {
     }
 
     @Test
-    void whatIsNoQueueIsLeftAlone() throws Exception {
+    void aDirectoryThatIsNoQueueIsNotChanged() throws Exception {
         Path file = Files.writeString(temp.resolve("file"), "text");
         ConfigException notADirectory = assertThrows(ConfigException.class, () -> MmapQueue.open(config(file)));
         assertEquals("queue_dir", notADirectory.key());
@@ -447,9 +447,9 @@ class DamageTest {
         MmapQueue.open(config(temp.resolve("empty"))).close();
     }
 
-    /** A length that is a lie must not become an allocation. */
+    /** A wrong length must not become an allocation. */
     @Test
-    void aHugeLengthIsNoAllocation() {
+    void aHugeLengthIsNotAllocated() {
         Path damaged = copy(killed);
         long watermark = Directories.word(killed.resolve("meta.dat"), 576);
         Path segment = damaged.resolve(watermark / SEGMENT + "_segment.dat");

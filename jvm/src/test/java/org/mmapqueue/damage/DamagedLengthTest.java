@@ -29,7 +29,7 @@ import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
-/** A record whose length is damaged hides others: their numbers, and those of all behind, are the truth or an error. */
+/** A record with a damaged length hides others: a read of them, or of later ones, returns the right record or throws. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class DamagedLengthTest {
     private static final int SEGMENT = 4096;
@@ -92,35 +92,36 @@ class DamagedLengthTest {
 
     private Path damaged(Path queue, int number, int at, int bits) {
         Path copy = Directories.copy(queue, temp.resolve("damaged-" + copies++));
-        int place = headerOf(number) + at;
-        long segment = begins.get(number) / SEGMENT + place / SEGMENT;
-        Directories.flip(copy.resolve(segment + "_segment.dat"), place < SEGMENT ? place : place - SEGMENT + 64, bits);
+        int position = headerOf(number) + at;
+        long segment = begins.get(number) / SEGMENT + position / SEGMENT;
+        Directories.flip(
+                copy.resolve(segment + "_segment.dat"), position < SEGMENT ? position : position - SEGMENT + 64, bits);
         return copy;
     }
 
-    /** What this gives; null when it says that something is damaged, and where: in a record, never behind all. */
-    private static <T> T orCorrupt(Callable<T> call, Set<String> places) throws Exception {
+    /** The result of a call, or null if it throws; the position in the error must be that of a record. */
+    private static <T> T orCorrupt(Callable<T> call, Set<String> positions) throws Exception {
         try {
             return call.call();
         } catch (CorruptException e) {
-            places.add(Path.of(e.file()).getFileName() + " " + e.position());
+            positions.add(Path.of(e.file()).getFileName() + " " + e.position());
             return null;
         }
     }
 
-    /** Whatever can be asked is answered with the truth or refused; gives the places that were named. */
+    /** Each call returns the right result or throws; returns the positions in the errors. */
     private Set<String> assertTruth(Path directory) throws Exception {
-        Set<String> places = new HashSet<>();
-        MmapQueue opened = orCorrupt(() -> MmapQueue.open(config(directory)), places);
+        Set<String> positions = new HashSet<>();
+        MmapQueue opened = orCorrupt(() -> MmapQueue.open(config(directory)), positions);
         if (opened == null) {
-            return places;
+            return positions;
         }
         try (MmapQueue queue = opened) {
             assertEquals(payloads.size(), queue.endOffset());
             // From the end on, so that every index is begun where it has most to walk over.
             for (int i = payloads.size() - 1; i >= 0; i--) {
                 int number = i;
-                Message message = orCorrupt(() -> queue.get(number), places);
+                Message message = orCorrupt(() -> queue.get(number), positions);
                 if (message != null) {
                     assertEquals(number, message.offset());
                     assertArrayEquals(payloads.get(number), message.data(), "record " + number);
@@ -129,18 +130,18 @@ class DamagedLengthTest {
             assertEquals(payloads.size(), queue.push(new byte[3]));
             assertArrayEquals(new byte[3], queue.get(payloads.size()).data());
         }
-        return places;
+        return positions;
     }
 
     @ParameterizedTest
     @CsvSource({"0, false", "0, true", "2, false", "2, true"})
     void whateverBitOfAHeaderIsDamagedNumbersAreRight(int segment, boolean isKilled) throws Exception {
         fill(0, 16, 0, 0, 48, 0, 112, 0, 0, 16);
-        int victim = recordIn(segment, 3);
+        int target = recordIn(segment, 3);
         for (int bit = 0; bit < 64; bit++) {
-            Path directory = damaged(isKilled ? killed : clean, victim, bit / 8, 1 << bit % 8);
-            Set<String> places = assertTruth(directory);
-            assertTrue(places.contains(fileOf(victim) + " " + headerOf(victim)), "bit " + bit + ": " + places);
+            Path directory = damaged(isKilled ? killed : clean, target, bit / 8, 1 << bit % 8);
+            Set<String> positions = assertTruth(directory);
+            assertTrue(positions.contains(fileOf(target) + " " + headerOf(target)), "bit " + bit + ": " + positions);
         }
     }
 
@@ -162,7 +163,7 @@ class DamagedLengthTest {
         }
     }
 
-    /** A length that leads out of the segment, past all records behind it: of 252 in the segment. */
+    /** A length that leads out of the segment, past all later records: of 252 in the segment. */
     @ParameterizedTest
     @ValueSource(ints = {200, 240})
     void aRecordThatEndsInTheNextSegmentIsNamed(int number) throws Exception {
@@ -170,8 +171,8 @@ class DamagedLengthTest {
         long time = timeOf(251);
         assertTrue(time > timeOf(number));
         Path directory = damaged(clean, number, 1, 16);
-        Set<String> places = assertTruth(directory);
-        assertTrue(places.contains("0_segment.dat " + headerOf(number)), places.toString());
+        Set<String> positions = assertTruth(directory);
+        assertTrue(positions.contains("0_segment.dat " + headerOf(number)), positions.toString());
         try (MmapQueue queue = MmapQueue.open(config(directory))) {
             assertEquals(
                     headerOf(number),
@@ -190,94 +191,94 @@ class DamagedLengthTest {
     @ValueSource(booleans = {false, true})
     void inTheLastSegmentTheQueueIsNotOpenedAndNothingIsChanged(boolean isKilled) {
         fill(0);
-        int victim = recordIn(2, 4);
-        Path directory = damaged(isKilled ? killed : clean, victim, 0, 16);
+        int target = recordIn(2, 4);
+        Path directory = damaged(isKilled ? killed : clean, target, 0, 16);
         Map<String, String> before = Directories.fingerprint(directory);
         CorruptException found = assertThrows(CorruptException.class, () -> MmapQueue.open(config(directory)));
         assertEquals(directory.resolve("2_segment.dat").toString(), found.file());
-        assertEquals(headerOf(victim), found.position());
+        assertEquals(headerOf(target), found.position());
         assertEquals(before, Directories.fingerprint(directory));
     }
 
-    /** Only its bytes: where it ends is beyond doubt, so its neighbours are there, and the queue goes on. */
+    /** Only its bytes are damaged: its end is known, so all other records can be read. */
     @ParameterizedTest
     @CsvSource({"0, false", "1, false", "2, false", "2, true"})
-    void aRecordWhosePayloadIsDamagedConcernsNobodyElse(int segment, boolean isKilled) throws Exception {
+    void aDamagedPayloadHidesNoOtherRecord(int segment, boolean isKilled) throws Exception {
         fill(40, 200, 1000, 8);
         for (int index = 0; begins.get(recordIn(segment, index)) / SEGMENT == segment; index++) {
-            int victim = recordIn(segment, index);
-            Path directory = damaged(isKilled ? killed : clean, victim, 16 + 5, 64);
-            assertEquals(Set.of(fileOf(victim) + " " + headerOf(victim)), assertTruth(directory));
-            if (victim + 1 == payloads.size()) {
+            int target = recordIn(segment, index);
+            Path directory = damaged(isKilled ? killed : clean, target, 16 + 5, 64);
+            assertEquals(Set.of(fileOf(target) + " " + headerOf(target)), assertTruth(directory));
+            if (target + 1 == payloads.size()) {
                 break;
             }
         }
     }
 
-    /** Of a consumer's place, and of what it skips because that was acked one by one. */
+    /** Neither for its position, nor for records that it skips because they were acked one by one. */
     @Test
     void aConsumerDoesNotCountPastADamagedLength() throws Exception {
         fill(0);
-        int victim = 40;
+        int target = 40;
         try (MmapQueue queue = MmapQueue.open(config(clean))) {
             assertEquals(
                     60,
                     queue.consumer().popBatch(60, Long.MAX_VALUE, Duration.ZERO).size());
             queue.consumer().ack(19);
-            queue.consumer().ackSingle(new long[] {victim, victim + 1, victim + 2});
+            queue.consumer().ackSingle(new long[] {target, target + 1, target + 2});
         }
-        Path directory = damaged(clean, victim, 0, 32);
+        Path directory = damaged(clean, target, 0, 32);
         try (MmapQueue queue = MmapQueue.open(config(directory))) {
-            for (int number = 20; number < victim; number++) {
+            for (int number = 20; number < target; number++) {
                 assertEquals(number, queue.consumer().pop().offset());
             }
             assertEquals(
-                    headerOf(victim),
+                    headerOf(target),
                     assertThrows(CorruptException.class, queue.consumer()::pop).position());
-            assertFalse(queue.consumer().readOffset() > victim);
+            assertFalse(queue.consumer().readOffset() > target);
         }
     }
 
-    /** A time that is damaged decides nothing. */
+    /** A search by time ignores a damaged timestamp, or throws. */
     @Test
-    void aDamagedTimeFindsNothing() throws Exception {
+    void aDamagedTimestampGivesNoWrongResult() throws Exception {
         fill(40);
-        int victim = 5;
+        int target = 5;
         for (int bit = 0; bit < 64; bit++) {
-            Path directory = damaged(clean, victim, 8 + bit / 8, 1 << bit % 8);
+            Path directory = damaged(clean, target, 8 + bit / 8, 1 << bit % 8);
             try (MmapQueue queue = MmapQueue.open(config(directory))) {
                 for (int number : new int[] {3, 4, 6, 7, 30, payloads.size() - 1}) {
-                    Set<String> places = new HashSet<>();
+                    Set<String> positions = new HashSet<>();
                     long time = queue.get(number).timestampMicros();
-                    OptionalLong found = orCorrupt(() -> queue.find(time), places);
+                    OptionalLong found = orCorrupt(() -> queue.find(time), positions);
                     if (found != null) {
                         long first = found.getAsLong();
                         assertEquals(time, queue.get(first).timestampMicros());
                         assertTrue(first <= number);
                         assertTrue(first == 0
-                                || first - 1 == victim
+                                || first - 1 == target
                                 || queue.get(first - 1).timestampMicros() < time);
                     } else {
-                        assertEquals(Set.of("0_segment.dat " + headerOf(victim)), places);
+                        assertEquals(Set.of("0_segment.dat " + headerOf(target)), positions);
                     }
                 }
             }
         }
     }
 
-    /** A directory whose writer has left no word of its number, or another one than its records lead to. */
+    /** The directory has no offset of the log end, or a wrong one. */
     @Test
-    void withoutTheNumberAtWhichItWasClosedTheRecordsAreChecked() throws Exception {
+    void withoutTheOffsetOfTheCloseTheRecordsAreChecked() throws Exception {
         fill(0);
         Path meta = Path.of("meta.dat");
         Path unknown = Directories.copy(clean, temp.resolve("unknown"));
         Directories.flip(unknown.resolve(meta), 264, 1);
         assertEquals(Set.of(), assertTruth(unknown));
-        int victim = recordIn(2, 4);
-        Path damaged = damaged(clean, victim, 0, 16);
+        int target = recordIn(2, 4);
+        Path damaged = damaged(clean, target, 0, 16);
         Directories.flip(damaged.resolve(meta), 272, 1);
         assertEquals(
-                headerOf(victim),
+                headerOf(target),
                 assertThrows(CorruptException.class, () -> MmapQueue.open(config(damaged)))
                         .position());
     }

@@ -13,13 +13,13 @@ import org.mmapqueue.StartAt;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 
-/** Small queues of the kinds that there are, each as a directory and what is true of it. */
+/** Small queues of all kinds, each as a directory with its expected contents. */
 public enum Shape {
     /** Closed; some records acked. */
     CLEAN,
     /** As a killed process leaves it; the last records have not been flushed. */
     KILLED,
-    /** Closed, when the ring had gone round twice. */
+    /** Closed after two generations of the ring. */
     LAPPED,
     /** Closed; records go through several segments each. */
     SPANNING,
@@ -39,11 +39,11 @@ public enum Shape {
     private static final int OLDER_AT = 8;
 
     /**
-     * One of them.
+     * A queue that was made.
      *
      * @param payloads of all records that were pushed, by offset
      * @param first the offset of the first record that is retained
-     * @param committed what each consumer would pop first, by name
+     * @param committed the committed offset of each consumer
      */
     public record Made(Path path, List<byte[]> payloads, long first, Map<String, Long> committed) {
         public static QueueConfig config(Path at, boolean timestamps) {
@@ -82,7 +82,7 @@ public enum Shape {
             queue.push(next(length));
         }
 
-        /** As a process that dies here leaves it. */
+        /** Leaves the directory as a kill does. */
         void killTo(Path at) {
             Directories.copy(open, at);
             queue.close();
@@ -98,12 +98,12 @@ public enum Shape {
         }
     }
 
-    /** Makes one in {@code at}; {@code aside} is for what is needed on the way. */
+    /** Makes the queue in {@code at}; {@code aside} is a working directory. */
     public Made make(Path at, Path aside) {
         return make(at, aside, null);
     }
 
-    /** Makes one, and in {@code older} what it was in between, not closed; null for nowhere. */
+    /** Makes the queue, and in {@code older} a copy of an earlier state, not closed; null for none. */
     public Made make(Path at, Path aside, Path older) {
         boolean killed = this == KILLED || this == BATCHES;
         Making making = new Making(killed ? aside : at, this != PLAIN);

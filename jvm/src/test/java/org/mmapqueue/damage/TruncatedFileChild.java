@@ -21,7 +21,7 @@ import org.mmapqueue.errors.PoisonedException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 
-/** Truncates files of its own open queue, and says what is wrong with what comes of it. */
+/** Truncates files of its own open queue, and prints what is wrong with the errors. */
 final class TruncatedFileChild {
     private static final int SEGMENT = 4096;
     private static final int LENGTH = 300;
@@ -129,8 +129,7 @@ final class TruncatedFileChild {
             }
             assertTyped("close", queue::close);
             if (!name.endsWith("_segment.dat")) {
-                continue; // where cursors can not be read, the close itself may be cut off: the lock ends with the
-                // process
+                continue; // without cursors the close itself may throw; the lock ends with the process
             }
             // Not locked, and refused for what is wrong with it, or recovered.
             try {

@@ -7,7 +7,7 @@ import org.junit.jupiter.api.Test;
 import org.mmapqueue.segment.Format;
 import org.mmapqueue.segment.Geometry;
 
-/** What the blocks that files are filled in go by: how much is fsynced at a time, for those who wait or by the ceiling. */
+/** The block size of new files follows the amount of each fsync, for sync pushes or by count. */
 class FlushAmountTest {
     private static final int SMALL = SyncedMemory.BLOCK / 8;
     private static final int LARGE = SyncedMemory.BLOCK;

@@ -6,7 +6,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import org.junit.jupiter.api.Test;
 
-/** With a clock that stands where the test puts it, which may be anywhere, as that of the JVM. */
+/** With a clock that the test sets. */
 @SuppressWarnings("ConstantOverflow") // the clock wraps around
 class FlushTimesTest {
     private static final long NOW = Long.MAX_VALUE - 20;

@@ -173,7 +173,7 @@ class FlusherTest {
         assertThrows(PoisonedException.class, () -> flusher.giveUpBefore(5 * SIZE));
         assertCalls();
         assertEquals(4 * SIZE, meta.intact());
-        // No lock is left behind by any of them.
+        // None of them leaves a lock held.
         Thread other = new Thread(() -> flusher.durableAtMost(0));
         other.start();
         other.join(30_000);
@@ -210,7 +210,7 @@ class FlusherTest {
         assertCalls("segment 5 48-4096", "segment 6 0-4096", "segment 7 0-4096", "named", "watermark 32768", "meta");
     }
 
-    /** The cursors may be on the disk: a recovery that does not find their place begins at the watermark. */
+    /** The cursors may be durable: a recovery that does not find their position begins at the recovery point. */
     @Test
     void noAckIsDurableBeyondTheWatermark() {
         meta.writing(2 * SIZE);
@@ -305,12 +305,12 @@ class FlusherTest {
     }
 
     @Test
-    void aFailureAtAnyPlacePoisonsForGoodAndMovesNoWatermark() {
-        for (String place : List.of("segment", "named")) {
+    void aFailureOfAnyFsyncPoisonsAndMovesNoRecoveryPoint() {
+        for (String failing : List.of("segment", "named")) {
             meta.watermark(0);
             meta.writing(500);
             flusher = make(3_600_000);
-            memory.failsAt = place;
+            memory.failsAt = failing;
             memory.fails = new IOException("broken");
             PoisonedException first = assertThrows(PoisonedException.class, () -> flusher.flush());
             assertSame(memory.fails, first.getCause());

@@ -15,7 +15,7 @@ import org.mmapqueue.segment.Geometry;
 
 /**
  * All that a flusher fsyncs, made of memory: the page of a queue with its default consumer and one named consumer. Each
- * fsync, and each store to the watermark, is noted.
+ * fsync, and each store to the recovery point, is noted.
  */
 final class SyncedMemory {
     /** Bytes of a block. */
@@ -25,7 +25,7 @@ final class SyncedMemory {
     final List<String> calls = Collections.synchronizedList(new ArrayList<>());
     final Cursors named = new Cursors("named");
     final Page meta = new Page();
-    /** Raised by every fsync from now on whose name begins with {@link #failsAt}. */
+    /** Thrown by every fsync from now on with a name that begins with {@link #failsAt}. */
     volatile IOException fails;
 
     volatile String failsAt = "";

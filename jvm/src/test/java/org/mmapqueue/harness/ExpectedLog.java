@@ -14,7 +14,7 @@ public final class ExpectedLog {
     /** The key at an offset of which nothing is known. */
     public static final long UNKNOWN = -1;
 
-    /** Records whose push has begun and has not returned. */
+    /** The records of a push that has begun and has not returned. */
     private record Push(long firstKey, long count) {
         boolean has(long key) {
             return key >= firstKey && key < firstKey + count;
@@ -96,13 +96,22 @@ public final class ExpectedLog {
         end = Math.max(end, offset + 1);
     }
 
-    /** Records from an offset on were lost, as they may be. Their offsets are used again. */
+    /** The log ends here: the records after it were lost, as they may be, and their offsets are used again. */
     public void truncate(long newEnd) {
         if (newEnd < end) {
             Arrays.fill(keys, (int) newEnd, (int) end, UNKNOWN);
         }
         end = newEnd;
+    }
+
+    /** The pushes in progress have ended with their process; what a check has not found of them must not appear. */
+    public void abandonPushes() {
         pushes.clear();
+    }
+
+    /** The log end if all pushes in progress have succeeded. */
+    public long maxEnd() {
+        return end + pushes.values().stream().mapToLong(Push::count).sum();
     }
 
     /**
@@ -127,7 +136,7 @@ public final class ExpectedLog {
             long key = records.get(i).key();
             if (keyAt(offset) == UNKNOWN && pushes.values().stream().noneMatch(push -> push.has(key))) {
                 throw new Violation("offset " + offset + " holds " + TestRecord.name(key)
-                        + ", whose push had not begun, or had returned another offset");
+                        + ", but its push had not begun, or had returned another offset");
             }
             learn(offset, key);
             Long before = last.put(TestRecord.series(key), key);
@@ -138,7 +147,6 @@ public final class ExpectedLog {
             checkBatch(from, i, records, mayEndInBatch);
         }
         end = Math.max(end, stop);
-        pushes.clear();
     }
 
     // The first record may be in the middle of its batch: the records before it are no longer retained.

@@ -137,7 +137,7 @@ class ProcessLockTest {
             }
         });
         locking.start();
-        // With a pause behind each: without one, no attempt might ever come to its end.
+        // With a pause after each: without one, no attempt might ever end.
         for (int i = 0; i < 300; i++) {
             locking.interrupt();
             Thread.sleep(1);
@@ -149,7 +149,7 @@ class ProcessLockTest {
         }
     }
 
-    /** One that looks after what a dead holder has left refuses nobody who wants to stay. */
+    /** A lock for a moment makes no other process fail. */
     @Test
     void whoHasItForAMomentIsWaitedFor() throws Exception {
         for (int i = 0; i < 20; i++) {

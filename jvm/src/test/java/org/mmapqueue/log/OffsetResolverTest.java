@@ -23,7 +23,7 @@ import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.support.Cores;
 import org.mmapqueue.support.QuickDirectory;
 
-/** The number of the record that begins behind a position. */
+/** The offset of the record that begins at a position. */
 @Timeout(60)
 class OffsetResolverTest {
     @TempDir(factory = QuickDirectory.class)
@@ -69,14 +69,14 @@ class OffsetResolverTest {
             ends.add(core.stats().writingPosition());
         }
         for (int i = 0; i < ends.size(); i++) {
-            assertEquals(i, find(core, ends.get(i)), "behind position " + ends.get(i));
+            assertEquals(i, find(core, ends.get(i)), "at position " + ends.get(i));
         }
         assertTrue(ends.stream().anyMatch(end -> end > 0 && end % 4096 == 0));
         core.close();
     }
 
     @Test
-    void aPlaceInsideOfARecordIsDamage() throws IOException {
+    void aPositionInsideOfARecordIsDamage() throws IOException {
         QueueCore core = open(true);
         for (int i = 0; i < 30; i++) {
             core.writer().push(new byte[200], 0, 200);
@@ -97,9 +97,9 @@ class OffsetResolverTest {
             core.writer().push(new byte[300], 0, 300);
             long timestamp = consumer.poll().timestampMicros();
             LogReaderV2 reader = (LogReaderV2) core.log().reader();
-            OffsetResolver.Place place = OffsetResolver.find(
+            OffsetResolver.Resolved resolved = OffsetResolver.find(
                     reader, core.stats().writingPosition(), core.stats().writingPosition());
-            assertEquals(timestamp, place.lastTimestamp());
+            assertEquals(timestamp, resolved.lastTimestamp());
             reader.leave();
         }
         core.close();

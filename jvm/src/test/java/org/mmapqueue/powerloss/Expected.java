@@ -1,106 +1,108 @@
 package org.mmapqueue.powerloss;
 
-import java.util.ArrayList;
 import java.util.Collection;
 import java.util.HashSet;
-import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import org.mmapqueue.harness.ExpectedLog;
 
-/** What a cut of the power may leave: what is surely there, and what may be. */
+/** What a cut of the power must leave, and what it may leave. */
 final class Expected {
     /** A consumer. */
-    static final class Reader {
-        /** Where it may stand on the disk: each place since the last flush. */
-        final Set<Long> places = new TreeSet<>();
-        /** Records beyond its place that may be acked one by one. */
+    static final class ConsumerState {
+        /** The committed offsets that the disk may have: each one since the last flush. */
+        final Set<Long> committed = new TreeSet<>();
+        /** Records after the committed one that may be acked one by one. */
         final Set<Long> acked = new HashSet<>();
-        /** Records of these that a clean close will note. */
-        final Set<Long> kept = new HashSet<>();
-        /** Records that are popped in memory and not acked. */
-        final Set<Long> out = new TreeSet<>();
-        /** Whether it is there; else it may be. */
-        boolean isSure;
-        /** Whether these are popped again in no case: the queue has been closed. */
-        boolean remembersAcks;
+        /** Those of them that a clean close will save. */
+        final Set<Long> saved = new HashSet<>();
+        /** Records in flight. */
+        final Set<Long> inFlight = new TreeSet<>();
+        /** Whether the consumer must exist; else it may exist. */
+        boolean mustExist;
+        /** Whether the saved acks count: the queue was closed. */
+        boolean isClosed;
 
-        Reader(Collection<Long> places, boolean isSure) {
-            this.places.addAll(places);
-            this.isSure = isSure;
+        ConsumerState(Collection<Long> committed, boolean mustExist) {
+            this.committed.addAll(committed);
+            this.mustExist = mustExist;
         }
 
-        Reader copy() {
-            Reader copy = new Reader(places, isSure);
+        ConsumerState copy() {
+            ConsumerState copy = new ConsumerState(committed, mustExist);
             copy.acked.addAll(acked);
-            copy.kept.addAll(kept);
-            copy.out.addAll(out);
-            copy.remembersAcks = remembersAcks;
+            copy.saved.addAll(saved);
+            copy.inFlight.addAll(inFlight);
+            copy.isClosed = isClosed;
             return copy;
+        }
+
+        long maxCommitted() {
+            return committed.stream().mapToLong(Long::longValue).max().orElse(0);
         }
     }
 
-    /** All records from offset 0 on, those of a push that has not returned at the end. */
-    final List<Record> records = new ArrayList<>();
+    final ExpectedLog log;
+    final Map<String, ConsumerState> consumers = new TreeMap<>();
+    /** Without consumers the log is retained from this offset on, or from an earlier one. */
+    long retainedFrom;
+    /** The offset after the last record that must exist. */
+    long durable;
 
-    final Map<String, Reader> readers = new TreeMap<>();
-    /** Without a consumer the log is kept from here on, or from before. */
-    long held;
-    /** Records of pushes that have returned. */
-    int pushed;
-    /** Records of these that must be there. */
-    int durable;
+    Expected() {
+        this(new ExpectedLog());
+    }
+
+    private Expected(ExpectedLog log) {
+        this.log = log;
+    }
 
     Expected copy() {
-        Expected copy = new Expected();
-        copy.records.addAll(records);
-        readers.forEach((name, reader) -> copy.readers.put(name, reader.copy()));
-        copy.held = held;
-        copy.pushed = pushed;
+        Expected copy = new Expected(log.copy());
+        consumers.forEach((name, consumer) -> copy.consumers.put(name, consumer.copy()));
+        copy.retainedFrom = retainedFrom;
         copy.durable = durable;
         return copy;
     }
 
     /**
-     * A flush, or something that flushes, has returned.
+     * A flush, or a call that flushes, has returned.
      *
-     * @param committed where each consumer stands
-     * @param mayDrop one that was dropped and has not noticed stands further ahead than it will say
+     * @param committed the committed offset of each consumer
+     * @param mayDrop whether consumers may have been dropped: then the disk may have a later offset than the consumer
+     *     reports
      */
     void flushed(Map<String, Long> committed, boolean mayDrop) {
-        durable = pushed;
-        committed.forEach((name, place) -> {
+        durable = log.end();
+        committed.forEach((name, offset) -> {
+            Set<Long> possible = consumers.get(name).committed;
             if (!mayDrop) {
-                readers.get(name).places.clear();
+                possible.clear();
             }
-            readers.get(name).places.add(place);
+            possible.add(offset);
         });
     }
 
-    /** From where on records must be retained when no consumer is left. */
-    long heldWithoutConsumers() {
-        return Math.max(
-                held,
-                readers.values().stream()
-                        .flatMap(reader -> reader.places.stream())
-                        .mapToLong(Long::longValue)
-                        .max()
-                        .orElse(0));
+    /** The offset from which records must be retained once no consumer exists. */
+    long retainedWithoutConsumers() {
+        return consumers.values().stream()
+                .mapToLong(ConsumerState::maxCommitted)
+                .reduce(retainedFrom, Math::max);
     }
 
-    /** Where each consumer may stand, for an error's text. */
-    String places() {
+    /** The committed offsets that each consumer may have, for an error. */
+    String committedOffsets() {
         StringBuilder text = new StringBuilder();
-        readers.forEach((name, reader) ->
-                text.append(' ').append(name).append(reader.places).append(reader.isSure ? "" : "?"));
+        consumers.forEach((name, consumer) ->
+                text.append(' ').append(name).append(consumer.committed).append(consumer.mustExist ? "" : "?"));
         return text.toString();
     }
 
-    /** The log ends here from now on. */
-    void endsAt(int end) {
-        records.subList(end, records.size()).clear();
-        pushed = end;
+    /** The log was found to end here. */
+    void endsAt(long end) {
+        log.truncate(end);
         durable = end;
     }
 }

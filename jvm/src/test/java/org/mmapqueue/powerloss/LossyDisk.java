@@ -25,25 +25,25 @@ import org.mmapqueue.io.ForwardingFile;
 import org.mmapqueue.io.Storage;
 
 /**
- * A disk that knows what has been fsynced to it. A cut of the power leaves that, and of everything else any part: of
- * contents by sectors, of lengths any one in between, of names (made, renamed, deleted) those of any subset of the
- * changes, or of any first ones of them as on a journaling file system. Contents belong to files, not to names: what
- * was deleted may come back with what it held.
+ * A simulated disk that records what was fsynced. A cut of the power leaves that, and any part of everything else: any
+ * sectors of contents, any length in between, and any subset of the changes of names (created, renamed, deleted), or
+ * the first ones of them as on a journaling file system. Contents belong to files, not to names: a deleted file may
+ * reappear with its contents.
  *
- * <p>An fsync of a part of a mapping makes a file as long as that part and no longer, as ext4 and XFS do with blocks
- * that they allocate late. For one thread at a time.
+ * <p>An fsync of a part of a mapping makes a new file as long as that part, and no longer, as ext4 and XFS do with
+ * delayed allocation. For one thread at a time.
  */
 final class LossyDisk implements Storage, Closeable {
     private static final int SECTOR = 512;
     private static final int PAGE = 4096;
     private static final int[] PERCENT = {0, 10, 50, 90, 100};
 
-    /** Told before each call that changes something; may cut. */
+    /** Called before each call that changes something; may cut the power. */
     interface Watcher {
         void before(String call);
     }
 
-    /** A file, whatever its names are; a directory has no contents. */
+    /** A file, independent of its names; a directory has no contents. */
     private static final class Inode {
         private final FileChannel contents;
         private byte[] platter = {};
@@ -93,7 +93,7 @@ final class LossyDisk implements Storage, Closeable {
         this.root = root;
     }
 
-    /** A disk that holds what a cut has left. */
+    /** A disk with what a cut has left. */
     static LossyDisk of(Map<Path, byte[]> image, Path root) {
         LossyDisk disk = new LossyDisk(root);
         image.forEach((name, bytes) -> {
@@ -128,7 +128,7 @@ final class LossyDisk implements Storage, Closeable {
         }
     }
 
-    /** The same disk, its directory elsewhere, after the death of the process: the page cache stays. */
+    /** A copy of the disk in another directory, after the process was killed: the page cache remains. */
     LossyDisk afterKill(Path elsewhere) {
         LossyDisk next = new LossyDisk(elsewhere);
         IdentityHashMap<Inode, Inode> copies = new IdentityHashMap<>();
@@ -152,7 +152,7 @@ final class LossyDisk implements Storage, Closeable {
         return path == null ? null : elsewhere.resolve(root.relativize(path));
     }
 
-    // One that has no name any more: what it holds in memory went with the process, or is of no use.
+    // A file without a name: only its fsynced contents can reappear.
     private Inode copy(Inode inode, Map<Inode, Inode> copies) {
         return copies.computeIfAbsent(inode, old -> {
             Path hidden = root.resolveSibling("unlinked-" + System.nanoTime());
@@ -167,7 +167,7 @@ final class LossyDisk implements Storage, Closeable {
         });
     }
 
-    /** What a cut of the power leaves now: contents by name, relative to the directory; null for a directory. */
+    /** What a cut of the power leaves now: contents by relative name; null for a directory. */
     Map<Path, byte[]> cut(SplittableRandom random) {
         int percent = PERCENT[random.nextInt(PERCENT.length)];
         boolean each = random.nextBoolean();
@@ -182,7 +182,7 @@ final class LossyDisk implements Storage, Closeable {
             }
         }
         Map<Path, byte[]> image = new TreeMap<>();
-        // In the order of their names, so that a seed gives the same image again.
+        // In the order of names: the same seed gives the same image.
         for (Map.Entry<Path, Inode> file : new TreeMap<>(left).entrySet()) {
             Path parent = file.getKey().getParent();
             if (parent.equals(root) || left.containsKey(parent)) {
@@ -214,21 +214,21 @@ final class LossyDisk implements Storage, Closeable {
         return now > before && random.nextInt(4) == 0 ? before + random.nextInt(now - before) : now;
     }
 
-    /** The kernel writes some pages back by itself, as it does at any time. */
+    /** The kernel writes some pages back, as it may at any time. */
     void writeBack(SplittableRandom random) {
         for (Inode inode : inodes) {
             if (inode.contents != null) {
                 byte[] now = inode.now();
                 for (int at = 0; at < now.length; at += PAGE) {
                     if (random.nextInt(4) == 0) {
-                        force(inode, at, at + PAGE);
+                        sync(inode, at, at + PAGE);
                     }
                 }
             }
         }
     }
 
-    private static void force(Inode inode, int from, int to) {
+    private static void sync(Inode inode, int from, int to) {
         byte[] now = inode.now();
         int start = from / PAGE * PAGE;
         int end = (int) Math.min(now.length, ((long) to + PAGE - 1) / PAGE * PAGE);
@@ -243,7 +243,7 @@ final class LossyDisk implements Storage, Closeable {
 
     @Override
     public int blockSize(long size) {
-        return 1024; // so small that a flush of these small segments leaves some, too
+        return 1024; // small: a flush of these small segments leaves some blocks, too
     }
 
     @Override
@@ -260,21 +260,21 @@ final class LossyDisk implements Storage, Closeable {
         Inode inode = names.get(path);
         if (inode == null) {
             file.close();
-            throw new NoSuchFileException(path.toString(), null, "was not made on this disk");
+            throw new NoSuchFileException(path.toString(), null, "was not created on this disk");
         }
         return new TrackedFile(file, inode);
     }
 
     @Override
     public void createDirectories(Path directory) throws IOException {
-        watcher.before("make directory");
+        watcher.before("create directory");
         DiskStorage.INSTANCE.createDirectories(directory);
         if (!directory.equals(root) && !names.containsKey(directory)) {
             Inode inode = new Inode(null);
             inodes.add(inode);
             change(new Change(null, directory, inode));
-            watcher.before("fsync made directory");
-            settle(directory.getParent());
+            watcher.before("fsync created directory");
+            syncNames(directory.getParent());
         }
     }
 
@@ -291,10 +291,10 @@ final class LossyDisk implements Storage, Closeable {
     @Override
     public void syncDirectory(Path directory) throws IOException {
         watcher.before("fsync directory");
-        settle(directory);
+        syncNames(directory);
     }
 
-    private void settle(Path directory) {
+    private void syncNames(Path directory) {
         for (Iterator<Change> each = changes.iterator(); each.hasNext(); ) {
             Change change = each.next();
             if (change.directory().equals(directory)) {
@@ -338,20 +338,20 @@ final class LossyDisk implements Storage, Closeable {
         public void zeroFill(long size, int blockSize) throws IOException {
             watcher.before("fill");
             super.zeroFill(size / 2, blockSize);
-            watcher.before("fill on");
+            watcher.before("fill, second half");
             super.zeroFill(size, blockSize);
         }
 
         @Override
         public void force() throws IOException {
-            watcher.before("force");
-            LossyDisk.force(inode, 0, Integer.MAX_VALUE - PAGE);
+            watcher.before("fsync");
+            LossyDisk.sync(inode, 0, Integer.MAX_VALUE - PAGE);
         }
 
         @Override
         public void force(MappedByteBuffer mapping, int from, int length) throws IOException {
             watcher.before("fsync part");
-            LossyDisk.force(inode, from, from + length);
+            LossyDisk.sync(inode, from, from + length);
         }
     }
 }

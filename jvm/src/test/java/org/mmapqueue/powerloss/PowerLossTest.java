@@ -33,10 +33,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.PowerLossStorage;
 import org.mmapqueue.support.QuickDirectory;
 
-/**
- * A loss of power at any step: only what was fsynced has surely reached the disk. What was durable must be there then,
- * nothing untrue may be, and the queue must open and work on. power.runs in the system properties makes it longer.
- */
+/** A loss of power between two steps: durable records exist, no others, and the queue works. */
 @Tag("long-form")
 @Timeout(600)
 class PowerLossTest {
@@ -55,13 +52,13 @@ class PowerLossTest {
     private long pushed;
     private long durable;
 
-    /** A consumer, and what is known of it. */
+    /** A consumer and its expected state. */
     private static final class Reader {
         private final String name;
         private ConsumerCore consumer;
         /** The first record that is not acked. */
         private long acked;
-        /** The same at the last flush: acks before it do not get lost. */
+        /** The same at the last flush: the acks before it are durable. */
         private long durablyAcked;
 
         Reader(String name) {
@@ -159,7 +156,7 @@ class PowerLossTest {
         }
     }
 
-    /** Opens what is left, reads it, pushes on, has it killed and opens it once more. */
+    /** Opens what is left, reads it, pushes a record, kills the queue and opens it again. */
     private void check(Path left) {
         Path killed = temp.resolve("killed");
         long end;
@@ -198,13 +195,13 @@ class PowerLossTest {
         }
         assertNull(consumer.poll());
         if (end > first) {
-            consumer.ack(end - 1); // acks that were not fsynced are forgotten: there must be room
+            consumer.ack(end - 1); // makes room: acks that were not fsynced are lost
         }
     }
 
     @ParameterizedTest
     @CsvSource({"6, 8192, false", "6, 8192, true", "5, 4096, true", "400, 4096, false"})
-    void anyPartOfWhatWasNotSynced(int segments, int size, boolean named) throws IOException {
+    void anyPartOfUnsyncedDataMaySurvive(int segments, int size, boolean named) throws IOException {
         capacity = segments;
         segment = size;
         for (int run = 0; run < RUNS; run++) {
@@ -228,9 +225,8 @@ class PowerLossTest {
         }
     }
 
-    /** The power fails in the middle of the recovery from a loss of power. */
     @Test
-    void againWhileItRecovers() throws IOException {
+    void aSecondLossDuringRecoveryLosesNoMore() throws IOException {
         for (int run = 0; run < RUNS; run++) {
             SplittableRandom random = new SplittableRandom(run);
             open(true);
@@ -253,9 +249,8 @@ class PowerLossTest {
         }
     }
 
-    /** A process is killed, the next one recovers: what that found in the page cache is durable from then on. */
     @Test
-    void afterTheRecoveryFromAKill() throws IOException {
+    void aRecoveryFromAKillMakesRecordsDurable() throws IOException {
         for (int run = 0; run < RUNS; run++) {
             SplittableRandom random = new SplittableRandom(run);
             open(true);
@@ -282,7 +277,7 @@ class PowerLossTest {
 
     /** The cursors on the disk are older than the segments: the kernel writes pages back in any order. */
     @Test
-    void theRingHasBeenUsedAgainSinceTheCursorsWereSynced() throws IOException {
+    void segmentsMayBeNewerThanTheCursors() throws IOException {
         open(false);
         for (int i = 0; i < 10; i++) {
             push(2000);
@@ -295,7 +290,7 @@ class PowerLossTest {
             popAndAck(readers.get(0), 1);
         }
         Path left = Directories.copy(directory, temp.resolve("left"));
-        if (durable == 10) { // no flush has been needed meanwhile
+        if (durable == 10) { // no flush was needed since then
             Files.write(left.resolve("meta.dat"), meta);
         }
         check(left);
@@ -303,8 +298,8 @@ class PowerLossTest {
     }
 
     /**
-     * The cursors on the disk stand at a segment's end, and nothing behind it is there: the number of the next record
-     * is known from that segment alone.
+     * The cursors on the disk are at a segment's end, and no later segment exists: only this segment has the offset of
+     * the next record.
      */
     @Test
     void theSegmentThatEndsAtTheWatermarkIsNotReused() throws IOException {
@@ -333,14 +328,14 @@ class PowerLossTest {
 
     /** A header that recovery has cut off must not come back when the file is filled up to its length. */
     @Test
-    void theFileBehindTheEndIsShort() throws IOException {
+    void theFileAfterTheLogEndIsShort() throws IOException {
         segment = 4096;
         open(false);
         for (int i = 0; i < 3; i++) {
             push(1000);
         }
         flush();
-        push(3000); // goes on in the next segment
+        push(3000); // continues in the next segment
         Path left = storage.lose(directory, temp.resolve("left"), new SplittableRandom(1), 0);
         byte[] next = Directories.read(directory.resolve("1_segment.dat"));
         Files.write(left.resolve("1_segment.dat"), Arrays.copyOf(next, 2048));
@@ -361,7 +356,7 @@ class PowerLossTest {
     }
 
     @Test
-    void everythingIsSyncedByACleanClose() throws IOException {
+    void aCleanCloseMakesEverythingDurable() throws IOException {
         open(true);
         SplittableRandom random = new SplittableRandom(1);
         for (int i = 0; i < 60; i++) {

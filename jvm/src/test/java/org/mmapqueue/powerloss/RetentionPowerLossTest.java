@@ -24,7 +24,7 @@ import org.mmapqueue.support.PowerLossStorage;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.StorageQueue;
 
-/** After a loss of power, what counts as retained is whole; what consumers have noted of lost records is void. */
+/** After a loss of power retained records are whole, and saved acks of lost records are void. */
 @Timeout(60)
 class RetentionPowerLossTest {
     private static final int SEGMENT = 4096;
@@ -83,7 +83,7 @@ class RetentionPowerLossTest {
         }
     }
 
-    /** The power fails; of what was not fsynced, these bytes of these files have reached the disk. */
+    /** The power fails; of unsynced data, only these bytes of these files survive. */
     private void lose(int from, int to, String... files) throws IOException {
         Path left = storage.lose(directory, temp.resolve("left"), new SplittableRandom(1), 0);
         for (String file : files) {
@@ -117,9 +117,9 @@ class RetentionPowerLossTest {
         assertEquals(end, queue.poll("late").offset());
     }
 
-    /** The acks reach the disk by themselves, and not all of what was acked does. */
+    /** The kernel writes the acks back, but not all of the acked records. */
     @Test
-    void whatWasAckedAndNeverSynced() throws IOException {
+    void ackedRecordsThatWereNeverSynced() throws IOException {
         open(ALL);
         pushAndAck(8);
         queue.flush();
@@ -130,9 +130,9 @@ class RetentionPowerLossTest {
         assertRetained(0);
     }
 
-    /** The same, and the segment in which the consumer stands is torn in front of its place. */
+    /** The same, and the segment of the consumer is torn before its position. */
     @Test
-    void aTearInFrontOfTheSlowestConsumer() throws IOException {
+    void aTornSegmentBeforeTheLowWatermark() throws IOException {
         open(ALL);
         pushAndAck(8);
         queue.flush();
@@ -151,12 +151,12 @@ class RetentionPowerLossTest {
         assertRetained(0);
     }
 
-    /** The disk says of the ring what was so before a part of it was given to later segments. */
+    /** The cursors on the disk are older than a segment that was reused. */
     @Test
-    void whatWasOverwritten() throws IOException {
+    void anOverwrittenSegment() throws IOException {
         open(ALL);
         pushAndAck(4);
-        queue.housekeeperStep(); // notices that the consumer has been taken up, and need not flush for that later
+        queue.housekeeperStep(); // notices the opened consumer, and need not flush for it later
         pushAndAck(24);
         queue.flush();
         pushAndAck(8);
@@ -167,9 +167,9 @@ class RetentionPowerLossTest {
         assertRetained(20);
     }
 
-    /** A flush without retention leaves out what everybody has acked. */
+    /** A flush without retention leaves out records that all consumers have acked. */
     @Test
-    void whatAWriterWithoutRetentionHasLeftOut() throws IOException {
+    void recordsThatAWriterWithoutRetentionHasNotSynced() throws IOException {
         open(0);
         push(4);
         queue.flush();
@@ -183,7 +183,7 @@ class RetentionPowerLossTest {
     }
 
     @Test
-    void allOfItSurvivesAKillAndALossOfPowerBehindIt() throws IOException {
+    void retainedRecordsSurviveAKillAndThenALossOfPower() throws IOException {
         open(ALL);
         pushAndAck(8);
         queue.flush();
@@ -201,9 +201,9 @@ class RetentionPowerLossTest {
         assertRetained(19);
     }
 
-    /** What a consumer noted of records that the power has taken does not go for those that get their numbers. */
+    /** Saved acks of lost records do not apply to new records with the same offsets. */
     @Test
-    void theNotesOfRecordsThatAreLostAreVoid() throws IOException {
+    void savedAcksOfLostRecordsAreVoid() throws IOException {
         open(0);
         push(1);
         queue.flush();

@@ -61,7 +61,7 @@ class InterruptedRecoveryTest {
     }
 
     // With header and timestamp 504 bytes: eight fill a segment to its last byte, one in ten fills two. So each segment
-    // begins with a whole record, and what is stranded behind a torn one could be taken for a part of the log.
+    // begins with a whole record, and the bytes after a torn one could be taken for a part of the log.
     private static byte[] payload(int number) {
         return Payload.of(number, number % 10 == 9 ? 2 * 4032 - 16 : 488);
     }
@@ -124,7 +124,7 @@ class InterruptedRecoveryTest {
     }
 
     @Test
-    void aRecoveryBehindATornRecordThatStopsAtAnyStepEndsAtTheSamePlace() {
+    void aRecoveryAfterATornRecordThatStopsAtAnyStepFindsTheSameEnd() {
         Path left = killed();
         // Record 20 is torn; it is in one of the later segments.
         int torn = tear(left, payload(20));
@@ -237,7 +237,7 @@ class InterruptedRecoveryTest {
     }
 
     @Test
-    void anOpenThatFailedHasLetGoOfTheLock() {
+    void anOpenThatFailedHasReleasedTheLock() {
         Path left = killed();
         FaultyStorage storage = new FaultyStorage();
         storage.failWhen((call, path) -> call == FaultyStorage.Call.MAP);

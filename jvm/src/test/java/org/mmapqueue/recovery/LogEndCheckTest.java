@@ -31,7 +31,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.PowerLossStorage;
 import org.mmapqueue.support.QuickDirectory;
 
-/** What stands behind the end of a queue that was closed. */
+/** The bytes after the end of a closed queue. */
 class LogEndCheckTest {
     private static final int SEGMENT = 4096;
     private static final int LENGTH = 100;
@@ -85,7 +85,7 @@ class LogEndCheckTest {
 
     /** It has a record's header; that it was stored at this place is what its checksum denies. */
     @Test
-    void isWipedWhenItIsARecordOfAnotherPlace() throws IOException {
+    void isWipedWhenItIsARecordOfAnotherPosition() throws IOException {
         int end;
         try (MmapQueue queue = open()) {
             push(queue, 0, 5);
@@ -109,7 +109,7 @@ class LogEndCheckTest {
         }
     }
 
-    /** Else the next loss of power would bring it back, behind records of the same epoch. */
+    /** Else the next loss of power would restore it, after records of the same epoch. */
     @Test
     void isWipedOnTheDiskToo() throws IOException {
         Path directory = temp.resolve("queue");

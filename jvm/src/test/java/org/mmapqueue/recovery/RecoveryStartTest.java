@@ -14,7 +14,7 @@ import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
-/** A recovery that is told to begin where no record does. */
+/** A recovery that begins at a position at which no record begins. */
 class RecoveryStartTest {
     private static final int SEGMENT = 4096;
     private static final int RECORDS = 12;

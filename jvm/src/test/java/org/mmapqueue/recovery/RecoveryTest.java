@@ -23,7 +23,7 @@ import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
-/** What a killed process, or a machine that lost power, leaves behind, and where the log ends then. */
+/** The log end after a kill or a loss of power. */
 @Timeout(120)
 class RecoveryTest {
     private static final int SEGMENT = 4096;
@@ -88,7 +88,7 @@ class RecoveryTest {
 
     @Test
     void theLogEndsAtATornRecordAndWhatIsBehindItNeverComesBack() throws InterruptedException {
-        // Records of 8 + 200 bytes behind a header of 64; the flush covers three.
+        // Records of 8 + 200 bytes after a header of 64; the flush covers three.
         Path left = left(3, lengths(12, 200));
         Directories.overwrite(left.resolve("0_segment.dat"), 64 + 6 * 208 + 8 + 100, (byte) 0);
         List<byte[]> expected = new ArrayList<>(payloads(0, lengths(6, 200)));
@@ -108,7 +108,7 @@ class RecoveryTest {
     }
 
     @Test
-    void aTornRecordWithNothingPushedAfterwardsStaysTheEnd() {
+    void aTornRecordWithNoLaterPushStaysTheEnd() {
         Path left = left(3, lengths(12, 200));
         Directories.overwrite(left.resolve("0_segment.dat"), 64 + 6 * 208 + 8 + 100, (byte) 0);
         for (int crash = 0; crash < 4; crash++) {
@@ -236,7 +236,7 @@ class RecoveryTest {
             Path left = kill(queue, directory);
             Directories.flip(left.resolve("0_segment.dat"), 64 + survivors * 208 + 50, 1);
             try (MmapQueue again = open(left)) {
-                // Either the acked ones count, and nothing is left, or the log goes on behind the last whole one.
+                // Either the acked records count, and none is left, or the log continues after the last whole one.
                 long end = again.endOffset();
                 assertTrue(end == survivors || end == 40, "end " + end);
                 assertEquals(end - Payload.drain(again).size(), again.consumer().committedOffset());
@@ -266,7 +266,7 @@ class RecoveryTest {
     @Test
     void aSegmentOfALowerEpochIsNotPartOfTheLog() {
         // Epoch 1 wrote segments 0 to 2 and more; a recovery cut it in segment 0; epoch 2 wrote segment 1 and was
-        // killed: segment 2 of epoch 1 is there, whole, with the right id. Each segment takes eight records to its last
+        // killed: segment 2 of epoch 1 exists, whole, with the right id. Each segment takes eight records to its last
         // byte, so that each begins with a whole one.
         Path left = left(3, lengths(30, 496));
         byte[] stranded = Directories.read(left.resolve("2_segment.dat"));
@@ -279,7 +279,7 @@ class RecoveryTest {
         queue.pushBatch(expected.subList(6, 14));
         assertEquals(2 * SEGMENT, queue.stats().writingPosition());
         left = kill(queue, left);
-        // What the housekeeper has prepared would hide it: the slot as it was in epoch 1.
+        // A preallocated slot would hide it: the slot as it was in epoch 1.
         Directories.overwrite(left.resolve("2_segment.dat"), 0, stranded);
         try (MmapQueue again = open(left)) {
             Payload.assertMessages(0, expected, Payload.drain(again));

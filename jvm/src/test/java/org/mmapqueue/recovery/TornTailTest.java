@@ -22,7 +22,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
 /**
- * Crash after crash, each with something torn behind the watermark: the log is always what it was up to some whole
+ * Crash after crash, each with something torn after the recovery point: the log is always what it was up to some whole
  * record, then what was pushed since. torn.runs in the system properties makes it longer.
  */
 @Tag("long-form")
@@ -111,7 +111,7 @@ class TornTailTest {
         batchEnds.add(log.size());
     }
 
-    /** Inverts a bit, wipes a sector or a page, or cuts a file, somewhere behind the watermark. */
+    /** Inverts a bit, wipes a sector or a page, or cuts a file, somewhere after the recovery point. */
     private static void tear(Path left, int segment, SplittableRandom random) {
         long watermark = Directories.word(left.resolve("meta.dat"), 576);
         long writing = Directories.word(left.resolve("meta.dat"), 512);
@@ -122,7 +122,7 @@ class TornTailTest {
             long position = random.nextLong(watermark, writing);
             Path file = left.resolve(position / segment + "_segment.dat");
             int at = (int) (position % segment);
-            // Not a byte before the watermark.
+            // Not a byte before the recovery point.
             int first = position / segment == watermark / segment ? (int) (watermark % segment) : 0;
             switch (random.nextInt(5)) {
                 case 0 -> wipe(file, Math.max(first, at / 512 * 512), at / 512 * 512 + 512);

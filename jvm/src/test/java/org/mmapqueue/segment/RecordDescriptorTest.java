@@ -19,7 +19,7 @@ class RecordDescriptorTest {
         RecordDescriptor.CONTROL,
         RecordDescriptor.TIMESTAMPED,
         RecordDescriptor.PAD,
-        RecordDescriptor.CLAIMED
+        RecordDescriptor.RESERVED
     };
 
     @Test
@@ -35,7 +35,7 @@ class RecordDescriptorTest {
     }
 
     @Test
-    void aHeaderGivesBackWhatItWasMadeOf() {
+    void aHeaderHasTheLengthFlagsAndChecksumThatItWasMadeOf() {
         SplittableRandom random = new SplittableRandom(1);
         for (int i = 0; i < 1000; i++) {
             int word = random.nextInt();
@@ -47,7 +47,7 @@ class RecordDescriptorTest {
         }
         // The low half is first on the disk.
         assertEquals(0x1122_3344_0000_0005L, RecordDescriptor.header(5, 0x1122_3344));
-        assertEquals(0x0000_0001_8000_0000L, RecordDescriptor.header(RecordDescriptor.CLAIMED, 1));
+        assertEquals(0x0000_0001_8000_0000L, RecordDescriptor.header(RecordDescriptor.RESERVED, 1));
     }
 
     @ParameterizedTest

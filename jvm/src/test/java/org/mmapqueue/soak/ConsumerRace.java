@@ -1,18 +1,17 @@
 package org.mmapqueue.soak;
 
-import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
+import org.mmapqueue.harness.Arguments;
+import org.mmapqueue.harness.Tally;
+import org.mmapqueue.support.Directories;
 
 /**
- * The races of {@link ConsumerRaces}, over and over. Its own command ({@code make consumer-race}). Arguments: rounds
- * (default 10), first seed (default by the clock), parent of the queues' directories (default that of temporary files).
- * Prints one table of what was tried and what went wrong; exit status 1 when something did.
+ * Repeats the races of {@link ConsumerRaces} ({@code make consumer-race}). Arguments: rounds (default 10), first seed
+ * (default by the clock), parent of the directories (default that of temporary files). Prints one table; the exit
+ * status is 1 if a fault was found.
  */
 public final class ConsumerRace {
     private static final int SHOWN = 20;
@@ -20,9 +19,9 @@ public final class ConsumerRace {
     private final Map<String, Row> rows = new LinkedHashMap<>();
     private final Path parent;
 
-    /** What all rounds of one race have come to. */
+    /** The results of one race. */
     private static final class Row {
-        private final RaceTally tally = new RaceTally();
+        private final Tally tally = new Tally();
         private final Map<String, Integer> faults = new LinkedHashMap<>();
         private int rounds;
         private long nanos;
@@ -32,12 +31,11 @@ public final class ConsumerRace {
         this.parent = parent;
     }
 
-    /** Runs them. */
-    public static void main(String[] arguments) throws Exception {
-        int rounds = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 10;
-        long seed = arguments.length > 1 ? Long.parseLong(arguments[1]) : System.currentTimeMillis() % 1_000_000;
-        Path parent = Files.createTempDirectory(
-                Path.of(arguments.length > 2 ? arguments[2] : System.getProperty("java.io.tmpdir")), "consumer-race");
+    public static void main(String[] args) throws Exception {
+        Arguments arguments = new Arguments(args);
+        int rounds = arguments.count(0, 10);
+        long seed = arguments.seed(1);
+        Path parent = arguments.tempDirectory(2, "consumer-race-");
         ConsumerRace race = new ConsumerRace(parent);
         System.out.printf("%d rounds from seed %d in %s%n", rounds, seed, parent);
         try {
@@ -45,36 +43,36 @@ public final class ConsumerRace {
                 race.round(seed + i);
             }
         } finally {
-            remove(parent);
+            Directories.delete(parent);
         }
         System.exit(race.report() ? 0 : 1);
     }
 
     private interface Race {
-        RaceTally run(ConsumerRaces races) throws Exception;
+        Tally run(ConsumerRaces races) throws Exception;
     }
 
     private void round(long seed) throws Exception {
-        run("registering", seed, races -> races.registering(2, 2, 400));
-        run("killing", seed, races -> races.killing(30));
-        run("browsing", seed, races -> races.browsing(2, 20_000));
-        run("owning", seed, races -> races.owning(60_000));
-        run("lagging", seed, races -> races.lagging(200));
+        run("churn", seed, races -> races.churn(2, 2, 400));
+        run("kills", seed, races -> races.kills(30));
+        run("reads", seed, races -> races.reads(2, 20_000));
+        run("acks", seed, races -> races.acks(60_000));
+        run("lag", seed, races -> races.lag(200));
     }
 
     private void run(String name, long seed, Race race) throws Exception {
         Row row = rows.computeIfAbsent(name, key -> new Row());
         Path directory = parent.resolve(name + "-" + seed);
         long start = System.nanoTime();
-        RaceTally tally = race.run(new ConsumerRaces(directory, seed));
+        Tally tally = race.run(new ConsumerRaces(directory, seed));
         row.nanos += System.nanoTime() - start;
         row.rounds++;
-        tally.counts().forEach(row.tally::add);
+        row.tally.addAll(tally);
         for (String fault : tally.faults()) {
             row.faults.merge(fault, 1, Integer::sum);
             System.out.printf("%s, seed %d: %s%n", name, seed, fault);
         }
-        remove(directory);
+        Directories.delete(directory);
     }
 
     private boolean report() {
@@ -103,15 +101,5 @@ public final class ConsumerRace {
         }
         System.out.println(good ? "passed" : "failed");
         return good;
-    }
-
-    private static void remove(Path directory) throws IOException {
-        if (Files.exists(directory)) {
-            try (Stream<Path> files = Files.walk(directory)) {
-                for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                    Files.delete(file);
-                }
-            }
-        }
     }
 }

@@ -9,6 +9,7 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.mmapqueue.harness.Tally;
 import org.mmapqueue.support.QuickDirectory;
 
 /** The short form of {@link ConsumerRace}: each race once, with few steps. */
@@ -22,48 +23,46 @@ class ConsumerRaceTest {
         return new ConsumerRaces(temp.resolve("queue"), seed);
     }
 
-    private static void assertGood(RaceTally tally, String... tried) {
+    private static void assertGood(Tally tally, String... tried) {
         assertEquals(List.of(), tally.faults());
         for (String each : tried) {
-            assertTrue(tally.of(each) > 0, "nothing was " + each + ": " + tally.counts());
+            assertTrue(tally.of(each) > 0, "never: " + each + ": " + tally.counts());
         }
-        assertTrue(tally.of("generations") > 10, "the ring must turn: " + tally.counts());
+        assertTrue(tally.of("generations") > 10, "the ring must wrap: " + tally.counts());
     }
 
     @Test
-    void whoMakesMovesAndDeletesConsumersSeesEveryRecord() throws Exception {
+    void aConsumerThatIsCreatedMovedAndDeletedSeesEveryRecord() throws Exception {
         assertGood(
-                races(1).registering(2, 2, 60),
-                "made at EARLIEST",
-                "made at LATEST",
-                "made at OFFSET",
-                "made at TIMESTAMP",
-                "taken up again",
+                races(1).churn(2, 2, 60),
+                "created at EARLIEST",
+                "created at LATEST",
+                "created at OFFSET",
+                "created at TIMESTAMP",
+                "opened again",
                 "deleted",
                 "seek back",
                 "seek forward");
     }
 
     @Test
-    void aKilledProcessLeavesNothingStuck() throws Exception {
+    void aKilledProcessBlocksNoOther() throws Exception {
         assertGood(
-                races(2).killing(Integer.getInteger("crash.rounds", 3) * 3),
-                "killed",
-                "taken over by the writer's process");
+                races(2).kills(Integer.getInteger("crash.rounds", 3) * 3), "killed", "opened by the writer's process");
     }
 
     @Test
-    void whoReadsWithoutAConsumerNeverSeesWrongBytes() throws Exception {
-        assertGood(races(3).browsing(2, 2000), "get", "find", "records read", "get, out of range", "bytes given back");
+    void aReaderWithoutAConsumerNeverReadsWrongBytes() throws Exception {
+        assertGood(races(3).reads(2, 2000), "get", "find", "records read", "get, out of range", "bytes deleted");
     }
 
     @Test
-    void everyRecordIsCountedByTwoProcesses() throws Exception {
-        assertGood(races(4).owning(6000), "acks of one", "acks of several", "acks of all up to one", "given back");
+    void twoProcessesAckEveryRecord() throws Exception {
+        assertGood(races(4).acks(6000), "acks of one", "acks of several", "acks of all up to one", "nacks");
     }
 
     @Test
     void aSlowConsumerOfAnotherProcessIsDropped() throws Exception {
-        assertGood(races(5).lagging(10), "records dropped", "records read");
+        assertGood(races(5).lag(10), "records dropped", "records read");
     }
 }

@@ -10,30 +10,27 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
-import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.stream.Stream;
 import java.util.zip.CRC32C;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.support.Directories;
 
 /**
- * What several consumers of one queue read together, each all of the same records in a thread of its own, against what
- * one reads alone. The records are in the page cache. Beside it, in the same rounds, what the machine allows: as many
- * threads that copy the same bytes out of a mapping, record by record, take their CRC32C, and do nothing else. Where
- * consumers get into each other's way, a record takes more processor time than with one; where only processors are
- * short, it does not. Its own command ({@code make fanout}). Arguments: rounds (default 15), directory (default a
- * temporary one).
+ * Measures several consumers that each read all records in a thread of their own, against one ({@code make fanout}).
+ * The records are in the page cache. The baseline, in the same rounds, is the same number of threads that copy each
+ * record out of a mapping and compute its CRC32C. If consumers contend, a record costs more processor time than with
+ * one; if only processors are short, it does not. Arguments: rounds (default 15), directory (default a temporary one).
  */
 public final class FanOut {
     private static final int SEGMENT_SIZE = 64 << 20;
     private static final int SEGMENTS = 8;
-    /** Payload in each queue: the ring has room for it and for what goes with it. */
+    /** Payload in each queue; the ring has room for it with all headers. */
     private static final long BYTES = 320L << 20;
 
     private static final int[] SIZES = {1024, 100};
@@ -55,7 +52,7 @@ public final class FanOut {
         this.records = BYTES / size;
     }
 
-    /** Runs it and prints a table. A record that is not what it should be ends it. */
+    /** Prints a table. A wrong record ends the run. */
     public static void main(String[] arguments) throws Exception {
         int rounds = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 15;
         Path parent = arguments.length > 1 ? Path.of(arguments[1]) : Files.createTempDirectory("mmapqueue-fanout");
@@ -64,7 +61,7 @@ public final class FanOut {
                 Runtime.getRuntime().availableProcessors(), rounds, SEGMENT_SIZE >> 20, SEGMENTS);
         for (int size : SIZES) {
             Path directory = parent.resolve("queue-" + size);
-            // Each round has consumers of its own, which stay open: a new one begins where the default one stands.
+            // Each round has its own consumers, which stay open; they start at the offset of the default one.
             QueueConfig config = QueueConfig.builder(directory)
                     .segmentSize(SEGMENT_SIZE)
                     .queueCapacitySegments(SEGMENTS)
@@ -74,7 +71,7 @@ public final class FanOut {
             try (MmapQueue queue = MmapQueue.open(config)) {
                 new FanOut(queue, directory, size).run(rounds);
             } finally {
-                remove(directory);
+                Directories.delete(directory);
             }
         }
         if (arguments.length <= 1) {
@@ -101,7 +98,7 @@ public final class FanOut {
                 double cpu = cpuNanos.getAndSet(0);
                 double copied = seconds(THREADS[i], copies(THREADS[i]));
                 cpuNanos.set(0);
-                if (round >= 0) { // the first one is for the compiler
+                if (round >= 0) { // the first round warms up
                     effort[i][round] = cpu / THREADS[i] / records;
                     reading[i][round] = THREADS[i] * records / read;
                     copying[i][round] = THREADS[i] * records / copied;
@@ -160,7 +157,7 @@ public final class FanOut {
         }
     }
 
-    // Mapped once, as the queue has it: the page faults are taken in the round that does not count.
+    // Mapped once, like a segment of the queue: the page faults are in the round that does not count.
     private void mapSegments() throws IOException {
         for (long done = 0, id = 0; done < BYTES; done += SEGMENT_SIZE, id++) {
             try (FileChannel file = FileChannel.open(directory.resolve(id + "_segment.dat"))) {
@@ -226,13 +223,5 @@ public final class FanOut {
         double[] sorted = values.clone();
         Arrays.sort(sorted);
         return sorted[sorted.length / 2];
-    }
-
-    private static void remove(Path directory) throws IOException {
-        try (Stream<Path> files = Files.walk(directory)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
-            }
-        }
     }
 }

@@ -11,27 +11,27 @@ import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.MmapQueueException;
 
 /**
- * Fills a small disk up, again and again, with a queue and beside it ({@code make fulldisk}): the push that meets the
- * full disk raises, nothing else is lost, and pushing goes on when there is room. Argument: a directory on that disk.
+ * Repeatedly fills a small disk with a queue and another file ({@code make fulldisk}): the push that meets the full disk
+ * throws, no other record is lost, and pushes succeed again when the disk has room. Argument: a directory on that disk.
  */
 public final class FullDisk {
     private static final int ROUNDS = 20;
-    private static final int MOST_PUSHES = 1_000_000;
+    private static final int MAX_PUSHES = 1_000_000;
     private static final int LENGTH = 1000;
-    private static final long MOST_BYTES = 256L << 20;
+    private static final long MAX_BYTES = 256L << 20;
     private static final int BALLAST = 1 << 20;
 
     private long pushed;
     private long popped;
-    private long refused;
+    private long failed;
 
     private FullDisk() {}
 
-    /** Runs it; an exception, and an exit status that is not 0, when something is lost or nothing is refused. */
+    /** Throws if a record is lost, or if no push fails. */
     public static void main(String[] arguments) throws IOException {
         Path directory = Path.of(arguments[0]);
-        if (Files.getFileStore(directory).getTotalSpace() > MOST_BYTES) {
-            throw new IllegalArgumentException(directory + " is on a disk of more than " + MOST_BYTES + " bytes");
+        if (Files.getFileStore(directory).getTotalSpace() > MAX_BYTES) {
+            throw new IllegalArgumentException(directory + " is on a disk of more than " + MAX_BYTES + " bytes");
         }
         new FullDisk().run(directory);
     }
@@ -49,31 +49,30 @@ public final class FullDisk {
             try (MmapQueue queue = MmapQueue.open(config)) {
                 Files.write(ballast, new byte[BALLAST]);
                 fill(queue);
-                Files.delete(ballast); // room beside the queue
+                Files.delete(ballast); // makes room
                 long before = pushed;
                 push(queue);
                 fill(queue);
-                check(pushed > before + 1, "nothing fits into the room that has been made");
+                check(pushed > before + 1, "no push succeeds although the disk has room");
                 drain(queue);
-                check(queue.gc() > 0, "gc gives nothing back");
+                check(queue.gc() > 0, "gc deletes no file");
                 push(queue);
             }
         }
-        System.out.printf(
-                "%d rounds, %d pushes, %d refused, %d popped, nothing lost%n", ROUNDS, pushed, refused, popped);
+        System.out.printf("%d rounds, %d pushes, %d failed, %d popped, nothing lost%n", ROUNDS, pushed, failed, popped);
     }
 
     private void fill(MmapQueue queue) {
         try {
-            for (int i = 0; i < MOST_PUSHES; i++) {
+            for (int i = 0; i < MAX_PUSHES; i++) {
                 push(queue);
             }
         } catch (MmapQueueException e) {
             check(e.getClass() == MmapQueueException.class && e.getMessage().contains("disk full"), e.toString());
-            refused++;
+            failed++;
             return;
         }
-        throw new IllegalStateException("the disk does not get full");
+        throw new IllegalStateException("the disk is never full");
     }
 
     private void push(MmapQueue queue) {

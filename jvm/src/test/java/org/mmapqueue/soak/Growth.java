@@ -6,12 +6,12 @@ import java.util.List;
 import java.util.Locale;
 
 /**
- * One figure, sampled over a run: it has grown when the median of the last third is above that of the first third by
- * more than it may. So a leak shows that is larger than that allowance in two thirds of the run; peaks do not count.
+ * One figure, sampled over a run. It grows if the median of the last third exceeds that of the first third by more than
+ * an allowance: a leak of more than that in two thirds of the run is found, peaks do not count.
  */
 final class Growth {
-    /** Samples in a third, at least. */
-    static final int FEWEST = 3;
+    /** The least number of samples in a third. */
+    static final int MIN_SAMPLES = 3;
 
     private final String what;
     private final double unit;
@@ -20,11 +20,11 @@ final class Growth {
     private final List<Long> samples = new ArrayList<>();
 
     /**
-     * Nothing is sampled yet.
+     * Has no samples yet.
      *
-     * @param unit what one is divided by where it is shown
-     * @param allowance how much it may grow
-     * @param limit what no sample may be above
+     * @param unit the divisor of printed values
+     * @param allowance how much the figure may grow
+     * @param limit the highest allowed sample
      */
     Growth(String what, long unit, long allowance, long limit) {
         this.what = what;
@@ -51,9 +51,9 @@ final class Growth {
         return median(samples.size() - samples.size() / 3, samples.size());
     }
 
-    /** What is wrong, or "no growth". */
+    /** The fault, or "no growth". */
     String verdict() {
-        if (samples.size() < 3 * FEWEST) {
+        if (samples.size() < 3 * MIN_SAMPLES) {
             return "only " + samples.size() + " samples";
         }
         if (Collections.max(samples) > limit) {
@@ -88,7 +88,7 @@ final class Growth {
 
     @Override
     public String toString() {
-        boolean enough = samples.size() >= 3 * FEWEST;
+        boolean enough = samples.size() >= 3 * MIN_SAMPLES;
         return String.format(
                 "| %-40s | %8s | %8s | %8s | %8s | %8s  | %8s  | %-10s |",
                 what,

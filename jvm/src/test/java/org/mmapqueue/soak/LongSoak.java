@@ -1,15 +1,15 @@
 package org.mmapqueue.soak;
 
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Map;
+import org.mmapqueue.harness.Arguments;
 import org.mmapqueue.support.Directories;
 
 /**
- * A {@link SoakRun} as a command of its own ({@code make soak-long}). Arguments: minutes, seed (or "" for one by the
- * clock), parent of the queue's directory. Prints how far everybody is every minute, and a table at the end; exit
- * status 1 when a record was lost, doubled or out of order, or when a process holds more and more.
+ * A {@link SoakRun} as a program ({@code make soak-long}). Arguments: minutes (default 30), seed (default by the clock),
+ * parent of the directory. Prints the progress every minute, and a table at the end. The exit status is 1 if a record
+ * was lost, duplicated or out of order, or if a process grows.
  */
 public final class LongSoak {
     private static final int SAMPLES_PER_MINUTE = 12;
@@ -17,20 +17,20 @@ public final class LongSoak {
 
     private LongSoak() {}
 
-    /** Runs it. */
     public static void main(String[] args) throws Exception {
-        double minutes = Double.parseDouble(args[0]);
+        Arguments arguments = new Arguments(args);
+        double minutes = Double.parseDouble(arguments.text(0, "30"));
         if (!(minutes >= 0.1 && minutes <= 100_000)) {
-            throw new IllegalArgumentException("MINUTES = " + args[0] + "; allowed: 0.1 to 100000");
+            throw new IllegalArgumentException("MINUTES = " + minutes + "; allowed: 0.1 to 100000");
         }
-        long seed = args[1].isEmpty() ? System.nanoTime() & 0xFFFFFF : Long.parseLong(args[1]);
-        Path parent = Files.createTempDirectory(Path.of(args[2]), "mmapqueue-soak-");
+        long seed = arguments.seed(1);
+        Path parent = arguments.tempDirectory(2, "mmapqueue-soak-");
         System.out.printf("%.1f minutes, seed %d, in %s%n", minutes, seed, parent);
         boolean good;
         try (SoakRun run = new SoakRun(parent.resolve("queue"), seed)) {
-            Thread teller = new Thread(() -> tell(run), "soak-teller");
-            teller.setDaemon(true);
-            teller.start();
+            Thread progress = new Thread(() -> printProgress(run), "soak-progress");
+            progress.setDaemon(true);
+            progress.start();
             run.run(Duration.ofMillis((long) (minutes * 60_000)), (int) Math.max(9, minutes * SAMPLES_PER_MINUTE));
             good = report(run);
         }
@@ -40,7 +40,7 @@ public final class LongSoak {
         System.exit(good ? 0 : 1);
     }
 
-    private static void tell(SoakRun run) {
+    private static void printProgress(SoakRun run) {
         try {
             for (int minute = 0; ; minute++) {
                 Thread.sleep(60_000);
@@ -58,7 +58,7 @@ public final class LongSoak {
         }
         run.tally().faults().stream().limit(SHOWN).forEach(System.out::println);
         boolean good = run.tally().faults().isEmpty();
-        System.out.println(good ? "no record missing, doubled or out of order; no growth" : "failed");
+        System.out.println(good ? "no record missing, duplicated or out of order; no growth" : "failed");
         return good;
     }
 }

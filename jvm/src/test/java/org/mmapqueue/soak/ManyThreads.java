@@ -1,6 +1,5 @@
 package org.mmapqueue.soak;
 
-import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -15,23 +14,23 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
-import java.util.stream.Stream;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.QueueStats;
+import org.mmapqueue.support.Directories;
 
 /**
- * Pushes messages of 1 KiB through one queue with several producers and consumers at once, and counts every one: each
- * exactly once, each producer's in order. Its own command ({@code make soak}), with as little heap as the queue is
- * promised to need. Arguments: messages (default 10 million), directory (default a temporary one).
+ * Pushes messages of 1 KiB through one queue with several producers and consumers at once, and counts each one: exactly
+ * once, and in the order of its producer ({@code make soak}). The heap is as small as the documentation allows.
+ * Arguments: messages (default 10 million), directory (default a temporary one).
  */
 public final class ManyThreads {
     private static final int PRODUCERS = 4;
     private static final int CONSUMERS = 4;
     private static final int PAYLOAD = 1024;
     private static final String CAPACITY_SEGMENTS = "8192";
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration LIMIT = Duration.ofSeconds(60);
 
     private final long each;
     private final MmapQueue queue;
@@ -49,7 +48,7 @@ public final class ManyThreads {
         }
     }
 
-    /** Runs it; exit status 1 when a message is lost, doubled or out of order. */
+    /** The exit status is 1 if a message is lost, duplicated or out of order. */
     public static void main(String[] arguments) throws Exception {
         long messages = arguments.length > 0 ? Long.parseLong(arguments[0]) : 10_000_000;
         Path directory = arguments.length > 1 ? Path.of(arguments[1]) : Files.createTempDirectory("mmapqueue-soak");
@@ -64,7 +63,7 @@ public final class ManyThreads {
         try (MmapQueue queue = MmapQueue.open(config)) {
             good = new ManyThreads(messages, queue).run();
         } finally {
-            remove(directory.resolve("queue"));
+            Directories.delete(directory.resolve("queue"));
         }
         System.exit(good ? 0 : 1);
     }
@@ -133,7 +132,7 @@ public final class ManyThreads {
         ByteBuffer head = ByteBuffer.wrap(payload);
         for (long i = 0; i < each && failure.get() == null; i++) {
             head.putInt(0, producer).putLong(4, i).putLong(PAYLOAD - 8, i);
-            queue.push(payload, PATIENCE);
+            queue.push(payload, LIMIT);
         }
     }
 
@@ -197,13 +196,5 @@ public final class ManyThreads {
             }
         }
         return wrong;
-    }
-
-    private static void remove(Path directory) throws IOException {
-        try (Stream<Path> files = Files.walk(directory)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
-            }
-        }
     }
 }

@@ -7,23 +7,23 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * What Linux says of a process. Exact when the process is stopped meanwhile.
+ * Resources of a process, from /proc. They are exact if the process is stopped.
  *
- * @param segments bytes of its mappings of a queue's segments
- * @param pages bytes of its mappings of the queue's other files
- * @param descriptors files that it has open
- * @param threads its threads
+ * @param segments bytes of mapped segments of a queue
+ * @param pages bytes of mapped other files of the queue
+ * @param descriptors open files
+ * @param threads threads
  */
 record ProcessFigures(long segments, long pages, long descriptors, long threads) {
     private static final Path PROC = Path.of("/proc");
-    /** What the kernel writes behind the name of a file that is mapped and not there any more. */
+    /** The kernel appends this to the name of a mapped file that was deleted. */
     private static final String DELETED = " (deleted)";
 
-    static boolean areThere() {
+    static boolean isAvailable() {
         return Files.isReadable(PROC.resolve("self/maps"));
     }
 
-    /** Those of a process whose queue lies in a directory. */
+    /** The figures of a process with a queue in this directory. */
     static ProcessFigures of(long pid, Path directory) throws IOException {
         Path process = PROC.resolve(Long.toString(pid));
         List<String> maps = Files.readAllLines(process.resolve("maps"));
@@ -51,7 +51,7 @@ record ProcessFigures(long segments, long pages, long descriptors, long threads)
         }
     }
 
-    /** Whether a signal has stopped it. */
+    /** Whether a signal has stopped the process. */
     static boolean isStopped(long pid) throws IOException {
         return Files.readAllLines(PROC.resolve(Long.toString(pid)).resolve("status")).stream()
                 .anyMatch(line -> line.startsWith("State:") && line.contains("T (stopped)"));

@@ -1,24 +1,17 @@
 package org.mmapqueue.soak;
 
-import java.nio.ByteBuffer;
 import java.nio.file.Path;
-import java.util.Arrays;
-import java.util.Random;
 import org.mmapqueue.Message;
 import org.mmapqueue.QueueConfig;
+import org.mmapqueue.harness.TestRecord;
 
-/** A small ring, and records that say which ones they are: all others than at their own offset are wrong bytes. */
+/** The configuration of a small ring, and its records: the key determines all bytes. */
 final class RaceRecords {
     static final int SEGMENT = 4096;
-    /** More than a generation of the largest ring holds. */
-    static final int LAP = 400;
+    /** More records than one generation of the largest ring. */
+    static final int GENERATION = 400;
 
     private static final int LARGE = 6000;
-    private static final byte[] NOISE = new byte[1 << 16];
-
-    static {
-        new Random(4711).nextBytes(NOISE);
-    }
 
     private RaceRecords() {}
 
@@ -35,26 +28,26 @@ final class RaceRecords {
         return QueueConfig.builder(directory).readOnly(true).build();
     }
 
-    /** The bytes of the record with this offset. */
-    static byte[] of(long offset) {
-        byte[] record = new byte[offset % 97 == 13 ? LARGE : 16 + (int) (offset * 31 % 300)];
-        System.arraycopy(NOISE, (int) (offset * 7 % (NOISE.length - LARGE)), record, 0, record.length);
-        ByteBuffer.wrap(record).putLong(0, offset);
-        return record;
+    private static int length(long key) {
+        return key % 97 == 13 ? LARGE : TestRecord.MIN_LENGTH + (int) (key * 31 % 300);
     }
 
-    /** What {@link #of} was given to make these bytes, which must be whole and unchanged. */
-    static long key(byte[] buffer, int from, int length) {
-        require(length >= Long.BYTES, "a record of " + length + " bytes, which nobody has pushed");
-        long key = ByteBuffer.wrap(buffer).getLong(from);
-        byte[] pushed = key < 0 ? NOISE : of(key);
-        require(Arrays.equals(pushed, 0, pushed.length, buffer, from, from + length), "wrong bytes of record " + key);
+    /** The bytes of the record with this key; in a race the key is the offset. */
+    static byte[] of(long key) {
+        return new TestRecord(key, 1, 0).bytes(length(key));
+    }
+
+    /** The key of a record, which must be whole and unchanged. */
+    static long key(byte[] buffer, int start, int length) {
+        long key = TestRecord.of(buffer, start, length).key();
+        require(length == length(key), "record " + key + " has " + length + " bytes, expected " + length(key));
         return key;
     }
 
+    /** Checks the record with the key {@code offset}. */
     static void check(Message message, long offset) {
-        require(message.offset() == offset, "record " + message.offset() + " in place of " + offset);
-        require(Arrays.equals(message.data(), of(offset)), "wrong bytes at offset " + offset);
+        require(message.offset() == offset, "offset " + message.offset() + ", expected " + offset);
+        require(key(message.data(), 0, message.data().length) == offset, "wrong bytes at offset " + offset);
     }
 
     static void require(boolean condition, String otherwise) {

@@ -11,24 +11,25 @@ import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.MmapQueueException;
+import org.mmapqueue.harness.Tally;
 
-/** Keeps the ring turning: pushes as fast as it goes, with a consumer that acks at once, and perhaps calls of gc. */
+/** The writer of a race: pushes at full speed, may have a consumer that acks at once, and may call gc. */
 final class RaceWriter implements AutoCloseable {
-    /** The limit only catches a writer that is full for good. */
-    static final Duration PATIENCE = Duration.ofSeconds(60);
+    /** Longer than any wait that ends. */
+    static final Duration LIMIT = Duration.ofSeconds(60);
 
-    private final RaceTally tally;
+    private final Tally tally;
     private final MmapQueue queue;
     private final List<Thread> threads = new ArrayList<>();
-    private int breathEach = Integer.MAX_VALUE;
+    private int pauseEach = Integer.MAX_VALUE;
     private volatile boolean stopped;
 
-    RaceWriter(QueueConfig config, RaceTally tally) {
+    RaceWriter(QueueConfig config, Tally tally) {
         this.tally = tally;
         this.queue = MmapQueue.open(config);
     }
 
-    static RaceWriter on(Path directory, int capacity, RaceTally tally) {
+    static RaceWriter on(Path directory, int capacity, Tally tally) {
         return new RaceWriter(RaceRecords.writer(directory, capacity).build(), tally);
     }
 
@@ -36,55 +37,55 @@ final class RaceWriter implements AutoCloseable {
         return queue;
     }
 
-    /** Rests a moment after so many records: who is dropped when it is slow would never be in time otherwise. */
+    /** Pauses for 1 ms after this many records; else a consumer with a lag limit would be dropped all the time. */
     RaceWriter pacing(int records) {
-        breathEach = records;
+        pauseEach = records;
         return this;
     }
 
-    /** Starts pushing without end; with a call of gc after so many records, or 0 for none. */
+    /** Starts pushing without end. {@code gcEach} is the number of records between two calls of gc, 0 for no calls. */
     RaceWriter pushing(int gcEach) {
         return pushing(gcEach, Long.MAX_VALUE);
     }
 
-    /** Starts pushing records up to an offset. */
+    /** Starts pushing, up to an offset. */
     RaceWriter pushing(int gcEach, long end) {
         start("pusher", () -> {
             for (long next = queue.endOffset(); !stopped && next < end; next++) {
                 push(next);
-                if (next % breathEach == breathEach - 1) {
+                if (next % pauseEach == pauseEach - 1) {
                     Thread.sleep(1);
                 }
                 if (gcEach > 0 && next % gcEach == 0) {
-                    tally.add("bytes given back", queue.gc());
+                    tally.add("bytes deleted", queue.gc());
                 }
             }
         });
         return this;
     }
 
-    // In slices: the end of the race need not be waited for in a full ring.
+    // Waits in slices: the race may end while the ring is full.
     private void push(long next) throws InterruptedException {
-        long deadline = System.nanoTime() + PATIENCE.toNanos();
+        long deadline = System.nanoTime() + LIMIT.toNanos();
         while (!stopped) {
             try {
                 byte[] record = RaceRecords.of(next);
                 Duration slice = Duration.ofMillis(200);
-                // From time to time one by one to the disk, for which segment files are made anew.
-                boolean sync = next / RaceRecords.LAP % 4 == 3;
+                // At times each push is synced, which preallocates segment files differently.
+                boolean sync = next / RaceRecords.GENERATION % 4 == 3;
                 long offset = sync ? queue.pushSync(record, slice) : queue.push(record, slice);
                 RaceRecords.require(offset == next, "push returned " + offset + " for " + next);
                 return;
             } catch (FullException e) {
                 if (System.nanoTime() - deadline > 0) {
-                    tally.fault("full for good, consumers " + queue.consumerStats(), e);
+                    tally.fault("the ring stays full; consumers " + queue.consumerStats(), e);
                     deadline = Long.MAX_VALUE / 2 + System.nanoTime();
                 }
             }
         }
     }
 
-    /** Starts popping and acking by the default consumer. */
+    /** Starts popping and acking with the default consumer. */
     RaceWriter acking() {
         start("acker", () -> {
             Consumer consumer = queue.consumer();
@@ -119,7 +120,7 @@ final class RaceWriter implements AutoCloseable {
         thread.start();
     }
 
-    /** Stops. The default consumer, where there is one, must find every record that is left. */
+    /** Stops. The default consumer, if it exists, must find every remaining record. */
     @Override
     public void close() {
         stopped = true;

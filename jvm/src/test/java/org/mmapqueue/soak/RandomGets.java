@@ -6,20 +6,19 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.Arrays;
-import java.util.Comparator;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.SplittableRandom;
-import java.util.stream.Stream;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
+import org.mmapqueue.support.Directories;
 
 /**
- * What it costs to read a record by its number, at random, in a big queue. Its own command ({@code make gets}).
- * Arguments: the queue's size (default 2g), the segments' (default 64m), a directory (default a temporary one). Each
- * record is checked; what it costs to check is part of what is measured.
+ * Measures reads of random records by offset in a large queue ({@code make gets}). Arguments: size of the queue (default
+ * 2g), size of a segment (default 64m), directory (default a temporary one). Each record is checked, within the
+ * measured time.
  */
 public final class RandomGets {
     private static final int PAYLOAD = 1024;
@@ -30,7 +29,7 @@ public final class RandomGets {
     private static final int COLD_GETS = 20_000;
     private static final int PAGES = 4000;
     private static final int PAGE_RECORDS = 100;
-    private static final long PATIENCE_NANOS = 30_000_000_000L;
+    private static final long LIMIT_NANOS = 30_000_000_000L;
     private static final long HOT_BYTES = 2L << 30;
     private static final Path DROP_CACHES = Path.of("/proc/sys/vm/drop_caches");
 
@@ -56,7 +55,6 @@ public final class RandomGets {
                 "1000000");
     }
 
-    /** Runs it; raises what a get raises. */
     public static void main(String[] arguments) throws Exception {
         Locale.setDefault(Locale.ROOT);
         long size = bytes(arguments.length > 0 ? arguments[0] : "2g");
@@ -70,7 +68,7 @@ public final class RandomGets {
             if (gets.queue != null) {
                 gets.queue.close();
             }
-            remove(directory);
+            Directories.delete(directory);
             if (arguments.length <= 2) {
                 Files.delete(parent);
             }
@@ -96,7 +94,7 @@ public final class RandomGets {
             dropCaches();
             measure("any record, cold", COLD_GETS, 0);
         } else {
-            System.out.println("no cold figures: " + DROP_CACHES + " can not be written here");
+            System.out.println("no cold figures: " + DROP_CACHES + " cannot be written");
         }
         long hotFrom = Math.max(0, records - HOT_BYTES / RECORD);
         open();
@@ -106,7 +104,7 @@ public final class RandomGets {
         measure("any of the newest 2 GiB, hot", HOT_GETS, hotFrom);
         long inOneSegment = Math.max(0, records - segmentSize / RECORD);
         measure("any of the newest segment, hot", HOT_GETS, inOneSegment);
-        measure("any record, as the page cache has it", COLD_GETS, 0);
+        measure("any record, with the page cache as it is", COLD_GETS, 0);
         pages(hotFrom);
         readAll(hotFrom);
     }
@@ -157,9 +155,9 @@ public final class RandomGets {
 
     private void measure(String what, int most, long from, boolean eachSegment) {
         long[] nanos = new long[most];
-        long patience = System.nanoTime() + PATIENCE_NANOS;
+        long limit = System.nanoTime() + LIMIT_NANOS;
         int count = 0;
-        for (; count < most && System.nanoTime() - patience < 0; count++) {
+        for (; count < most && System.nanoTime() - limit < 0; count++) {
             long stretch = (records - from) / most;
             long number = eachSegment
                     ? from + count * stretch + random.nextLong(stretch)
@@ -219,23 +217,13 @@ public final class RandomGets {
                 (records - from) * 1e3 * PAYLOAD / nanos);
     }
 
-    // All of the machine's clean pages that nobody has mapped.
+    // Drops all clean pages of the machine that are not mapped.
     private static boolean dropCaches() {
         try {
             Files.writeString(DROP_CACHES, "3");
             return true;
         } catch (IOException e) {
             return false;
-        }
-    }
-
-    private static void remove(Path directory) throws IOException {
-        if (Files.exists(directory)) {
-            try (Stream<Path> files = Files.walk(directory)) {
-                for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                    Files.delete(file);
-                }
-            }
         }
     }
 }

@@ -7,16 +7,17 @@ import java.util.List;
 import java.util.SplittableRandom;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
+import org.mmapqueue.harness.TestRecord;
 
-/** What the threads of a {@link SoakProcess} do, with pauses in which the others go on. */
+/** The threads of a {@link SoakProcess}. They pause at random while the others continue. */
 final class SoakActors {
-    private static final Duration PATIENCE = Duration.ofMinutes(2);
+    private static final Duration LIMIT = Duration.ofMinutes(2);
     private static final Duration SLICE = Duration.ofMillis(50);
-    private static final int MOST = 300;
+    private static final int MAX = 300;
 
     private SoakActors() {}
 
-    /** One producer: its records are numbered without a gap. */
+    /** A producer; its records are numbered without a gap. */
     static final class Producer {
         private final MmapQueue queue;
         private final int number;
@@ -41,7 +42,7 @@ final class SoakActors {
         void run() throws InterruptedException {
             long next = 0;
             while (!stopped) {
-                for (int left = 1 + random.nextInt(MOST); left > 0 && !stopped; left--) {
+                for (int left = 1 + random.nextInt(MAX); left > 0 && !stopped; left--) {
                     next = random.nextInt(8) == 0 ? pushBatch(next) : push(next);
                     pushed = next;
                 }
@@ -51,11 +52,11 @@ final class SoakActors {
         }
 
         private long push(long next) throws InterruptedException {
-            byte[] record = RaceRecords.of(SoakCounter.key(number, next));
+            byte[] record = RaceRecords.of(TestRecord.key(0, number, next));
             if (random.nextInt(2000) == 0) {
-                queue.pushSync(record, PATIENCE);
+                queue.pushSync(record, LIMIT);
             } else {
-                queue.push(record, PATIENCE);
+                queue.push(record, LIMIT);
             }
             return next + 1;
         }
@@ -64,19 +65,19 @@ final class SoakActors {
             List<byte[]> batch = new ArrayList<>();
             int count = 1 + random.nextInt(20);
             for (int i = 0; i < count; i++) {
-                batch.add(RaceRecords.of(SoakCounter.key(number, next + i)));
+                batch.add(RaceRecords.of(TestRecord.key(0, number, next + i)));
             }
-            queue.pushBatch(batch, PATIENCE);
+            queue.pushBatch(batch, LIMIT);
             return next + count;
         }
     }
 
-    /** One thread of a consumer: pops, counts, acks at times its own part out of order, and what all have counted. */
+    /** A thread of a consumer: pops, counts, acks its own records out of order at times, and all that were counted. */
     static final class Reader {
         private final Consumer consumer;
         private final SoakCounter counter;
         private final SplittableRandom random;
-        private final long[] keys = new long[MOST];
+        private final long[] keys = new long[MAX];
         private long first;
         private int count;
 
@@ -86,49 +87,49 @@ final class SoakActors {
             this.random = random;
         }
 
-        /** Returns when nothing is to come. */
+        /** Returns when all records were counted. */
         void run(SoakProcess.Goal goal) throws InterruptedException {
             while (counter.counted() < goal.offset()) {
                 count = 0;
-                consumer.popBatch(1 + random.nextInt(MOST), 1 << 20, SLICE, this::take);
+                consumer.popBatch(1 + random.nextInt(MAX), 1 << 20, SLICE, this::add);
                 if (count > 0) {
                     pause(random, 1000);
-                    deal();
+                    ack();
                 }
             }
         }
 
-        private void take(long offset, long micros, byte[] buffer, int from, int length, int attempts) {
+        private void add(long offset, long micros, byte[] buffer, int from, int length, int attempts) {
             if (count == 0) {
                 first = offset;
             }
             RaceRecords.require(
                     offset == first + count && attempts == 1,
-                    "offset " + offset + ", attempt " + attempts + ", comes behind " + (first + count - 1));
+                    "offset " + offset + ", attempt " + attempts + ", comes after " + (first + count - 1));
             keys[count] = RaceRecords.key(buffer, from, length);
             count++;
             try {
-                pause(random, 50_000); // with the consumer's claim
+                pause(random, 50_000); // holds the lock of the consumer
             } catch (InterruptedException e) {
                 throw new IllegalStateException(e);
             }
         }
 
-        private void deal() {
+        private void ack() {
             long counted = counter.count(first, Arrays.copyOf(keys, count));
             if (random.nextInt(3) == 0) {
                 long[] own = new long[count];
                 Arrays.setAll(own, i -> first + i);
                 consumer.ackSingle(own);
             }
-            // Always: with everything popped, nobody else would ack what another thread has counted ahead of this one.
+            // Always: no later pop would ack what another thread has counted ahead of this one.
             if (counted > 0) {
                 consumer.ack(counted - 1);
             }
         }
     }
 
-    // Once in so many times, up to a fifth of a second: the ring goes round in about that time.
+    // With a probability of 1 / each, up to 200 ms: about one generation of the ring.
     private static void pause(SplittableRandom random, int each) throws InterruptedException {
         if (random.nextInt(each) == 0) {
             Thread.sleep(1 + random.nextInt(200));

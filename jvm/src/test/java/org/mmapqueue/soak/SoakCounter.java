@@ -2,49 +2,43 @@ package org.mmapqueue.soak;
 
 import java.util.Arrays;
 import java.util.TreeMap;
+import org.mmapqueue.harness.TestRecord;
 
 /**
- * Counts what the threads of one consumer pop: no offset is missing or comes twice, and along the offsets each
- * producer's numbers are 0, 1, 2, … Any number of threads; what is popped ahead of another thread's part waits for it.
+ * Counts what the threads of one consumer pop: each offset exactly once, and for each producer the numbers 0, 1, 2, …
+ * in the order of offsets. Records that are popped ahead of another thread's wait for them. Thread-safe.
  */
 final class SoakCounter {
-    /** The key of a record: the producer in its upper bits, the number below. */
-    static final int NUMBER_BITS = 48;
-
     private final String name;
     private final long[] numbers;
     private final TreeMap<Long, long[]> ahead = new TreeMap<>();
     private long next;
 
     /**
-     * Nothing is counted yet.
+     * Has counted nothing yet.
      *
-     * @param name the consumer's
-     * @param producers how many there are
+     * @param name of the consumer
+     * @param producers the number of producers
      */
     SoakCounter(String name, int producers) {
         this.name = name;
         this.numbers = new long[producers];
     }
 
-    static long key(int producer, long number) {
-        return (long) producer << NUMBER_BITS | number;
-    }
-
     /**
-     * Takes records that follow each other.
+     * Counts consecutive records.
      *
      * @param first the offset of the first one
      * @param keys their keys
      * @return the offset before which every record has been counted
-     * @throws IllegalStateException when one is missing, doubled, or out of order
+     * @throws IllegalStateException if one is missing, duplicated, or out of order
      */
     synchronized long count(long first, long[] keys) {
         Long before = ahead.floorKey(first + keys.length - 1);
         boolean overlaps = before != null && before + ahead.get(before).length > first;
         if (first < next || overlaps) {
             throw new IllegalStateException("consumer " + name + ": " + first + ".." + (first + keys.length - 1)
-                    + " come twice; counted are those before " + next + ", and " + ahead.keySet());
+                    + " come twice; counted were those before " + next + ", and " + ahead.keySet());
         }
         ahead.put(first, keys);
         while (!ahead.isEmpty() && ahead.firstKey() == next) {
@@ -56,11 +50,11 @@ final class SoakCounter {
     }
 
     private void countOne(long key) {
-        int producer = (int) (key >>> NUMBER_BITS);
-        long number = key & (1L << NUMBER_BITS) - 1;
+        int producer = TestRecord.producer(key);
+        long number = TestRecord.number(key);
         if (number != numbers[producer]) {
             throw new IllegalStateException("consumer " + name + ", offset " + next + ": number " + number
-                    + " of producer " + producer + " comes, " + numbers[producer] + " was to come");
+                    + " of producer " + producer + " comes, expected " + numbers[producer]);
         }
         numbers[producer]++;
         next++;
@@ -71,10 +65,10 @@ final class SoakCounter {
     }
 
     /**
-     * Compares with what was pushed, at the end.
+     * Compares the counts with the pushed records, at the end.
      *
-     * @param pushed how many, by producer
-     * @throws IllegalStateException when it is not the same
+     * @param pushed the number of pushed records of each producer
+     * @throws IllegalStateException if they differ
      */
     synchronized void require(long[] pushed) {
         if (!ahead.isEmpty() || !Arrays.equals(numbers, pushed)) {

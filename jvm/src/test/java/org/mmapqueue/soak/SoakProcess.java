@@ -17,11 +17,12 @@ import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.harness.Tally;
 
 /**
- * One process of a {@link SoakRun}: consumers, and in the writer producers, too. Is told by lines: {@code sample} (says
- * its heap after a collection and how far everybody is), {@code stop} (the producers; says how many records there are),
- * {@code until} these have been popped, {@code close}.
+ * One process of a {@link SoakRun}: consumers, and in the writer also producers. It obeys lines: {@code sample} prints
+ * the heap after a collection and the progress, {@code stop} stops the producers and prints their records, {@code until}
+ * waits until these have been popped, {@code close} ends.
  */
 final class SoakProcess {
     static final int PRODUCERS = 4;
@@ -32,14 +33,14 @@ final class SoakProcess {
 
     private final MmapQueue queue;
     private final SplittableRandom random;
-    private final RaceTally tally;
+    private final Tally tally;
     private final List<SoakActors.Producer> producers = new ArrayList<>();
     private final List<Thread> producing = new ArrayList<>();
     private final Map<Consumer, SoakCounter> consumers = new LinkedHashMap<>();
     private final List<Thread> consuming = new ArrayList<>();
     private final Goal goal = new Goal();
 
-    /** Up to where consumers go on. */
+    /** The offset up to which consumers continue. */
     static final class Goal {
         private volatile long offset = Long.MAX_VALUE;
 
@@ -48,7 +49,7 @@ final class SoakProcess {
         }
     }
 
-    private SoakProcess(MmapQueue queue, long seed, RaceTally tally) {
+    private SoakProcess(MmapQueue queue, long seed, Tally tally) {
         this.tally = tally;
         this.queue = queue;
         this.random = new SplittableRandom(seed);
@@ -74,13 +75,13 @@ final class SoakProcess {
     public static void main(String[] args) throws Exception {
         boolean writes = args[2].equals("writer");
         Path directory = Path.of(args[0]);
-        RaceTally tally = new RaceTally();
+        Tally tally = new Tally();
         try (MmapQueue queue = MmapQueue.open(writes ? writer(directory) : reader(directory))) {
             SoakProcess process = new SoakProcess(queue, Long.parseLong(args[1]), tally);
             process.start(writes ? PRODUCERS : 0, Arrays.asList(args).subList(3, args.length));
             process.obey();
         }
-        tally.say();
+        tally.print();
     }
 
     private void start(int producers, List<String> names) {
@@ -104,7 +105,7 @@ final class SoakProcess {
         void run() throws InterruptedException;
     }
 
-    // A thread that has found a fault ends, and so does the run: the process says so at the next sample.
+    // A thread that finds a fault ends; the next sample reports it, and the run ends.
     private Thread thread(String name, Work work) {
         Thread thread = new Thread(
                 () -> {
@@ -136,7 +137,7 @@ final class SoakProcess {
 
     private void sample() {
         System.gc();
-        // What each pool held right after its last collection: the threads go on meanwhile.
+        // What each pool held after its last collection: the threads continue.
         long heap = ManagementFactory.getMemoryPoolMXBeans().stream()
                 .filter(pool -> pool.getType() == MemoryType.HEAP)
                 .mapToLong(pool -> pool.getCollectionUsage().getUsed())
@@ -155,9 +156,9 @@ final class SoakProcess {
         for (Thread thread : producing) {
             thread.join();
         }
-        StringBuilder said = new StringBuilder("pushed ").append(queue.endOffset());
-        producers.forEach(producer -> said.append(' ').append(producer.pushed()));
-        System.out.println(said);
+        StringBuilder line = new StringBuilder("pushed ").append(queue.endOffset());
+        producers.forEach(producer -> line.append(' ').append(producer.pushed()));
+        System.out.println(line);
     }
 
     private void until(String[] words) throws InterruptedException {
@@ -177,7 +178,7 @@ final class SoakProcess {
                     Arrays.stream(pushed).sum() == end,
                     "the queue ends at " + end + ", but pushed were " + Arrays.toString(pushed));
             counter.require(pushed);
-            RaceRecords.require(consumer.poll() == null, "there is a record behind the last one");
+            RaceRecords.require(consumer.poll() == null, "a record follows the last one");
             if (end > 0) {
                 consumer.ack(end - 1);
             }

@@ -11,30 +11,31 @@ import java.util.SplittableRandom;
 import java.util.concurrent.CopyOnWriteArrayList;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.harness.Tally;
 import org.mmapqueue.support.ChildJvm;
 
 /**
- * Processes at work on one queue, stopped and continued at random, for some time: every record is counted, and what the
- * processes hold is sampled. One writes with several producers and has a consumer, two have consumers only. All that is
- * random comes from the seed, but for the processes' own pace.
+ * Processes at work on one queue, stopped and continued at random: every record is counted, and the resources of the
+ * processes are sampled. One process has several producers and a consumer, two have consumers only. Everything random
+ * but the speed of the processes follows from the seed.
  */
 final class SoakRun implements AutoCloseable {
     private static final int PAGE = 4096;
     private static final int KIB = 1 << 10;
     private static final int MIB = 1 << 20;
     private static final int CONSUMERS = 3;
-    private static final Duration PATIENCE = Duration.ofMinutes(3);
+    private static final Duration LIMIT = Duration.ofMinutes(3);
 
     private final Path directory;
     private final SplittableRandom random;
-    private final RaceTally tally = new RaceTally();
+    private final Tally tally = new Tally();
     private final List<Member> members = new CopyOnWriteArrayList<>();
     private final List<Growth> growths = new ArrayList<>();
-    private volatile long deadline = System.nanoTime() + PATIENCE.toNanos();
+    private volatile long deadline = System.nanoTime() + LIMIT.toNanos();
     private volatile boolean ended;
     private volatile String progress = "";
 
-    /** A process and what is sampled of it. */
+    /** A process and its samples. */
     private final class Member {
         private final String name;
         private final ChildJvm process;
@@ -52,7 +53,7 @@ final class SoakRun implements AutoCloseable {
             heap = growth("heap after a collection, MiB", MIB, 4 * MIB, Long.MAX_VALUE);
             long most = (long) SoakProcess.MAPPED * SoakProcess.SEGMENT;
             segments = growth("segments mapped, KiB", KIB, most, most);
-            // One for each consumer and meta.dat; those of an object that is closed go with the next collection.
+            // One page for each consumer and meta.dat; pages of closed objects are unmapped by the next collection.
             pages = growth("other files mapped, KiB", KIB, 0, 4 * (1 + CONSUMERS) * (long) PAGE);
             descriptors = growth("file descriptors", 1, SoakProcess.MAPPED + 4, Long.MAX_VALUE);
             threads = growth("threads", 1, 2, Long.MAX_VALUE);
@@ -64,7 +65,7 @@ final class SoakRun implements AutoCloseable {
             return growth;
         }
 
-        // The sleeps are the pause itself, and the time that the kernel takes to stop the last thread.
+        // Sleeps until the kernel has stopped all threads, then for the pause itself.
         void pause(long millis, boolean sampled) throws IOException, InterruptedException {
             signal("STOP");
             try {
@@ -95,7 +96,7 @@ final class SoakRun implements AutoCloseable {
         }
 
         String[] ask(String order, String answer) throws IOException {
-            deadline = System.nanoTime() + PATIENCE.toNanos();
+            deadline = System.nanoTime() + LIMIT.toNanos();
             process.say(order);
             return process.expect(answer).split(" ");
         }
@@ -104,7 +105,7 @@ final class SoakRun implements AutoCloseable {
     /**
      * Starts the processes.
      *
-     * @param directory of a queue that is not there yet
+     * @param directory of a queue that does not exist yet
      */
     SoakRun(Path directory, long seed) throws IOException {
         this.directory = directory.toAbsolutePath();
@@ -131,7 +132,7 @@ final class SoakRun implements AutoCloseable {
         }
     }
 
-    // A process that hangs is killed, so that its line is not waited for without end.
+    // Kills a process that hangs, so the wait for its line ends.
     private void watch() {
         try {
             while (!ended) {
@@ -146,10 +147,10 @@ final class SoakRun implements AutoCloseable {
     }
 
     /**
-     * Lets them work, then counts what is left.
+     * Runs the processes, then counts the remaining records.
      *
-     * @param time how long, at least
-     * @param samples how often to sample meanwhile
+     * @param time the least duration
+     * @param samples the number of samples in that time
      */
     void run(Duration time, int samples) throws IOException, InterruptedException {
         try {
@@ -161,7 +162,7 @@ final class SoakRun implements AutoCloseable {
                     member.process.say("until " + String.join(" ", pushed));
                 }
                 for (Member member : members) {
-                    deadline = System.nanoTime() + PATIENCE.toNanos();
+                    deadline = System.nanoTime() + LIMIT.toNanos();
                     member.process.expect("drained");
                 }
             }
@@ -196,39 +197,39 @@ final class SoakRun implements AutoCloseable {
         StringBuilder line = new StringBuilder();
         for (Member member : members) {
             member.pause(0, true);
-            String[] said = member.ask("sample", "sample");
-            member.heap.add(Long.parseLong(said[0]));
-            if (!said[1].equals("0")) {
-                tally.fault(member.name, new IllegalStateException("has found a fault"));
+            String[] sample = member.ask("sample", "sample");
+            member.heap.add(Long.parseLong(sample[0]));
+            if (!sample[1].equals("0")) {
+                tally.fault(member.name, new IllegalStateException("reports a fault"));
             }
-            line.append(line.length() == 0 ? "pushed " + said[2] + ", end " + said[3] + ", counted " : ", ")
-                    .append(said[4]);
+            line.append(line.length() == 0 ? "pushed " + sample[2] + ", end " + sample[3] + ", counted " : ", ")
+                    .append(sample[4]);
         }
         progress = line.toString();
         tally.count("samples");
     }
 
     private void end(Member member) throws IOException, InterruptedException {
-        deadline = System.nanoTime() + PATIENCE.toNanos();
+        deadline = System.nanoTime() + LIMIT.toNanos();
         try {
             member.process.say("close");
         } catch (IOException e) {
             tally.fault(member.name, e);
         }
-        tally.take(member.name, member.process);
+        tally.addFrom(member.name, member.process);
         member.process.close();
     }
 
-    /** How far everybody was at the last sample. */
+    /** The progress at the last sample. */
     String progress() {
         return progress;
     }
 
-    RaceTally tally() {
+    Tally tally() {
         return tally;
     }
 
-    /** The closing table. */
+    /** The table of all figures. */
     String table() {
         StringBuilder table = new StringBuilder(Growth.head()).append(System.lineSeparator());
         growths.forEach(growth -> table.append(growth).append(System.lineSeparator()));

@@ -12,20 +12,22 @@ import org.junit.jupiter.api.Assumptions;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.mmapqueue.harness.Tally;
+import org.mmapqueue.harness.TestRecord;
 import org.mmapqueue.support.QuickDirectory;
 
-/** The short form of {@link LongSoak}, and what it judges by. */
+/** The short form of {@link LongSoak}, and tests of its counters. */
 @Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class SoakTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
 
     @Test
-    void processesThatAreStoppedAndContinuedLoseNothingAndDoNotGrow() throws Exception {
-        Assumptions.assumeTrue(ProcessFigures.areThere(), "needs /proc");
+    void stoppedAndContinuedProcessesLoseNoRecordAndDoNotGrow() throws Exception {
+        Assumptions.assumeTrue(ProcessFigures.isAvailable(), "needs /proc");
         try (SoakRun run = new SoakRun(temp.resolve("queue"), 1)) {
-            run.run(Duration.ofSeconds(3), 3 * Growth.FEWEST);
-            RaceTally tally = run.tally();
+            run.run(Duration.ofSeconds(3), 3 * Growth.MIN_SAMPLES);
+            Tally tally = run.tally();
             assertEquals(List.of(), tally.faults());
             assertTrue(tally.of("records pushed") > 0, "nothing was pushed");
             assertEquals(4 * tally.of("records pushed"), tally.of("records counted"), "by four consumers");
@@ -36,13 +38,13 @@ class SoakTest {
     private static long[] keys(int producer, long... numbers) {
         long[] keys = new long[numbers.length];
         for (int i = 0; i < keys.length; i++) {
-            keys[i] = SoakCounter.key(producer, numbers[i]);
+            keys[i] = TestRecord.key(0, producer, numbers[i]);
         }
         return keys;
     }
 
     @Test
-    void whatAnotherThreadHasPoppedBeforeMayBeCountedLater() {
+    void recordsOfAnotherThreadMayBeCountedLater() {
         SoakCounter counter = new SoakCounter("c", 2);
         assertEquals(0, counter.count(3, keys(1, 1, 2)));
         assertEquals(0, counter.count(2, keys(1, 0)));
@@ -52,7 +54,7 @@ class SoakTest {
     }
 
     @Test
-    void aRecordThatIsMissingDoubledOrOutOfOrderIsFound() {
+    void aRecordThatIsMissingDuplicatedOrOutOfOrderThrows() {
         SoakCounter counter = new SoakCounter("c", 2);
         counter.count(0, keys(0, 0, 1));
         assertThrows(IllegalStateException.class, () -> counter.count(1, keys(0, 2)), "an offset twice");
@@ -65,9 +67,9 @@ class SoakTest {
     }
 
     @Test
-    void onlyTheBytesThatWerePushedAreARecord() {
-        byte[] record = RaceRecords.of(SoakCounter.key(3, 77));
-        assertEquals(SoakCounter.key(3, 77), RaceRecords.key(record, 0, record.length));
+    void changedBytesAreNoRecord() {
+        byte[] record = RaceRecords.of(TestRecord.key(0, 3, 77));
+        assertEquals(TestRecord.key(0, 3, 77), RaceRecords.key(record, 0, record.length));
         record[record.length - 1] ^= 1;
         assertThrows(IllegalStateException.class, () -> RaceRecords.key(record, 0, record.length));
         assertThrows(IllegalStateException.class, () -> RaceRecords.key(record, 0, record.length - 1));
@@ -83,7 +85,7 @@ class SoakTest {
     }
 
     @Test
-    void aFigureThatGrowsIsToldFromOneThatDoesNot() {
+    void aFigureGrowsIfTheMedianOfTheLastThirdIsHigher() {
         assertTrue(growth(900, 100, 100, 104, 700, 90, 110, 110, 800).isGood(), "peaks are no growth");
         assertEquals(
                 "grows", growth(100, 101, 102, 105, 106, 107, 111, 112, 113).verdict());
@@ -93,7 +95,7 @@ class SoakTest {
     }
 
     @Test
-    void mappingsOfTheQueuesFilesAreCounted() {
+    void mappingsOfTheQueueFilesAreCounted() {
         List<String> maps = List.of(
                 "7f0000000000-7f0000010000 rw-s 00000000 00:1b 11    /q/dir/0_segment.dat",
                 "7f0000010000-7f0000020000 rw-s 00000000 00:1b 12    /q/dir/1_segment.dat (deleted)",

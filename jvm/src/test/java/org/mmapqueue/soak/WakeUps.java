@@ -1,40 +1,37 @@
 package org.mmapqueue.soak;
 
 import com.sun.management.OperatingSystemMXBean;
-import java.io.BufferedReader;
-import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Comparator;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
-import java.util.stream.Stream;
 import org.mmapqueue.Consumer;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.support.ChildJvm;
+import org.mmapqueue.support.Directories;
 
 /**
- * How soon a waiting consumer has a record that is pushed after 1 to 20 ms of silence, and what waiting costs, for each
- * wait strategy; in the process that pushes and in another one. Its own command ({@code make wakeups}). The time is
- * taken just before the push and just after the pop, by System.nanoTime: on Linux that is CLOCK_MONOTONIC, one clock
- * for all processes. Arguments: wakes (default 2000), strategies (default all, separated by commas).
+ * Measures the delay until a waiting consumer has a record that is pushed after a pause of 1 to 20 ms, and the cost of
+ * waiting, for each wait strategy, in the pushing process and in another one ({@code make wakeups}). The clock is read
+ * just before the push and just after the pop: System.nanoTime, on Linux one clock for all processes. Arguments: wakes
+ * (default 2000), strategies (default all, separated by commas).
  */
 public final class WakeUps {
-    private static final Duration PATIENCE = Duration.ofSeconds(60);
+    private static final Duration LIMIT = Duration.ofSeconds(60);
     private static final int IDLE_SECONDS = 5;
     private static final int MANY = 8;
-    /** Pushes before those that count, one soon after the other: the compiler is done by then. */
+    /** Pushes that do not count; the JIT compiler has finished after them. */
     private static final int WARM_UP = 20_000;
 
     private final Path directory;
@@ -49,7 +46,7 @@ public final class WakeUps {
         this.pushNanos = new long[WARM_UP + wakes];
     }
 
-    /** Runs it and prints a table; nothing is judged, but a record that is lost or out of order ends it. */
+    /** Prints a table. A record that is lost or out of order ends the run. */
     public static void main(String[] arguments) throws Exception {
         int wakes = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 2000;
         String strategies = arguments.length > 1 ? arguments[1] : "backoff,park,spin";
@@ -65,7 +62,7 @@ public final class WakeUps {
                 run.inProcess(MANY);
                 run.acrossProcesses();
             } finally {
-                remove(directory);
+                Directories.delete(directory);
             }
         }
     }
@@ -74,7 +71,7 @@ public final class WakeUps {
         return number < WARM_UP ? 50_000 : random.nextLong(1_000_000, 20_000_000);
     }
 
-    /** What the machine allows: a thread that is unparked, and nothing else. */
+    /** The baseline: a thread that is unparked, and nothing else. */
     private static void bare(int wakes) throws InterruptedException {
         long[] wake = new long[WARM_UP + wakes];
         long[] unpark = new long[WARM_UP + wakes];
@@ -150,38 +147,24 @@ public final class WakeUps {
     private void acrossProcesses() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config(directory, strategy).build())) {
             queue.createConsumer("remote", StartAt.LATEST);
-            Process child = new ProcessBuilder(
-                            Path.of(System.getProperty("java.home"), "bin", "java")
-                                    .toString(),
-                            "-XX:+UseSerialGC",
-                            "-cp",
-                            System.getProperty("java.class.path"),
-                            Reader.class.getName(),
-                            directory.toString(),
-                            Integer.toString(wakes),
-                            strategy)
-                    .redirectError(ProcessBuilder.Redirect.INHERIT)
-                    .start();
-            try (BufferedReader says = child.inputReader(StandardCharsets.US_ASCII)) {
-                expect(says.readLine(), "ready");
+            try (ChildJvm child = new ChildJvm(
+                    List.of("-XX:+UseSerialGC"),
+                    ProcessBuilder.Redirect.INHERIT,
+                    Reader.class,
+                    directory,
+                    wakes,
+                    strategy)) {
+                child.expect("ready");
                 push(queue);
-                System.out.printf("%-8s other process, 1 waiting: %s%n", strategy, says.readLine());
-                if (!child.waitFor(PATIENCE.toSeconds(), TimeUnit.SECONDS) || child.exitValue() != 0) {
+                System.out.printf("%-8s other process, 1 waiting: %s%n", strategy, child.line());
+                if (child.exitCode() != 0) {
                     throw new IllegalStateException("the reading process failed");
                 }
-            } finally {
-                child.destroyForcibly();
             }
         }
     }
 
-    private static void expect(String line, String expected) {
-        if (!expected.equals(line)) {
-            throw new IllegalStateException("the reading process says " + line + ", expected " + expected);
-        }
-    }
-
-    /** The other process: opens the directory to read only and waits. */
+    /** The other process: opens the queue read-only and waits. */
     static final class Reader {
         private Reader() {}
 
@@ -202,7 +185,7 @@ public final class WakeUps {
         }
     }
 
-    /** A thread that pops and acks one record after the other, and then waits in vain. */
+    /** A thread that pops and acks one record after the other, and then waits without success. */
     private static final class Waiter {
         private final Consumer consumer;
         private final long[] nanos;
@@ -222,7 +205,7 @@ public final class WakeUps {
         private void run() {
             try {
                 while (count < nanos.length) {
-                    consumer.popBatch(1, Long.MAX_VALUE, PATIENCE, (offset, time, buffer, at, length, attempts) -> {
+                    consumer.popBatch(1, Long.MAX_VALUE, LIMIT, (offset, time, buffer, at, length, attempts) -> {
                         long now = System.nanoTime();
                         ByteBuffer stamp = ByteBuffer.wrap(buffer, at, length);
                         if (stamp.getLong(at + 8) != count) {
@@ -233,7 +216,7 @@ public final class WakeUps {
                     consumer.ack(consumer.readOffset() - 1);
                     count = count + 1;
                 }
-                consumer.popBatch(1, Long.MAX_VALUE, PATIENCE);
+                consumer.popBatch(1, Long.MAX_VALUE, LIMIT);
             } catch (InterruptedException e) {
                 return; // the idle time is over
             } catch (Throwable e) {
@@ -257,10 +240,10 @@ public final class WakeUps {
         }
     }
 
-    /** What the waiting threads, and the whole process, take of a core while nothing comes. */
+    /** The share of a core that waiting threads, and the whole process, use while no record comes. */
     private static String idle(List<Waiter> waiters) throws InterruptedException {
         OperatingSystemMXBean system = (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
-        Thread.sleep(500); // until the compiler has nothing left to do
+        Thread.sleep(500); // until the JIT compiler is idle
         long process = system.getProcessCpuTime();
         long threads = cpuTime(waiters);
         long start = System.nanoTime();
@@ -286,13 +269,5 @@ public final class WakeUps {
                 sorted[sorted.length / 2] / 1e3,
                 sorted[(int) (sorted.length * 0.99)] / 1e3,
                 sorted[sorted.length - 1] / 1e3);
-    }
-
-    private static void remove(Path directory) throws IOException {
-        try (Stream<Path> files = Files.walk(directory)) {
-            for (Path file : files.sorted(Comparator.reverseOrder()).toList()) {
-                Files.delete(file);
-            }
-        }
     }
 }

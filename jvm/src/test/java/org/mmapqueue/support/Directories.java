@@ -20,12 +20,12 @@ import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 
-/** Queue directories as files: copies, fingerprints, and changes behind the queue's back. */
+/** Queue directories as files: copies, fingerprints, and changes that the queue does not make. */
 public final class Directories {
     private Directories() {}
 
     /**
-     * Copies a queue directory. From one that is open this gives what a killed process leaves. Lock files stay out:
+     * Copies a queue directory. From one that is open this gives what a killed process leaves. Lock files are left out:
      * closing a second descriptor of one would drop the lock of the process.
      */
     public static Path copy(Path from, Path to) {
@@ -91,7 +91,7 @@ public final class Directories {
         }
     }
 
-    /** The little-endian word at a place of a file. */
+    /** The little-endian word at a position of a file. */
     public static long word(Path file, int at) {
         return ByteBuffer.wrap(read(file)).order(ByteOrder.LITTLE_ENDIAN).getLong(at);
     }

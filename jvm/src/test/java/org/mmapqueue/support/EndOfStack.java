@@ -2,7 +2,7 @@ package org.mmapqueue.support;
 
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
-/** A thread that recurses to the end of its stack; from there on up a step in each frame, until none fails any more. */
+/** Runs a step in each frame from the end of a stack upwards, until no step overflows the stack. */
 public final class EndOfStack {
     private static final int ENOUGH = 40;
     private static final long STACK_BYTES = 256 << 10;

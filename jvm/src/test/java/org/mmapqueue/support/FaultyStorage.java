@@ -14,7 +14,7 @@ import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.ForwardingFile;
 import org.mmapqueue.io.Storage;
 
-/** The disk, but a call fails when a test says so. */
+/** The disk, with calls that fail as a test requests. */
 public final class FaultyStorage implements Storage {
     /** What is done to a file. */
     public enum Call {
@@ -31,11 +31,11 @@ public final class FaultyStorage implements Storage {
         DELETE
     }
 
-    /** How a call fails, and which calls can. */
+    /** How a call fails, and which calls can fail so. */
     public enum Fault {
         /** The device reports an error. */
         INPUT_OUTPUT("Input/output error", EnumSet.allOf(Call.class)),
-        /** There are no blocks left: a part may have been written. */
+        /** The disk is full: a part may have been written. */
         NO_SPACE(
                 "No space left on device",
                 EnumSet.of(Call.OPEN, Call.WRITE, Call.ZERO_FILL, Call.CREATE_DIRECTORIES, Call.RENAME)),
@@ -69,7 +69,7 @@ public final class FaultyStorage implements Storage {
         this.disk = disk;
     }
 
-    /** Calls for which this says so raise an IOException from now on. */
+    /** Calls that match throw an IOException from now on. */
     public void failWhen(BiPredicate<Call, Path> condition) {
         fails = condition;
     }
@@ -96,7 +96,7 @@ public final class FaultyStorage implements Storage {
         return failed;
     }
 
-    /** Files can be filled with so many bytes from now on; then the disk is full. */
+    /** Files can be filled with this many bytes from now on; then the disk is full. */
     public void room(long bytes) {
         room.set(bytes);
     }
@@ -173,7 +173,7 @@ public final class FaultyStorage implements Storage {
             super.write(source, position);
         }
 
-        // A disk that is full takes a part.
+        // A full disk stores a part.
         @Override
         public void zeroFill(long size, int blockSize) throws IOException {
             try {
@@ -182,7 +182,7 @@ public final class FaultyStorage implements Storage {
                 super.zeroFill(size / 2, blockSize);
                 throw e;
             }
-            // Blocks that a file has are used again.
+            // A file reuses its blocks.
             long more = size - Math.min(size, super.size());
             if (room.addAndGet(-more) < 0) {
                 room.addAndGet(more);

@@ -12,18 +12,18 @@ import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 
-/** Payloads that can be told from one another, and what a queue gives compared with them. */
+/** Distinct payloads, and comparisons with what a queue returns. */
 public final class Payload {
     private Payload() {}
 
-    /** The payload of this number: the same bytes each time, others for any other number. */
+    /** The payload of a number: the same bytes each time, other bytes for another number. */
     public static byte[] of(long number, int length) {
         byte[] bytes = new byte[length];
         new Random(number * 1_000_003 + length).nextBytes(bytes);
         return bytes;
     }
 
-    /** A payload that says which one it is in its first 8 bytes and is filled up to {@code length} from there. */
+    /** A payload with its number in the first 8 bytes, filled up to {@code length}. */
     public static byte[] numbered(long number, int length) {
         byte[] bytes = of(number, Math.max(8, length));
         ByteBuffer.wrap(bytes).putLong(number);
@@ -36,7 +36,7 @@ public final class Payload {
         return number;
     }
 
-    /** Pops until there is nothing more. */
+    /** Pops all records. */
     public static List<Message> drain(Consumer consumer) {
         List<Message> all = new ArrayList<>();
         for (Message message = consumer.poll(); message != null; message = consumer.poll()) {
@@ -49,7 +49,7 @@ public final class Payload {
         return drain(queue.consumer());
     }
 
-    /** These payloads, whole, in this order, with dense offsets from {@code firstOffset}. */
+    /** The messages have exactly these payloads, in this order, with consecutive offsets from {@code firstOffset}. */
     public static void assertMessages(long firstOffset, List<byte[]> expected, List<Message> found) {
         for (int i = 0; i < Math.min(expected.size(), found.size()); i++) {
             assertEquals(firstOffset + i, found.get(i).offset(), "offset of record " + i);
@@ -62,7 +62,7 @@ public final class Payload {
         assertMessages(offset, List.of(expected), queue.consumer().popBatch(1, Long.MAX_VALUE, Duration.ZERO));
     }
 
-    /** Pushes all, each with its own call; returns the first one's offset. */
+    /** Pushes each payload with a call of its own; returns the offset of the first one. */
     public static long pushAll(MmapQueue queue, List<byte[]> payloads) {
         long first = queue.endOffset();
         for (int i = 0; i < payloads.size(); i++) {

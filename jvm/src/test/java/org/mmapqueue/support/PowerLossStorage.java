@@ -18,26 +18,26 @@ import org.mmapqueue.io.ForwardingFile;
 import org.mmapqueue.io.Storage;
 
 /**
- * The disk, with a memory of what has been fsynced to it: a loss of power leaves that, and of everything else any part,
- * a sector being the smallest. Entries of directories survive when the directory was fsynced after they were made, and
- * may come back when it was not fsynced after they were deleted.
+ * The disk, with a record of what was fsynced. A loss of power leaves that, and any sectors of everything else. An entry
+ * of a directory survives if the directory was fsynced after its creation; a deleted one may reappear if the directory
+ * was not fsynced since.
  *
- * <p>An fsync of a part of a mapping makes a file as long as that part and no longer, as ext4 and XFS do with blocks
- * that they allocate late.
+ * <p>An fsync of a part of a mapping makes a new file as long as that part, and no longer, as ext4 and XFS do with
+ * delayed allocation. Thread-safe.
  */
 public final class PowerLossStorage implements Storage {
     private static final int SECTOR = 512;
     private static final int PAGE = 4096;
 
     private final Storage disk = DiskStorage.INSTANCE;
-    /** What is on the platter, by file. */
+    /** The fsynced contents of each file. */
     private final Map<Path, byte[]> synced = new HashMap<>();
 
     private final Set<Path> entries = new HashSet<>();
-    /** What the platter has of files that were deleted, while the entry is there still. */
+    /** The fsynced contents of deleted files with an entry that may reappear. */
     private final Map<Path, byte[]> unlinked = new HashMap<>();
 
-    private synchronized void force(Path path, int from, int to) {
+    private synchronized void sync(Path path, int from, int to) {
         byte[] now = Directories.read(path);
         byte[] before = synced.getOrDefault(path, new byte[0]);
         int start = from / PAGE * PAGE;
@@ -47,7 +47,7 @@ public final class PowerLossStorage implements Storage {
         synced.put(path, after);
     }
 
-    /** A directory that is on the disk as it is. */
+    /** Takes a directory as fsynced. */
     public synchronized void adopt(Path directory) {
         for (Path file : files(directory)) {
             synced.put(file, Directories.read(file));
@@ -55,7 +55,7 @@ public final class PowerLossStorage implements Storage {
         }
     }
 
-    /** What is on the disk of a directory is on that of its copy, too: a killed process leaves the page cache. */
+    /** The state of the disk for a copy of the directory, after the process was killed: the page cache remains. */
     public PowerLossStorage killed(Path directory, Path copy) {
         PowerLossStorage next = new PowerLossStorage();
         synced.forEach((file, bytes) ->
@@ -67,13 +67,13 @@ public final class PowerLossStorage implements Storage {
         return next;
     }
 
-    /** The kernel writes some pages back by itself, as it does at any time. */
+    /** The kernel writes some pages back, as it may at any time. */
     public synchronized void writeBack(Path directory, SplittableRandom random) {
         for (Path file : files(directory)) {
             int length = Directories.read(file).length;
             for (int at = 0; at < length; at += PAGE) {
                 if (random.nextInt(4) == 0) {
-                    force(file, at, at + 1);
+                    sync(file, at, at + 1);
                 }
             }
         }
@@ -90,9 +90,9 @@ public final class PowerLossStorage implements Storage {
     }
 
     /**
-     * What a loss of power leaves now, in a directory of its own.
+     * Writes what a loss of power leaves now into another directory.
      *
-     * @param percent how likely a sector that was not fsynced has reached the disk all the same
+     * @param percent the probability that a sector that was not fsynced survives
      */
     public synchronized Path lose(Path directory, Path result, SplittableRandom random, int percent)
             throws IOException {
@@ -167,12 +167,12 @@ public final class PowerLossStorage implements Storage {
 
         @Override
         public void force() throws IOException {
-            PowerLossStorage.this.force(path(), 0, Integer.MAX_VALUE - PAGE);
+            PowerLossStorage.this.sync(path(), 0, Integer.MAX_VALUE - PAGE);
         }
 
         @Override
         public void force(MappedByteBuffer mapping, int from, int length) throws IOException {
-            PowerLossStorage.this.force(path(), from, from + length);
+            PowerLossStorage.this.sync(path(), from, from + length);
         }
     }
 }

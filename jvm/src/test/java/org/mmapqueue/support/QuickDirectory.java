@@ -8,7 +8,7 @@ import org.junit.jupiter.api.extension.ExtensionContext;
 import org.junit.jupiter.api.io.TempDirFactory;
 
 /**
- * Temporary directories in memory, where there are such: an fsync costs nothing there, and tests do thousands. With
+ * Temporary directories in memory if the system has them: tests do thousands of fsyncs, which cost nothing there. With
  * -Dtest.memory=none they are on the disk.
  */
 public final class QuickDirectory implements TempDirFactory {

@@ -139,8 +139,8 @@ public final class StorageQueue implements AutoCloseable {
         core.nack(core(consumer), offset, 0);
     }
 
-    public void seek(String consumer, StartAt place) {
-        core.seek(core(consumer), place);
+    public void seek(String consumer, StartAt target) {
+        core.seek(core(consumer), target);
     }
 
     /** Creates a consumer without opening it. */

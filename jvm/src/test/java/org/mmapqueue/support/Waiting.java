@@ -10,9 +10,9 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.BooleanSupplier;
 
-/** Other threads, and waiting for what they do; the limits only catch hangs. */
+/** Calls in other threads, and waiting for conditions; the limits only catch hangs. */
 public final class Waiting {
-    /** Longer than anything takes. */
+    /** Longer than any wait that ends. */
     public static final Duration LONG = Duration.ofSeconds(60);
 
     private Waiting() {}
@@ -68,7 +68,7 @@ public final class Waiting {
         long deadline = System.nanoTime() + LONG.toNanos();
         while (!condition.getAsBoolean()) {
             if (System.nanoTime() - deadline > 0) {
-                fail("in vain waited until " + what);
+                fail("not within the time limit: " + what);
             }
             try {
                 Thread.sleep(1);

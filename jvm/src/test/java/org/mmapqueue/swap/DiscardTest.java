@@ -86,7 +86,7 @@ class DiscardTest {
         return thread;
     }
 
-    /** Returns when a thread waits for the slot; the queue of the condition can not be looked at from outside. */
+    /** Returns when a thread waits for the slot; the queue of the condition is not visible from outside. */
     private static FutureTask<Void> startUntilItWaits(Callable<Void> call) throws InterruptedException {
         FutureTask<Void> task = new FutureTask<>(call);
         Thread thread = start(task);
@@ -110,7 +110,7 @@ class DiscardTest {
     }
 
     @Test
-    void theFileIsGoneAndItsPlaceFree() throws IOException {
+    void theFileIsDeletedAndItsMappingFreed() throws IOException {
         write(0);
         write(1);
         assertEquals(2, writer.live());
@@ -168,9 +168,9 @@ class DiscardTest {
     }
 
     @Test
-    void whatIsPreparedForTheWriterStaysMappedOrNot() throws IOException {
+    void aPreallocatedSegmentIsNotDiscarded() throws IOException {
         for (long id = 0; id < CAPACITY; id++) {
-            writer.prepare(id); // the last ones find no place to be mapped
+            writer.preallocate(id); // the last ones find no place to be mapped
         }
         assertEquals(MAX, writer.mapped());
         for (int slot = 0; slot < CAPACITY; slot++) {
@@ -185,7 +185,7 @@ class DiscardTest {
     @Test
     void whatIsBeingFilledStays() throws Exception {
         storage.whileFilling = () -> assertEquals(0, writer.discard(1, NOTHING_NEEDED));
-        writer.prepare(1);
+        writer.preallocate(1);
         assertTrue(Files.exists(file(1)));
         write(1);
         assertReads(writer, 1);
@@ -235,10 +235,10 @@ class DiscardTest {
     }
 
     @Test
-    void preparingWaitsUntilTheFileIsGone() throws Exception {
+    void preallocationWaitsUntilTheFileIsDeleted() throws Exception {
         write(0);
         discardZeroWhileThisWaits(() -> {
-            writer.prepare(CAPACITY);
+            writer.preallocate(CAPACITY);
             return null;
         });
         assertEquals(SIZE, Files.size(file(0)));
@@ -378,7 +378,7 @@ class DiscardTest {
             CorruptException half = assertThrows(CorruptException.class, () -> reader.pin(CAPACITY));
             assertTrue(half.getMessage().contains(SIZE / 2 + " bytes"), half.getMessage());
         };
-        writer.prepare(CAPACITY);
+        writer.preallocate(CAPACITY);
         Segment zeros = reader.pin(CAPACITY);
         assertTrue(zeros.headerFault(UUID) != null);
         reader.unpinAndForget(zeros);
@@ -387,7 +387,7 @@ class DiscardTest {
         assertReads(reader, CAPACITY);
     }
 
-    /** What is mapped is a file that is deleted by then: only a new mapping shows what the writer has made. */
+    /** The mapped file is deleted: only a new mapping shows the new one. */
     @Test
     void whatWasNotTheSegmentIsNotKeptForIt() throws IOException {
         write(0);
@@ -430,7 +430,7 @@ class DiscardTest {
     }
 
     @Test
-    void manyThreadsPrepareDiscardAndRead() throws Exception {
+    void manyThreadsPreallocateDiscardAndRead() throws Exception {
         int generations = 60;
         AtomicBoolean ended = new AtomicBoolean();
         FutureTask<Void> discarding = new FutureTask<>(() -> {
@@ -444,7 +444,7 @@ class DiscardTest {
         start(discarding);
         try {
             for (long id = 0; id < (long) generations * CAPACITY; id++) {
-                writer.prepare(id + 1);
+                writer.preallocate(id + 1);
                 Segment segment = writer.enter(id);
                 assertEquals(0, segment.getLong(0));
                 segment.writeHeader(UUID, 1, id, 0, 0);

@@ -9,7 +9,7 @@ import org.mmapqueue.segment.Segment;
 final class EnteredSegment {
     private EnteredSegment() {}
 
-    /** The writer goes into a segment, finds zeros, begins it, marks its end with the id + 1, and lets go of it. */
+    /** The writer rolls into a segment, finds zeros, begins it, stores id + 1 at its end, and unpins it. */
     static void write(Swapper writer, long id, int size, long uuidLow) throws IOException {
         Segment segment = writer.enter(id);
         for (int at = 0; at < size; at += 8) {

@@ -20,7 +20,7 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentRing;
 
-/** Slots whose files are made anew, because they were filled in other blocks than are good now. */
+/** Slots with files that are made anew because the block size has changed. */
 @Timeout(60)
 class RefilledSlotTest {
     private static final int SIZE = 1 << 17;
@@ -121,7 +121,7 @@ class RefilledSlotTest {
         Object pinned = file(0);
         synced(1040);
         Segment segment = writer.pin(0);
-        writer.prepare(CAPACITY);
+        writer.preallocate(CAPACITY);
         assertEquals(pinned, file(0));
         writer.unpin(segment);
     }
@@ -167,15 +167,15 @@ class RefilledSlotTest {
         writer.evictWhenFull();
         synced(1040);
         Object before = file(0);
-        FutureTask<Void> preparing = new FutureTask<>(() -> {
-            writer.prepare(CAPACITY);
+        FutureTask<Void> preallocation = new FutureTask<>(() -> {
+            writer.preallocate(CAPACITY);
             return null;
         });
         storage.whileSyncingFile = () -> {
             storage.whileSyncingFile = () -> {};
-            new Thread(preparing, "test-prepare").start();
+            new Thread(preallocation, "test-preallocation").start();
             try {
-                preparing.get(30, TimeUnit.SECONDS);
+                preallocation.get(30, TimeUnit.SECONDS);
             } catch (Exception e) {
                 throw new IOException(e);
             }

@@ -32,11 +32,11 @@ class SwapperTest {
     @TempDir
     Path temp;
 
-    private final Places places = new Places();
+    private final TestScopes scopes = new TestScopes();
     private Swapper swapper;
 
     /** Where a test says that writer and readers are. */
-    private static final class Places implements Scopes {
+    private static final class TestScopes implements Scopes {
         private volatile long writing;
         private volatile long[] reading = {};
 
@@ -56,7 +56,7 @@ class SwapperTest {
                 new SegmentRing(DiskStorage.INSTANCE, temp, new Geometry(Format.V2, SIZE, capacity)),
                 max,
                 true,
-                places);
+                scopes);
     }
 
     @AfterEach
@@ -65,9 +65,9 @@ class SwapperTest {
         assertEquals(0, swapper.mapped());
     }
 
-    /** The writer goes into a segment, leaves a mark there and lets go of it. */
+    /** The writer rolls into a segment, stores a word there and unpins it. */
     private void write(long id) throws IOException {
-        places.writing = id;
+        scopes.writing = id;
         Segment segment = swapper.enter(id);
         assertEquals(0, segment.getLong(0), "segment " + id + " begins with zeros");
         segment.putLong(0, id + 1);
@@ -106,7 +106,7 @@ class SwapperTest {
     }
 
     @Test
-    void aDisplacementLeavesHalfOfThePlacesLessOneFree() throws IOException {
+    void anEvictionLeavesHalfOfTheLimitLessOneFree() throws IOException {
         make(10, 100);
         for (long id = 0; id < 10; id++) {
             write(id);
@@ -125,7 +125,7 @@ class SwapperTest {
         for (long id = 0; id < 8; id++) {
             write(id);
         }
-        places.reading = new long[] {4};
+        scopes.reading = new long[] {4};
         swapper.evictWhenFull();
         assertEquals(5, swapper.live());
         for (long id = 3; id < 8; id++) {
@@ -140,7 +140,7 @@ class SwapperTest {
         for (long id = 0; id < 8; id++) {
             write(id);
         }
-        places.reading = new long[] {1};
+        scopes.reading = new long[] {1};
         swapper.evictWhenFull();
         assertEquals(5, swapper.live());
         // Gone: 0 by the read scope, 6 and 5 by the written one.
@@ -150,14 +150,14 @@ class SwapperTest {
     }
 
     @Test
-    void whatWriterAndReadersAreInIsNeverDisplaced() throws IOException {
+    void segmentsOfWriterAndReadersAreNeverEvicted() throws IOException {
         make(4, 100);
         for (long id = 0; id < 4; id++) {
             write(id);
         }
-        places.reading = new long[] {0, 2};
+        scopes.reading = new long[] {0, 2};
         for (long id = 4; id < 40; id++) {
-            places.writing = id - 1;
+            scopes.writing = id - 1;
             Segment segment = swapper.enter(id);
             swapper.unpin(segment);
             assertTrue(isMapped(0) && isMapped(2), "at " + id);
@@ -189,7 +189,7 @@ class SwapperTest {
         SplittableRandom random = new SplittableRandom(1);
         for (int i = 0; i < 300; i++) {
             long id = random.nextLong(50);
-            places.reading = new long[] {id};
+            scopes.reading = new long[] {id};
             assertHolds(id);
             assertTrue(swapper.mapped() <= 4);
         }
@@ -209,12 +209,12 @@ class SwapperTest {
     }
 
     @Test
-    void preparingMapsAheadWhereThereIsRoomAndIsDoneOnce() throws IOException {
+    void preallocationMapsAheadBelowTheLimitAndIsDoneOnce() throws IOException {
         make(5, 20);
         write(0);
         for (int i = 0; i < 3; i++) {
-            swapper.prepare(1);
-            swapper.prepare(2);
+            swapper.preallocate(1);
+            swapper.preallocate(2);
         }
         assertEquals(1, swapper.live());
         assertEquals(3, swapper.mapped());
@@ -222,8 +222,8 @@ class SwapperTest {
         ahead.putLong(0, 7);
         assertEquals(2, swapper.live());
         assertEquals(3, swapper.mapped());
-        swapper.prepare(1); // the writer is in it
-        swapper.prepare(0);
+        swapper.preallocate(1); // the writer is in it
+        swapper.preallocate(0);
         assertEquals(7, ahead.getLong(0));
         swapper.unpin(ahead);
         assertHolds(0);
@@ -234,11 +234,11 @@ class SwapperTest {
         make(4, 40);
         write(0);
         for (long id = 1; id < 4; id++) {
-            swapper.prepare(id);
+            swapper.preallocate(id);
         }
         assertEquals(4, swapper.mapped());
         for (long id = 4; id < 12; id++) {
-            swapper.prepare(id);
+            swapper.preallocate(id);
         }
         assertEquals(4, swapper.mapped());
         for (long id = 1; id < 12; id++) {
@@ -280,7 +280,7 @@ class SwapperTest {
         make(4, 40);
         write(0);
         try (Swapper reading = new Swapper(
-                new SegmentRing(DiskStorage.INSTANCE, temp, new Geometry(Format.V2, SIZE, 40)), 4, false, places)) {
+                new SegmentRing(DiskStorage.INSTANCE, temp, new Geometry(Format.V2, SIZE, 40)), 4, false, scopes)) {
             Segment segment = reading.pin(0);
             assertEquals(1, segment.getLong(0));
             assertThrows(RuntimeException.class, () -> segment.putLong(8, 1));
@@ -314,7 +314,7 @@ class SwapperTest {
             if (id >= 3) {
                 swapper.force(id - 3, 0, SIZE); // perhaps not mapped any more
             }
-            swapper.prepare(id + 1);
+            swapper.preallocate(id + 1);
             assertHolds(id);
         }
         assertTrue(swapper.peak() <= 4);

@@ -63,10 +63,10 @@ class SyncedSlotTest {
         swapper.close();
     }
 
-    private Thread preparer(long id) {
+    private Thread preallocator(long id) {
         return new Thread(() -> {
             try {
-                swapper.prepare(id);
+                swapper.preallocate(id);
             } catch (IOException | RuntimeException | Error e) {
                 failure.set(e);
             }
@@ -81,18 +81,18 @@ class SyncedSlotTest {
 
     /** It gets the mapping that does not fault page by page, and what it held is not fsynced any further. */
     @Test
-    void preparingWaitsForThePartAndMapsAnew() throws Exception {
+    void preallocationWaitsForThePartAndMapsAnew() throws Exception {
         int before = storage.mappings.get();
-        Thread preparer = preparer(CAPACITY);
+        Thread preallocator = preallocator(CAPACITY);
         storage.whileSyncingPart = () -> {
-            preparer.start();
-            while (preparer.getState() != Thread.State.WAITING) {
+            preallocator.start();
+            while (preallocator.getState() != Thread.State.WAITING) {
                 Thread.onSpinWait();
             }
             assertEquals(before, storage.mappings.get());
         };
         swapper.force(0, 0, SIZE);
-        preparer.join();
+        preallocator.join();
         assertNull(failure.get());
         assertEquals(1, storage.syncedParts.get());
         assertEquals(before + 1, storage.mappings.get());
@@ -101,7 +101,7 @@ class SyncedSlotTest {
         swapper.unpin(next);
     }
 
-    /** Or the first flush would take the write permission from all pages behind the writer's place. */
+    /** Else the first flush would write-protect all pages after the writing position. */
     @Test
     void aFileThatIsThereGetsItsLengthSyncedBeforeItIsFilled() throws IOException {
         swapper.close();

@@ -28,7 +28,7 @@ import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.RepairReport;
 import org.mmapqueue.tool.verify.Verifier;
 
-/** A queue that was written while the clock was far ahead gets its timestamps back from a repair. */
+/** A repair resets the timestamps of a queue that was written while the clock was far ahead. */
 @Timeout(120)
 class ClockResetTest {
     private static final long YEAR = Duration.ofDays(365).toSeconds() * 1_000_000;
@@ -121,7 +121,7 @@ class ClockResetTest {
     }
 
     @Test
-    void theCommandLineTakesIt() throws IOException {
+    void theCommandLineHasTheOption() throws IOException {
         setHalfAhead();
         ByteArrayOutputStream out = new ByteArrayOutputStream();
         PrintStream text = new PrintStream(out, true, StandardCharsets.UTF_8);

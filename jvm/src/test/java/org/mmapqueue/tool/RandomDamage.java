@@ -21,16 +21,16 @@ final class RandomDamage {
         this.at = at;
     }
 
-    /** What was done. */
+    /** Damages the files; returns a line for each damage. */
     List<String> run() {
-        // A kill may leave a file that is being made.
+        // A kill may leave an unfinished file.
         List<Path> segments = Directories.segments(at).stream()
                 .filter(each -> Directories.read(each).length > 64)
                 .filter(each -> Directories.word(each, 0) != 0)
                 .toList();
         Path same = segments.isEmpty() ? null : segments.get(random.nextInt(segments.size()));
         for (int i = random.nextInt(4); i >= 0 && same != null; i--) {
-            // Several in one segment are what leaves it open which records were lost.
+            // With several in one segment, the offsets of lost records are unknown.
             segment(random.nextBoolean() ? same : segments.get(random.nextInt(segments.size())));
         }
         if (random.nextInt(5) == 0) {
@@ -42,7 +42,7 @@ final class RandomDamage {
         return done;
     }
 
-    /** Whether the meta page is damaged: then nothing may be left that says where the log ended. */
+    /** Whether the meta page is damaged: then the log end may be unknown. */
     boolean isMetaHit() {
         return isMetaHit;
     }
@@ -52,17 +52,22 @@ final class RandomDamage {
         if (size <= 64) {
             return;
         }
-        int place = 64 + random.nextInt(size - 64);
+        int position = 64 + random.nextInt(size - 64);
         switch (random.nextInt(9)) {
             case 0, 1 -> {
                 int bit = 1 << random.nextInt(8);
-                note(file, place, "bit " + bit);
-                Directories.flip(file, place, bit);
+                note(file, position, "bit " + bit);
+                Directories.flip(file, position, bit);
             }
-            case 2, 3, 4 -> put(file, place, noise(Math.min(size - place, 1 + random.nextInt(300))), "noise");
+            case 2, 3, 4 -> put(file, position, noise(Math.min(size - position, 1 + random.nextInt(300))), "noise");
             case 5 ->
-                put(file, place / 512 * 512, new byte[Math.min(512, size - place / 512 * 512)], "a sector of zeros");
-            case 6 -> put(file, place / 512 * 512, noise(Math.min(512, size - place / 512 * 512)), "a sector of noise");
+                put(
+                        file,
+                        position / 512 * 512,
+                        new byte[Math.min(512, size - position / 512 * 512)],
+                        "a sector of zeros");
+            case 6 ->
+                put(file, position / 512 * 512, noise(Math.min(512, size - position / 512 * 512)), "a sector of noise");
             case 7 -> {
                 int header = random.nextInt(64);
                 note(file, header, "bit of the header");
@@ -70,8 +75,8 @@ final class RandomDamage {
             }
             default -> {
                 if (random.nextInt(3) > 0) {
-                    note(file, place, "cut");
-                    Directories.resize(file, place);
+                    note(file, position, "cut");
+                    Directories.resize(file, position);
                 } else {
                     note(file, 0, "missing");
                     delete(file);
@@ -95,9 +100,9 @@ final class RandomDamage {
             case 2 -> put(file, 0, new byte[4096], "zeros");
             case 3 -> put(file, 512 * random.nextInt(2), noise(512), "a sector of noise");
             default -> {
-                int place = 72 + random.nextInt(76);
-                note(file, place, "bit of the facts");
-                Directories.flip(file, place, 1 << random.nextInt(8));
+                int position = 72 + random.nextInt(76);
+                note(file, position, "bit of the facts");
+                Directories.flip(file, position, 1 << random.nextInt(8));
             }
         }
     }
@@ -122,15 +127,15 @@ final class RandomDamage {
         return noise;
     }
 
-    private void put(Path file, int place, byte[] bytes, String what) {
+    private void put(Path file, int position, byte[] bytes, String what) {
         if (Files.exists(file)) {
-            note(file, place, what + " (" + bytes.length + ")");
-            Directories.overwrite(file, place, bytes);
+            note(file, position, what + " (" + bytes.length + ")");
+            Directories.overwrite(file, position, bytes);
         }
     }
 
-    private void note(Path file, int place, String what) {
-        done.add(at.relativize(file) + ", byte " + place + ": " + what);
+    private void note(Path file, int position, String what) {
+        done.add(at.relativize(file) + ", byte " + position + ": " + what);
     }
 
     private static void delete(Path file) {

@@ -18,15 +18,15 @@ import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 
 /**
- * A small queue of which everything is random: sizes, records, consumers, acks, seeks, gc, kills and closes; with
- * retention more often than not. What is true of it is known. Used once.
+ * A small random queue with known content: sizes, records, consumers, acks, seeks, gc, kills and closes are random.
+ * Mostly with retention. For one use.
  */
 final class RandomQueue {
     private static final int STEPS = 120;
     private static final int[] LARGEST = {40, 300, 3_000, 9_000, 20_000};
 
     /**
-     * What came out of it.
+     * The known content.
      *
      * @param payloads of all records that were pushed, by offset
      * @param first the offset of the first record that is retained
@@ -166,7 +166,7 @@ final class RandomQueue {
         return Payload.of(payloads.size() + ahead, length);
     }
 
-    // In a full ring everybody acks what there is.
+    // In a full ring, each consumer acks all records.
     private void push(List<byte[]> batch) {
         for (int tries = 0; ; tries++) {
             try {

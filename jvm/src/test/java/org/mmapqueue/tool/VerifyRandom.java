@@ -36,7 +36,7 @@ import org.mmapqueue.tool.verify.Verifier;
  */
 final class VerifyRandom {
     private final Path temp;
-    /** What must not be. */
+    /** A broken guarantee. */
     final List<String> faults = new ArrayList<>();
 
     private int healthy;
@@ -51,7 +51,7 @@ final class VerifyRandom {
         this.temp = temp;
     }
 
-    /** Runs it, and prints what came out. */
+    /** Runs all queues, and prints the result. */
     public static void main(String[] arguments) throws IOException {
         int queues = arguments.length > 0 ? Integer.parseInt(arguments[0]) : 1000;
         long seed = arguments.length > 1 ? Long.parseLong(arguments[1]) : 1;
@@ -79,8 +79,8 @@ final class VerifyRandom {
         return String.format(
                 "%d healthy queues, %d damaged ones (%d of them unharmed)%n"
                         + "%d whole records before the damage, %d have their offsets after the repair,%n"
-                        + "%d were left whole and count as lost, since their offsets can not be told%n"
-                        + "%d repairs refused%n%d false alarms, offsets that mean another record and other faults%n",
+                        + "%d are whole and count as lost, since their offsets are unknown%n"
+                        + "%d repairs failed%n%d false alarms, offsets that mean another record and other faults%n",
                 healthy,
                 damaged,
                 unharmed,
@@ -141,7 +141,7 @@ final class VerifyRandom {
         }
         require(report.firstOffset() <= first, "first " + report.firstOffset() + " of " + first);
         try (MmapQueue queue = MmapQueue.open(config(temp.resolve("repaired")))) {
-            // A recovery may take what is acked for not retained.
+            // After a recovery, acked records may be no more retained.
             boolean fromFirst = queue.firstOffset() == first || !made.isClosed();
             require(
                     fromFirst && queue.endOffset() == made.payloads().size(),
@@ -191,7 +191,7 @@ final class VerifyRandom {
         }
     }
 
-    // So many whole records a finding says to be lost.
+    // The number of whole records that a finding reports as lost.
     private static long givenUp(Finding lost) {
         String[] words = lost.detail().split("; ");
         String last = words[words.length - 1];
@@ -203,7 +203,7 @@ final class VerifyRandom {
     }
 
     private static void check(RandomQueue.Made made, Message message) {
-        // What was never in use may mean a record whose own offset is not known any more.
+        // A record with an unknown offset may get one that was never in use.
         boolean isOwn = message.offset() >= made.payloads().size()
                 ? made.payloads().stream().anyMatch(each -> Arrays.equals(each, message.data()))
                 : Arrays.equals(message.data(), made.payloads().get((int) message.offset()));
@@ -218,11 +218,11 @@ final class VerifyRandom {
                 if (message == null) {
                     return;
                 }
-                require(message.offset() > last, "offset " + message.offset() + " behind " + last);
+                require(message.offset() > last, "offset " + message.offset() + " after " + last);
                 last = message.offset();
                 check(made, message);
             } catch (DroppedException e) {
-                last = -1; // a word without a checksum says so
+                last = -1; // The word has no checksum.
             }
         }
     }

@@ -12,7 +12,7 @@ import org.mmapqueue.support.Directories;
 
 /**
  * Reads a version 1 directory as Satellite does after an open, made from the description of the format alone
- * (tests/data/v1-samples/README.md): reading := committed, writing := watermark, and pop until they are exactly equal.
+ * (tests/data/v1-samples/README.md): reading := committed, writing := `watermark`, and pop until they are exactly equal.
  */
 final class V1DirectoryReader {
     private final Path directory;
@@ -32,7 +32,7 @@ final class V1DirectoryReader {
         return meta.getLong(72);
     }
 
-    /** A cursor as (id, offset): 8 writing, 24 watermark, 40 committed, 56 reading. */
+    /** A cursor as (id, offset): 8 writing, 24 `watermark`, 40 committed, 56 reading. */
     List<Long> cursor(int at) {
         assertTrue(meta.getLong(at + 8) >= 0 && meta.getLong(at + 8) < segmentSize, "offset < segment size");
         return List.of(meta.getLong(at), meta.getLong(at + 8));
@@ -60,7 +60,7 @@ final class V1DirectoryReader {
         return bytes;
     }
 
-    /** What Satellite pops, from committed up to the watermark. */
+    /** What Satellite pops, from committed up to the recovery point. */
     List<byte[]> pop() {
         List<byte[]> records = new ArrayList<>();
         long id = committed().get(0);

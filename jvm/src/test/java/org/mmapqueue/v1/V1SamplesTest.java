@@ -147,7 +147,7 @@ class V1SamplesTest {
         }
     }
 
-    /** Committed ahead of the watermark: Satellite pops garbage without end; here it is empty, from committed on. */
+    /** Committed ahead of the recovery point: Satellite pops garbage without end; here it is empty, from committed on. */
     @Test
     void committedAheadOfTheWatermarkIsAnEmptyQueue() throws InterruptedException {
         V1Sample sample = V1Sample.of("h4-killed-acked-ahead");

@@ -109,7 +109,7 @@ class V1WriteTest {
         }
     }
 
-    /** A record that ends 0 to 16 bytes before the end of its segment, and the next one behind it. */
+    /** A record that ends 0 to 16 bytes before the end of its segment, and the next one after it. */
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 2, 6, 7, 8, 9, 15, 16})
     void lengthsNeverStraddleAndPositionsAreStoredAsSatelliteDoes(int left) {

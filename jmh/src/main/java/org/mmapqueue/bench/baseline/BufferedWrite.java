@@ -7,13 +7,12 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import org.mmapqueue.bench.Subject;
 import org.mmapqueue.bench.Shape;
+import org.mmapqueue.bench.Subject;
 
 /**
- * write(2) of 64 KiB at a time over one file that is written again and again, so that its pages are there: what a log
- * writer with a buffer of its own reaches. A record in the buffer dies with the process. No checksum; reading does
- * nothing.
+ * write(2) of 64 KiB at a time into one file that is overwritten repeatedly, so its pages are cached: the rate of a log
+ * writer with a buffer. A record in the buffer is lost with the process. No checksum; reading does nothing.
  */
 public final class BufferedWrite implements Subject {
     private static final int BUFFER = 64 << 10;

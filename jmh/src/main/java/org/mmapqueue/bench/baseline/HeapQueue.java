@@ -1,19 +1,19 @@
 package org.mmapqueue.bench.baseline;
 
 import java.util.concurrent.ArrayBlockingQueue;
-import org.mmapqueue.bench.Subject;
 import org.mmapqueue.bench.Shape;
+import org.mmapqueue.bench.Subject;
 
 /**
- * java.util.concurrent's ArrayBlockingQueue with copies of the records on the heap: what threads of one process can
- * pass each other without any disk. Copied on either side, as the others copy; no checksum.
+ * java.util.concurrent's ArrayBlockingQueue: threads of one process pass records without a disk. Both sides copy the
+ * record, as all subjects do; no checksum.
  */
 public final class HeapQueue implements Subject {
     private static final int CAPACITY = 4096;
     private final ArrayBlockingQueue<byte[]> queue = new ArrayBlockingQueue<>(CAPACITY);
     private final int payload;
 
-    /** A queue of some thousand records. */
+    /** Makes a queue of 4096 records. */
     public HeapQueue(Shape shape) {
         payload = shape.payload();
     }
@@ -39,7 +39,7 @@ public final class HeapQueue implements Subject {
 
             @Override
             public void ack() {
-                // poll has let go of it.
+                // poll has released the record.
             }
         };
     }

@@ -2,12 +2,12 @@ package org.mmapqueue.bench.baseline;
 
 import java.nio.ByteBuffer;
 import java.util.zip.CRC32C;
-import org.mmapqueue.bench.Subject;
 import org.mmapqueue.bench.Shape;
+import org.mmapqueue.bench.Subject;
 
 /**
- * Copies into anonymous memory and out of it: no file, no header, and a CRC32C of each record on either side or none,
- * so that the two together show what the checksum costs. One thread.
+ * Copies into anonymous memory and out of it: no file and no header. With and without a CRC32C on both sides it shows the
+ * cost of the checksum. Not thread-safe.
  */
 public final class Memcpy implements Subject {
     private static final long MOST_BYTES = 256L << 20;
@@ -21,13 +21,13 @@ public final class Memcpy implements Subject {
     private int writeAt;
     private int readAt;
 
-    @SuppressWarnings("UnusedVariable") // keeps what is measured from being dropped
+    @SuppressWarnings("UnusedVariable") // a store that the JIT compiler cannot remove
     private long sum;
 
     /**
-     * As much memory as the ring has, within reason.
+     * Allocates the memory: the size of the ring, at most 256 MiB.
      *
-     * @param checked whether checksums are calculated
+     * @param checked whether checksums are computed
      */
     public Memcpy(Shape shape, boolean checked) {
         crc = checked ? new CRC32C() : null;
@@ -65,12 +65,12 @@ public final class Memcpy implements Subject {
 
             @Override
             public void ack() {
-                // The memory is written again whether it was read or not.
+                // Writing does not wait for reading.
             }
         };
     }
 
-    // StoredQueue in a field, so that the JIT can not leave it out.
+    // The field keeps the JIT compiler from removing the computation.
     private void check(byte[] bytes) {
         if (crc != null) {
             crc.reset();
@@ -81,6 +81,6 @@ public final class Memcpy implements Subject {
 
     @Override
     public void close() {
-        // The buffer goes with its object.
+        // The garbage collector frees the buffer.
     }
 }

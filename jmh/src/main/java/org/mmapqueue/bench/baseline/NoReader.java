@@ -2,7 +2,7 @@ package org.mmapqueue.bench.baseline;
 
 import org.mmapqueue.bench.Subject;
 
-/** The reader of a file that is written again whether it was read or not: always content. */
+/** The reader of a file that is overwritten whether it was read or not: each pop succeeds. */
 final class NoReader implements Subject.Reader {
     @Override
     public boolean pop() {
@@ -11,6 +11,6 @@ final class NoReader implements Subject.Reader {
 
     @Override
     public void ack() {
-        // Nothing waits for it.
+        // Writing does not wait for reading.
     }
 }

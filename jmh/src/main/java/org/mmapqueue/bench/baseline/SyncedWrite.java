@@ -7,12 +7,12 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import org.mmapqueue.bench.Subject;
 import org.mmapqueue.bench.Shape;
+import org.mmapqueue.bench.Subject;
 
 /**
- * write(2) and fdatasync(2) for each record, in a file that was filled before, so that no fsync has a size or a block
- * to store with it: the least that a durable push costs when nobody shares the fsync. One thread; reading does nothing.
+ * write(2) and fdatasync(2) for each record: the least cost of a durable push that shares no fsync. The file was filled
+ * before, so an fsync stores neither size nor blocks. Not thread-safe; reading does nothing.
  */
 public final class SyncedWrite implements Subject {
     private static final int BLOCK = 1 << 20;

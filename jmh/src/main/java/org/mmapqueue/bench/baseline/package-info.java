@@ -1,2 +1,2 @@
-/** Lines to find one's bearings by: the plainest ways to move the same bytes. None of them is a queue on disk. */
+/** Baselines: the plainest ways to move the same bytes. None of them is a queue on disk. */
 package org.mmapqueue.bench.baseline;

@@ -4,9 +4,8 @@ import org.apache.commons.math3.distribution.TDistribution;
 import org.apache.commons.math3.stat.descriptive.SummaryStatistics;
 
 /**
- * How much faster one build is than the other, from pairs of runs that stood next to each other. The ratios of the
- * pairs are looked at by their logarithms, so that twice as fast and half as fast weigh the same; the interval is
- * Student's, at 95 %.
+ * The speed of head relative to base, from pairs of consecutive runs: the geometric mean of the ratios, and Student's 95 %
+ * interval of their logarithms.
  */
 final class Comparison {
     private static final double TAIL = 0.975;
@@ -20,7 +19,7 @@ final class Comparison {
         return logarithms.getN();
     }
 
-    /** Speed of head by speed of base: the geometric mean over the pairs. */
+    /** Speed of head divided by speed of base: the geometric mean over the pairs. */
     double ratio() {
         return Math.exp(logarithms.getMean());
     }
@@ -33,12 +32,12 @@ final class Comparison {
         return Math.exp(logarithms.getMean() + margin());
     }
 
-    /** Whether head is slower than base by more than {@code share}: all of the interval says so. */
+    /** Whether head is slower than base by more than {@code share}, with the whole interval. */
     boolean isSlower(double share) {
         return high() < 1 - share;
     }
 
-    /** Whether the run is too noisy to tell: the interval holds a loss of {@code share}. */
+    /** Whether the interval contains a loss of {@code share}: more pairs are needed. */
     boolean isOpen(double share) {
         return low() < 1 - share && high() >= 1 - share;
     }

@@ -14,9 +14,9 @@ import org.mmapqueue.bench.BenchChild;
 import org.mmapqueue.bench.BenchDirectory;
 
 /**
- * Tells whether the queue of one jar is slower than that of another. JVMs with the one and with the other take turns,
- * and the order within a pair changes from pair to pair, so that a slow minute of the machine or a warm file system
- * meets both. Ends with 1 when one of them is slower by more than a tenth, with all of its interval.
+ * Compares the speed of the queue in two jars. JVMs with one jar and the other alternate, and the order alternates from
+ * pair to pair, so a slow minute of the machine or a warm file system affects both. Ends with status 1 if head is slower
+ * than base by more than 10 %, with the whole 95 % interval.
  */
 public final class GuardMain {
     private static final int[] PAYLOADS = {100, 1024};
@@ -89,9 +89,7 @@ public final class GuardMain {
                 headRates[2]));
     }
 
-    // The jar stands before the classes that this program was built with, so it is the one that counts; and before the
-    // jar
-    // what was compiled for it.
+    // The first entries of the class path win: GuardRun compiled against the jar, then the jar.
     private double[] run(Path jar, int payload) throws IOException {
         Path directory = BenchDirectory.create("guard");
         Path file = directory.resolve("rates");
@@ -122,7 +120,7 @@ public final class GuardMain {
             Comparison comparison = entry.getValue();
             String verdict = comparison.isSlower(TOLERANCE)
                     ? "SLOWER"
-                    : comparison.isOpen(TOLERANCE) ? "too noisy to tell: more pairs" : "";
+                    : comparison.isOpen(TOLERANCE) ? "inconclusive: more pairs" : "";
             good &= !comparison.isSlower(TOLERANCE);
             System.out.printf(
                     Locale.ROOT,

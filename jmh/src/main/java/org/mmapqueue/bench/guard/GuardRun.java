@@ -12,17 +12,17 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 
 /**
- * Pushes, pops, and does both at once, in laps of a recycled ring, with the queue that is on the class path, in a JVM of
- * its own. It uses the least of the interface that will do, since the build it meets may be an old one.
+ * Measures push, pop, and both at once, in passes through a recycled ring, with the queue on the class path, in a JVM of
+ * its own. It uses as few methods as possible, since the build may be an old one.
  */
 public final class GuardRun implements MessageHandler {
     private static final int SEGMENT = 32 << 20;
     private static final int SEGMENTS = 8;
-    // Leaves room at both ends, for whatever the queue has in use there.
-    private static final long LAP_BYTES = (SEGMENTS - 3L) * SEGMENT;
+    // Leaves room for the segments in use at both ends.
+    private static final long PASS_BYTES = (SEGMENTS - 3L) * SEGMENT;
     private static final int OVERHEAD = 24;
     private static final int ACK_EVERY = 256;
-    private static final int LEAST_LAPS = 3;
+    private static final int LEAST_PASSES = 3;
 
     private final MmapQueue queue;
     private final Consumer consumer;
@@ -40,29 +40,29 @@ public final class GuardRun implements MessageHandler {
         consumer = queue.consumer();
         record = new byte[payload];
         new Random(payload).nextBytes(record);
-        records = (int) (LAP_BYTES / (payload + OVERHEAD));
+        records = (int) (PASS_BYTES / (payload + OVERHEAD));
     }
 
     /**
-     * Runs and writes the median rates of a lap.
+     * Runs and writes the median rates of the passes.
      *
-     * @param arguments the queue's directory, not there yet; bytes of a record; milliseconds to warm up and to measure;
-     *     the file for three numbers: records a second pushed, popped, and passed from one thread to another
+     * @param arguments directory of the queue, which must not exist; bytes of a record; milliseconds of warm-up and of
+     *     measurement; the file for three numbers: records a second pushed, popped, and both at once
      */
     public static void main(String[] arguments) throws IOException {
         GuardRun run = new GuardRun(Path.of(arguments[0]), Integer.parseInt(arguments[1]));
-        run.laps(Long.parseLong(arguments[2]));
-        double[] rates = run.laps(Long.parseLong(arguments[3]));
+        run.passes(Long.parseLong(arguments[2]));
+        double[] rates = run.passes(Long.parseLong(arguments[3]));
         run.queue.close();
         Files.writeString(Path.of(arguments[4]), rates[0] + " " + rates[1] + " " + rates[2]);
     }
 
-    private double[] laps(long millis) {
+    private double[] passes(long millis) {
         double[] push = {};
         double[] pop = {};
         double[] both = {};
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
-        while (push.length < LEAST_LAPS || System.nanoTime() - end < 0) {
+        while (push.length < LEAST_PASSES || System.nanoTime() - end < 0) {
             push = with(push, push());
             pop = with(pop, pop());
             both = with(both, both());
@@ -90,7 +90,7 @@ public final class GuardRun implements MessageHandler {
         consumer.ack(last);
         double rate = rate(start);
         if (bytes != (long) records * record.length) {
-            throw new IllegalStateException(bytes + " bytes came out of " + records + " records");
+            throw new IllegalStateException(bytes + " bytes popped in " + records + " records");
         }
         return rate;
     }
@@ -110,7 +110,7 @@ public final class GuardRun implements MessageHandler {
         consumer.ack(last);
         double rate = rate(start);
         if (bytes != (long) records * record.length) {
-            throw new IllegalStateException(bytes + " bytes came out of " + records + " records");
+            throw new IllegalStateException(bytes + " bytes popped in " + records + " records");
         }
         return rate;
     }

@@ -7,16 +7,16 @@ import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.HdrHistogram.Histogram;
+import org.mmapqueue.bench.Shape;
 import org.mmapqueue.bench.Subject;
 import org.mmapqueue.bench.Subjects;
-import org.mmapqueue.bench.Shape;
 
 /**
- * One subject at one rate in a JVM of its own: a writer that keeps its pace, and a reader that takes the records out.
- * The ring has been written and read once before, and the writer has run for a while. The result is one JSON object.
+ * One subject at one rate in a JVM of its own: one thread pushes at a steady rate, one pops. The ring has been written and
+ * read once before, and the writer has warmed up. The result is one JSON object.
  */
 public final class LatencyRun {
-    // Close enough to draw a curve through them.
+    // Dense enough for a curve.
     private static final double[] PERCENTILES = {50, 75, 90, 95, 99, 99.5, 99.9, 99.95, 99.99, 99.999};
     private static final int ACK_EVERY = 256;
     private static final long REST_NANOS = 50_000;
@@ -28,10 +28,10 @@ public final class LatencyRun {
     private LatencyRun() {}
 
     /**
-     * Runs.
+     * Measures and writes the result.
      *
      * @param arguments subject, payload, segment bytes, segments, pushes a second, milliseconds of warm-up and of
-     *     measurement, a directory that is not there yet, the file to write
+     *     measurement, a directory that does not exist, the file to write
      */
     public static void main(String[] arguments) throws IOException {
         Shape shape = new Shape(
@@ -81,11 +81,11 @@ public final class LatencyRun {
             Thread.currentThread().interrupt();
         }
         if (failure != null || thread.isAlive()) {
-            throw new IllegalStateException("the reader has failed", failure);
+            throw new IllegalStateException("the reader failed", failure);
         }
     }
 
-    // It rests when there is nothing: a reader that spins would take the core of whatever else the subject does.
+    // Sleeps without a record: a spinning reader would take the core of the subject's own threads.
     private void read(Subject.Reader reader) {
         try {
             int taken = 0;
@@ -108,7 +108,7 @@ public final class LatencyRun {
     private static String json(String subject, Shape shape, int rate, Pace pace) {
         return "{\"subject\": \"" + subject + "\", \"payload_bytes\": " + shape.payload() + ", \"segment_bytes\": "
                 + shape.segmentBytes() + ", \"segments\": " + shape.capacity() + ", \"pushes_per_second\": " + rate
-                + ", \"count\": " + pace.service().getTotalCount() + ", \"refused\": " + pace.refused()
+                + ", \"count\": " + pace.service().getTotalCount() + ", \"refused\": " + pace.full()
                 + ",\n \"service_micros\": " + json(pace.service()) + ",\n \"response_micros\": "
                 + json(pace.response()) + "}\n";
     }

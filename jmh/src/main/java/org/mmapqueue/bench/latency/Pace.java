@@ -5,10 +5,9 @@ import org.HdrHistogram.Histogram;
 import org.mmapqueue.bench.Subject;
 
 /**
- * Pushes at a steady rate by a plan that is made beforehand: push n is due at start + n / rate, whatever happened to
- * the ones before. Two times are recorded for each: the service time, from the call to its return, and the response
- * time, from when it was due. A pause of a millisecond at 100 000 a second makes one long service time and a hundred
- * late responses; who looks at service times alone omits those hundred.
+ * Pushes at a steady rate: push n is due at start + n / rate, whatever the pushes before took. The service time is the
+ * duration of the call; the response time counts from the due time. A pause of 1 ms at 100 000 pushes a second gives one
+ * long service time and a hundred late responses, so service times alone would omit a hundred delays.
  */
 final class Pace {
     private static final long LONGEST_NANOS = TimeUnit.MINUTES.toNanos(1);
@@ -19,7 +18,7 @@ final class Pace {
     private final int perSecond;
     private final Histogram service = new Histogram(LONGEST_NANOS, DIGITS);
     private final Histogram response = new Histogram(LONGEST_NANOS, DIGITS);
-    private long refused;
+    private long full;
 
     Pace(Subject.Writer writer, byte[] record, int perSecond) {
         this.writer = writer;
@@ -27,18 +26,18 @@ final class Pace {
         this.perSecond = perSecond;
     }
 
-    /** Pushes for so long; forgets what was recorded before. */
+    /** Pushes for {@code nanos}, and replaces the recorded times. */
     void run(long nanos) {
         service.reset();
         response.reset();
-        refused = 0;
+        full = 0;
         long count = (long) (nanos * 1e-9 * perSecond);
         double interval = 1e9 / perSecond;
         long start = System.nanoTime();
         for (long i = 0; i < count; i++) {
             long due = start + (long) (i * interval);
             long begun = System.nanoTime();
-            // To sleep would add the time to wake up. To yield is to let the reader run where there are few cores.
+            // A sleep would add the wake-up time. A yield lets the reader run on few cores.
             while (begun - due < 0) {
                 if (due - begun > interval / 2 && interval > 20_000) {
                     Thread.yield();
@@ -48,7 +47,7 @@ final class Pace {
                 begun = System.nanoTime();
             }
             while (!writer.push(record)) {
-                refused++;
+                full++;
                 Thread.yield();
             }
             long done = System.nanoTime();
@@ -62,13 +61,13 @@ final class Pace {
         return service;
     }
 
-    /** From when it was due to its return, in nanoseconds. */
+    /** From the due time to the return, in nanoseconds. */
     Histogram response() {
         return response;
     }
 
-    /** How often there was no room. */
-    long refused() {
-        return refused;
+    /** How often the subject was full. */
+    long full() {
+        return full;
     }
 }

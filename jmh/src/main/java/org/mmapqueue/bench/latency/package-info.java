@@ -1,2 +1,2 @@
-/** How long a push takes when pushes come at a given rate, and how late that makes them. */
+/** The latency of pushes at a steady rate. Not JMH, which measures calls without pauses. */
 package org.mmapqueue.bench.latency;

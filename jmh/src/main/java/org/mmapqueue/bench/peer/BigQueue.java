@@ -11,13 +11,12 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import org.mmapqueue.bench.Subject;
 import org.mmapqueue.bench.Shape;
+import org.mmapqueue.bench.Subject;
 
 /**
- * bigqueue, from the jar that -Dbigqueue.jar names, as no registry has it; jars that it needs follow, separated as in a
- * class path. Pages are of 128 MiB, its default. It offers no other path than enqueue and dequeue; gc() is called when
- * a reader has gone on by some hundred megabytes.
+ * bigqueue, from the jar in -Dbigqueue.jar, since no registry has it; the jars that it needs follow as in a class path.
+ * Pages have 128 MiB, its default. It has no other calls than enqueue and dequeue; a reader calls gc() every 512 MiB.
  */
 public final class BigQueue implements Subject {
     /** The system property that names the jar. */
@@ -28,7 +27,7 @@ public final class BigQueue implements Subject {
     private final Object queue;
     private final int payload;
 
-    /** Calls of its classes; constants, so that the JIT inlines them like any. */
+    /** Calls of its classes; constants, so that the JIT compiler inlines them. */
     private static final class Calls {
         static final MethodHandle NEW;
         static final MethodHandle ENQUEUE;
@@ -58,7 +57,7 @@ public final class BigQueue implements Subject {
 
         private Calls() {}
 
-        // Open as long as the JVM lives: classes are loaded from it until the end.
+        // Never closed: classes are loaded from it until the JVM ends.
         private static URLClassLoader loader() throws MalformedURLException {
             List<URL> urls = new ArrayList<>();
             for (String jar : System.getProperty(PROPERTY).split(System.getProperty("path.separator"))) {
@@ -71,7 +70,7 @@ public final class BigQueue implements Subject {
     /**
      * Makes an empty queue.
      *
-     * @throws IllegalStateException when -Dbigqueue.jar names no file
+     * @throws IllegalStateException if -Dbigqueue.jar names no file
      */
     public BigQueue(Path directory, Shape shape) throws IOException {
         if (!isGiven()) {
@@ -87,7 +86,7 @@ public final class BigQueue implements Subject {
         }
     }
 
-    /** Whether there is a jar to run. */
+    /** Whether the jar exists. */
     public static boolean isGiven() {
         String jars = System.getProperty(PROPERTY, "");
         return !jars.isEmpty() && Files.isRegularFile(Path.of(jars.split(System.getProperty("path.separator"))[0]));

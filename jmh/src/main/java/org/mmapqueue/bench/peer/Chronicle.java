@@ -17,15 +17,14 @@ import net.openhft.chronicle.queue.ExcerptTailer;
 import net.openhft.chronicle.queue.RollCycles;
 import net.openhft.chronicle.queue.impl.StoreFileListener;
 import net.openhft.chronicle.wire.DocumentContext;
-import org.mmapqueue.bench.Subject;
 import org.mmapqueue.bench.Shape;
+import org.mmapqueue.bench.Subject;
 
 /**
- * Chronicle Queue by its low-level path: bytes are written straight into the mapping through {@code writingDocument}
- * and read the same way, one appender for each thread, no method writers, no text. It has no checksums and no ring: it
- * goes on in a new file when a cycle of its clock is over, and files are left to the user. So the clock here is one
- * that moves on when as many bytes were written as the ring holds, and a file is deleted when the reader has left it.
- * Readers share one tailer, as tailers are otherwise copies of the whole stream.
+ * Chronicle Queue by its low-level path: {@code writingDocument} and {@code readingDocument} copy bytes straight into and
+ * out of the mapping, one appender for each thread. It has no checksums and no ring: it rolls to a new file with each
+ * cycle of its clock, and never deletes files. So the clock here advances when as many bytes were written as the ring
+ * holds, and the reader deletes files that it has left. Readers share one tailer, since each tailer reads all records.
  */
 public final class Chronicle implements Subject {
     private static final long CYCLE_MILLIS = TimeUnit.DAYS.toMillis(1);
@@ -43,8 +42,8 @@ public final class Chronicle implements Subject {
     /**
      * Makes an empty queue.
      *
-     * @param recordsPerSync a durable push calls its sync() after so many; 0 for no such pushes, and for the mode in
-     *     which sync() does nothing
+     * @param recordsPerSync durable pushes for each call of sync(); 0 for no durable pushes, in the mode in which sync()
+     *     does nothing
      */
     public Chronicle(Path directory, Shape shape, int recordsPerSync) {
         this.recordsPerSync = recordsPerSync;
@@ -62,7 +61,7 @@ public final class Chronicle implements Subject {
 
                     @Override
                     public void onReleased(int cycle, File file) {
-                        // It may not have been read yet.
+                        // Not read yet, maybe.
                     }
                 })
                 .build();
@@ -88,9 +87,9 @@ public final class Chronicle implements Subject {
     }
 
     private final class ChronicleWriter implements Writer {
-        private static final long TELL_BYTES = 1 << 20;
+        private static final long REPORT_BYTES = 1 << 20;
         private final ExcerptAppender appender;
-        private long untold;
+        private long unreported;
         private int unsynced;
 
         ChronicleWriter(ExcerptAppender appender) {
@@ -103,8 +102,8 @@ public final class Chronicle implements Subject {
             try (DocumentContext document = appender.writingDocument()) {
                 document.wire().bytes().write(record);
             }
-            untold += record.length;
-            if (untold >= TELL_BYTES) {
+            unreported += record.length;
+            if (unreported >= REPORT_BYTES) {
                 roll();
             }
             return true;
@@ -121,11 +120,11 @@ public final class Chronicle implements Subject {
         }
 
         private void roll() {
-            long now = written.addAndGet(untold);
-            if (now / rollBytes > (now - untold) / rollBytes) {
+            long now = written.addAndGet(unreported);
+            if (now / rollBytes > (now - unreported) / rollBytes) {
                 clock.addAndGet(CYCLE_MILLIS);
             }
-            untold = 0;
+            unreported = 0;
         }
     }
 

@@ -3,9 +3,9 @@ package org.mmapqueue.bench.peer;
 import java.util.ArrayList;
 import java.util.List;
 
-/** What a JVM must be started with for a peer. */
+/** JVM flags of the peers. */
 public final class JvmFlags {
-    /** From Chronicle's documentation of JDK 17; its report to its makers is off. */
+    /** From Chronicle's documentation of JDK 17; its analytics are off. */
     private static final List<String> CHRONICLE = List.of(
             "-Dchronicle.analytics.disable=true",
             "-Dchronicle.announcer.disable=true",
@@ -22,7 +22,7 @@ public final class JvmFlags {
 
     private JvmFlags() {}
 
-    /** The flags for a subject of this name; none for most. */
+    /** Returns the flags of a subject; none for most. */
     public static List<String> of(String subject) {
         List<String> flags = new ArrayList<>();
         if (subject.startsWith("chronicle")) {

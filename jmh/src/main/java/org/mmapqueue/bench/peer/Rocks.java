@@ -6,8 +6,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
-import org.mmapqueue.bench.Subject;
 import org.mmapqueue.bench.Shape;
+import org.mmapqueue.bench.Subject;
 import org.rocksdb.CompressionType;
 import org.rocksdb.Options;
 import org.rocksdb.ReadOptions;
@@ -18,15 +18,15 @@ import org.rocksdb.WriteBatch;
 import org.rocksdb.WriteOptions;
 
 /**
- * A queue on RocksDB, as many build one: a counter is the key, values are read in order of keys and removed in ranges.
- * As its tuning guide has it for such a load: a write-ahead log that is not fsynced, large memtables, level compaction
- * without compression, a tailing iterator to read with. Checksums are on, its default. Readers share one iterator.
+ * A queue on RocksDB: the key is a counter, values are read in order of keys and removed in ranges. By its tuning guide
+ * for such a load: a write-ahead log without fsync, large memtables, level compaction without compression, a tailing
+ * iterator. Checksums are on, its default. Readers share one iterator.
  */
 public final class Rocks implements Subject {
     private static final long MEMTABLE_BYTES = 64 << 20;
     private static final int MEMTABLES = 4;
     private static final int BACKGROUND_JOBS = 2;
-    /** Ranges are removed once they are worth a tombstone. */
+    /** Records of a removed range: each range costs a tombstone of RocksDB. */
     private static final long REMOVE_EVERY = 100_000;
 
     static {
@@ -146,7 +146,7 @@ public final class Rocks implements Subject {
             }
         }
 
-        // Writers take their numbers before they store, so there may be a gap for a moment.
+        // Writers take their keys before they store, so there may be a gap for a moment.
         private boolean find() {
             if (iterator == null) {
                 iterator = db.newIterator(tailing);

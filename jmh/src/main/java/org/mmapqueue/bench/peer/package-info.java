@@ -1,5 +1,4 @@
 /**
- * What people use instead of this queue, each set up as its own documentation says that it is fastest and still keeps
- * what it promises when the process dies.
+ * Other queues. Each is set up for speed by its own documentation, and keeps its records when the process is killed.
  */
 package org.mmapqueue.bench.peer;

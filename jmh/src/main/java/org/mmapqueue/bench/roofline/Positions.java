@@ -3,21 +3,21 @@ package org.mmapqueue.bench.roofline;
 import java.util.concurrent.atomic.AtomicLongArray;
 
 /**
- * Where the threads of a ring are, as segment ids, each in a pair of cache lines of its own and written by one thread.
- * All of them only grow.
+ * Positions of a ring's threads, as segment ids. Each is written by one thread, has a pair of cache lines of its own, and
+ * only grows.
  */
 final class Positions {
-    /** The segment that the writer is in. */
+    /** The writer's segment. */
     static final int WRITER = 16;
-    /** The segment that the reader is in. */
+    /** The reader's segment. */
     static final int READER = 32;
-    /** The first segment that the reader has not let go of. */
+    /** The first segment that the reader has not acked. */
     static final int LOW_WATERMARK = 48;
-    /** The first segment that is not ready for the writer. */
+    /** The first segment that is not preallocated. */
     static final int PREALLOCATED = 64;
     /** The first segment that is not mapped for the reader. */
     static final int READABLE = 80;
-    /** Where the next record goes, in bytes since the first segment: the one position that is no id. */
+    /** The log end in bytes: the only one that is no segment id. */
     static final int WRITTEN = 96;
 
     private static final int LENGTH = 112;

@@ -7,11 +7,11 @@ import java.util.Iterator;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * The thread that keeps some segments ready ahead of the writer: filled with zeros through the file, then mapped. Where
- * all slots may stay mapped they do; else it maps ahead of the reader too, and unmaps what both have left.
+ * The thread that preallocates segments ahead of the writer: it fills them with zeros through the file, then maps them.
+ * Slots stay mapped if all may; else it also maps ahead of the reader, and unmaps the segments that both have left.
  *
- * <p>It sleeps when there is nothing to do and is woken when half of what it had prepared is used up: one wake-up takes
- * longer than filling a segment of 128 KiB, and spinning would take a core from the two that are measured.
+ * <p>It sleeps without work, and is woken when half of the preallocated segments are used: a wake-up takes longer than
+ * filling a segment of 128 KiB, and spinning would take a core from the measured threads.
  */
 final class Preallocator implements Runnable {
     private static final long NAP_NANOS = 1_000_000;
@@ -33,14 +33,14 @@ final class Preallocator implements Runnable {
         this.positions = positions;
         this.keep = mostMapped >= slots.count();
         int wanted = Math.max(LEAST_AHEAD, Math.min(MOST_AHEAD, BYTES_AHEAD / segmentBytes));
-        // The writer and the reader each have a current segment and these many ahead of it.
+        // The writer and the reader each have a current segment, and {@code ahead} more.
         this.ahead = keep ? Math.min(wanted, slots.count() - 2) : Math.min(wanted, mostMapped / 2 - 1);
         if (ahead < 1) {
-            throw new IllegalArgumentException("a ring needs four segments mapped at least");
+            throw new IllegalArgumentException("mapped segments: expected 4 at least");
         }
     }
 
-    /** Makes the first segment ready and starts the thread. */
+    /** Preallocates the first segment and starts the thread. */
     void start() throws IOException {
         for (int slot = 0; keep && slot < slots.count(); slot++) {
             slots.map(slot);
@@ -53,14 +53,14 @@ final class Preallocator implements Runnable {
         thread.start();
     }
 
-    /** Called by writer and reader when they have come to another segment. */
+    /** Called by writer and reader after a roll. */
     void wakeIfNeeded() {
-        if (sleeping && (!keep || prepared() <= ahead / 2)) {
+        if (sleeping && (!keep || preallocated() <= ahead / 2)) {
             LockSupport.unpark(thread);
         }
     }
 
-    private long prepared() {
+    private long preallocated() {
         return positions.get(Positions.PREALLOCATED) - positions.get(Positions.WRITER) - 1;
     }
 
@@ -121,8 +121,8 @@ final class Preallocator implements Runnable {
         return done;
     }
 
-    // What is known of the reader may be old, but it never goes past READABLE, and only this thread moves that.
-    private boolean followReader(long writer, long prepared) throws IOException {
+    // The reader's position may be stale, but never passes READABLE, which only this thread moves.
+    private boolean followReader(long writer, long preallocated) throws IOException {
         long reader = positions.get(Positions.READER);
         boolean done = false;
         for (Iterator<Long> ids = mapped.iterator(); ids.hasNext(); ) {
@@ -134,7 +134,7 @@ final class Preallocator implements Runnable {
             }
         }
         long readable = positions.get(Positions.READABLE);
-        if (readable < prepared && readable <= reader + ahead) {
+        if (readable < preallocated && readable <= reader + ahead) {
             if (!mapped.contains(readable)) {
                 slots.map(slot(readable));
                 mapped.add(readable);

@@ -3,17 +3,17 @@ package org.mmapqueue.bench.roofline;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
-import org.mmapqueue.bench.Subject;
 import org.mmapqueue.bench.Shape;
+import org.mmapqueue.bench.Subject;
 
 /**
- * A ring of mapped segments with the least that a checked record needs: the payload copied, CRC32C over the heap bytes,
- * and one 8-byte header stored last, with release semantics; on the way out a copy to the heap and the checksum again.
- * The segments, their number and how many may be mapped are those of the queue it stands beside. With a flusher on it
- * fsyncs what was written and not yet let go of, as often as the queue does.
+ * A ring of mapped segments with the least work for a checked record. A push copies the payload, computes the CRC32C over
+ * the heap bytes, and stores one 8-byte header last, with release semantics. A pop copies to the heap and computes the
+ * checksum again. The shape is that of the queue that it is compared with. With a flusher, it fsyncs all written and
+ * unacked bytes as often as the queue does.
  */
 public final class Ring implements Subject {
-    /** Where the records of a segment start, as in the queue's segments. */
+    /** Position of the first record in a segment, as in the queue's segments. */
     static final int FIRST_RECORD = 64;
 
     private final Slots slots;
@@ -26,7 +26,7 @@ public final class Ring implements Subject {
     private boolean hasReader;
 
     /**
-     * Makes the files in {@code directory} and the first segments ready.
+     * Makes the files in {@code directory} and preallocates the first segments.
      *
      * @param flushed whether a flusher runs as well
      */

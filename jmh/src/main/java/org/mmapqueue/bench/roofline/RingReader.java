@@ -5,7 +5,7 @@ import java.util.zip.CRC32C;
 import org.mmapqueue.bench.Subject;
 import org.mmapqueue.io.Mapped;
 
-/** Reads a {@link Ring}: each record is copied to the heap and its checksum compared. */
+/** Reads a {@link Ring}: copies each record to the heap and verifies its checksum. */
 final class RingReader implements Subject.Reader {
     private final Ring ring;
     private final Positions positions;
@@ -58,7 +58,7 @@ final class RingReader implements Subject.Reader {
 
     private long headerOfNext() {
         if (segment == null) {
-            // The first segment: it may not be mapped for the reader yet.
+            // The first segment may not be mapped yet.
             if (positions.get(Positions.READABLE) <= id) {
                 return 0;
             }
@@ -68,7 +68,7 @@ final class RingReader implements Subject.Reader {
         if (positions.get(Positions.WRITER) <= id) {
             return 0;
         }
-        // The writer has left, so what it wrote here last is visible now, if it was not a moment ago.
+        // The writer has rolled, so its last records in this segment are visible now.
         long header = header();
         if (header != 0) {
             return header;

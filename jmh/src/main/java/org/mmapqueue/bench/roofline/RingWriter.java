@@ -5,7 +5,7 @@ import java.util.zip.CRC32C;
 import org.mmapqueue.bench.Subject;
 import org.mmapqueue.io.Mapped;
 
-/** Appends to a {@link Ring}. A record that does not fit the rest of a segment goes to the next one. */
+/** Appends to a {@link Ring}. Rolls if a record does not fit into the rest of a segment. */
 final class RingWriter implements Subject.Writer {
     private final Ring ring;
     private final Positions positions;

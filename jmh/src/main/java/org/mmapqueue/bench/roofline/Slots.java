@@ -11,13 +11,14 @@ import java.nio.file.StandardOpenOption;
 import org.mmapqueue.io.Mapped;
 
 /**
- * The files of a ring and their mappings. One thread fills, maps and unmaps; whoever uses a mapping learns through
- * {@link Positions} that it is there. Another thread may {@link #force}.
+ * The files of a ring and their mappings. One thread fills, maps and unmaps; {@link Positions} publishes the mappings to
+ * other threads. Another thread may {@link #sync}.
  */
 final class Slots implements Closeable {
-    // The kernel makes folios as large as the writes that create them, up to 2 MiB. One page fault maps a whole folio
-    // that lies inside one page table; mappings of 2 MiB and more are aligned to that, smaller ones are not. A folio of
-    // 2 MiB is mapped by one entry: to fsync it takes one interrupt of the other processors, not one for each 4 KiB.
+    // A folio is as large as the write that creates it, up to 2 MiB. One page fault maps a folio within one page table;
+    // mappings of 2 MiB and more are aligned to page tables, smaller ones are not. A folio of 2 MiB has one entry, so
+    // its
+    // fsync interrupts the other processors once, and not once for each 4 KiB.
     private static final int SMALL_BLOCK = 128 << 10;
     private static final int LARGE_BLOCK = 2 << 20;
     // One store is enough for a folio; no block is smaller than this.
@@ -27,7 +28,7 @@ final class Slots implements Closeable {
     private final FileChannel[] channels;
     private final MappedByteBuffer[] mappings;
     private final ByteBuffer zeros;
-    // Guarded by the slot's channel: a mapping must not go while it is fsynced.
+    // Guarded by the slot's channel: a mapping must not be unmapped during its fsync.
     private final boolean[] synced;
 
     /** Makes all files, full of zeros. */
@@ -63,8 +64,8 @@ final class Slots implements Closeable {
     }
 
     /**
-     * Takes the page faults of a new mapping that holds nothing but zeros. Not for small segments: they have one or two
-     * faults each, and the thread that prepares them is the slowest of all already.
+     * Takes the page faults of a new mapping of zeros. Not for small segments: they have one or two faults each, and their
+     * preallocation is the bottleneck.
      */
     void touchIfLarge(int slot) {
         for (int at = 0; segmentBytes >= LARGE_BLOCK && at < segmentBytes; at += TOUCH_STRIDE) {
@@ -83,10 +84,10 @@ final class Slots implements Closeable {
     }
 
     /**
-     * Brings a part of a segment to the disk. Only that part: the kernel protects every page that it cleans, and the
-     * next store into each is a fault.
+     * Fsyncs a part of a segment. Only that part: the kernel write-protects every page that it cleans, so the next store
+     * to each page faults.
      */
-    void force(int slot, int from, int length) throws IOException {
+    void sync(int slot, int from, int length) throws IOException {
         synchronized (channels[slot]) {
             if (mappings[slot] != null) {
                 mappings[slot].force(from, length);
@@ -98,8 +99,8 @@ final class Slots implements Closeable {
     }
 
     /**
-     * Maps a slot anew that was fsynced since it was mapped, after it has been filled again: a new mapping takes one
-     * fault for each folio, the old one would take one for each page.
+     * Replaces the mapping of a refilled slot that was fsynced: a new mapping faults once for each folio, the old one once
+     * for each page.
      */
     void renewIfSynced(int slot) throws IOException {
         boolean renew;

@@ -5,8 +5,8 @@ import java.io.UncheckedIOException;
 import java.util.concurrent.locks.LockSupport;
 
 /**
- * A flusher as cheap as can be: each second, or when {@code ceiling} bytes have come, it fsyncs what was written since,
- * less what the reader has let go of by then. A segment is fsynced while the writer goes on in it.
+ * The cheapest flusher: each second, or after {@code ceiling} bytes, it fsyncs the bytes written since, without acked
+ * ones, while the writer appends to the same segment.
  */
 final class Syncer implements Runnable {
     private static final long PERIOD_NANOS = 1_000_000_000;
@@ -16,7 +16,7 @@ final class Syncer implements Runnable {
     private final Positions positions;
     private final int segmentBytes;
     private final long ceiling;
-    private final Thread thread = new Thread(this, "ring-forcer");
+    private final Thread thread = new Thread(this, "ring-syncer");
     private volatile boolean stopped;
 
     Syncer(Slots slots, Positions positions, int segmentBytes, long ceiling) {
@@ -62,7 +62,7 @@ final class Syncer implements Runnable {
                 while (synced < end && !stopped) {
                     int from = (int) (synced % segmentBytes);
                     int length = (int) Math.min(segmentBytes - from, end - synced);
-                    slots.force((int) (synced / segmentBytes % slots.count()), from, length);
+                    slots.sync((int) (synced / segmentBytes % slots.count()), from, length);
                     synced += length;
                 }
                 last = now;

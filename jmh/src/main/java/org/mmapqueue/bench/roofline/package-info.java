@@ -1,6 +1,5 @@
 /**
- * The roofline: what this machine gives to a ring of memory-mapped segments when there is no queue around it. No
- * cursors on disk, no recovery, no fan-out; one writer, one reader, one thread that makes segments ready, and one that
- * fsyncs them if told so.
+ * The roofline: the speed of this machine with a ring of memory-mapped segments and no queue. No cursors on disk, no
+ * recovery, no fan-out; one writer, one reader, one preallocating thread, and an optional flusher. Begin with {@code Ring}.
  */
 package org.mmapqueue.bench.roofline;

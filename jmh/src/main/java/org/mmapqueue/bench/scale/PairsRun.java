@@ -9,54 +9,53 @@ import java.util.Arrays;
 import java.util.Locale;
 
 /**
- * What a push and a pop cost while so much is queued, in a JVM of its own. Bursts are short and the queue is flushed
- * between them, untimed, and the records to be popped are in the page cache: what is looked at is the queue, and not how
- * fast the disk takes or gives bytes.
+ * Measures a push and a pop at a given queue size, in a JVM of its own. Bursts are short, a flush between them is untimed,
+ * and the popped records are in the page cache, so the disk has little influence.
  */
 final class PairsRun {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
     private static final int BURST = 32 << 10;
-    /** Bursts that are not measured, for the compiler. */
+    /** Unmeasured bursts for the JIT compiler. */
     static final int WARM_UP = 6;
 
     private static final int BURSTS = 10;
     private static final int GROUPS = BURST / ScaleQueue.ACK_EVERY;
 
-    private final ScaleQueue lane;
+    private final ScaleQueue queue;
     private final double[] pushes = new double[BURSTS * GROUPS];
     private final double[] pops = new double[BURSTS * GROUPS];
 
-    private PairsRun(ScaleQueue lane) {
-        this.lane = lane;
+    private PairsRun(ScaleQueue queue) {
+        this.queue = queue;
     }
 
     /**
-     * Runs; brings the queue to its size before.
+     * Fills the queue to its size, then measures.
      *
-     * @param arguments those of {@link ScaleQueue}; payload bytes that are queued; the file for the result, one JSON object;
-     *     bursts that are not measured
+     * @param arguments those of {@link ScaleQueue}; payload bytes to queue; the file for the result, one JSON object;
+     *     unmeasured bursts
      */
     public static void main(String[] arguments) throws IOException {
-        try (ScaleQueue lane = ScaleQueue.of(arguments, true)) {
-            lane.bringTo(ScaleQueue.records(Long.parseLong(arguments[3])));
-            Files.writeString(Path.of(arguments[4]), new PairsRun(lane).measure(Integer.parseInt(arguments[5])));
+        try (ScaleQueue queue = ScaleQueue.of(arguments, true)) {
+            queue.resizeTo(ScaleQueue.records(Long.parseLong(arguments[3])));
+            Files.writeString(Path.of(arguments[4]), new PairsRun(queue).measure(Integer.parseInt(arguments[5])));
         }
     }
 
-    /** Bursts that push so many bytes. */
+    /** Returns the number of bursts that push {@code bytes}. */
     static int bursts(long bytes) {
         return Math.toIntExact(ScaleQueue.records(bytes) / BURST + 1);
     }
 
     private String measure(int warmUp) {
-        lane.warm((long) (warmUp + BURSTS) * BURST);
+        queue.warm((long) (warmUp + BURSTS) * BURST);
         for (int i = 0; i < warmUp; i++) {
-            lane.queue.flush();
+            queue.opened.flush();
             burst(0);
         }
         double[] cpu = new double[BURSTS];
         for (int i = 0; i < BURSTS; i++) {
-            lane.queue.flush();
+            queue.opened.flush();
             long before = THREADS.getCurrentThreadCpuTime();
             burst(i * GROUPS);
             cpu[i] = (double) (THREADS.getCurrentThreadCpuTime() - before) / BURST;
@@ -72,13 +71,13 @@ final class PairsRun {
                 median(cpu));
     }
 
-    // In small groups: to look at the clock for each record would cost as much as to push it.
+    // In small groups: reading the clock costs as much as a push.
     private void burst(int at) {
         for (int i = at; i < at + GROUPS; i++) {
             long start = System.nanoTime();
-            lane.push(ScaleQueue.ACK_EVERY);
+            queue.push(ScaleQueue.ACK_EVERY);
             long pushed = System.nanoTime();
-            lane.pop(ScaleQueue.ACK_EVERY);
+            queue.pop(ScaleQueue.ACK_EVERY);
             pushes[i] = (double) (pushed - start) / ScaleQueue.ACK_EVERY;
             pops[i] = (double) (System.nanoTime() - pushed) / ScaleQueue.ACK_EVERY;
         }

@@ -5,7 +5,7 @@ import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
-/** Figures of this process and of the machine, as Linux tells them; -1 for what it does not tell. */
+/** Figures of this process and of the machine from /proc; -1 for a missing one. */
 final class Proc {
     private static final Path STATUS = Path.of("/proc/self/status");
     private static final Path MEMORY = Path.of("/proc/meminfo");
@@ -24,7 +24,7 @@ final class Proc {
         return field(MEMORY, name, KIB);
     }
 
-    /** What this process has moved, such as read_bytes: bytes that came from the disk, page faults included. */
+    /** A count of this process, such as read_bytes: bytes read from the disk, page faults included. */
     static long io(String name) {
         return field(IO, name, 1);
     }

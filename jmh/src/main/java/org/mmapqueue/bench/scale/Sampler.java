@@ -6,19 +6,19 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 
-/** Times work of one thread, and looks after each piece of it at what the process has in memory. */
+/** Times work of one thread, and samples the memory of the process after each part. */
 final class Sampler {
     private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
-    private final ScaleQueue lane;
+    private final ScaleQueue queue;
     private final long start = System.nanoTime();
     private final List<String> samples = new ArrayList<>();
 
-    Sampler(ScaleQueue lane) {
-        this.lane = lane;
+    Sampler(ScaleQueue queue) {
+        this.queue = queue;
     }
 
-    /** Runs something that moves so many records, and takes a sample. The sample itself is not timed. */
+    /** Runs work that moves {@code records}, then takes a sample, untimed. */
     void time(String phase, long records, Runnable work) {
         long cpuBefore = THREADS.getCurrentThreadCpuTime();
         long before = System.nanoTime();
@@ -29,7 +29,7 @@ final class Sampler {
         long anonymous = Proc.status("RssAnon");
         long file = Proc.status("RssFile");
         long used = heap();
-        // What is reachable: how much garbage lies beside it is the collector's affair.
+        // Live objects alone.
         System.gc();
         samples.add(String.format(
                 Locale.ROOT,
@@ -39,7 +39,7 @@ final class Sampler {
                         + " \"page_cache_bytes\": %d, \"dirty_bytes\": %d, \"disk_read_bytes\": %d}",
                 phase,
                 (System.nanoTime() - start) / 1e9,
-                lane.queued() * ScaleQueue.PAYLOAD,
+                queue.queued() * ScaleQueue.PAYLOAD,
                 (double) nanos / records,
                 (double) cpu / records,
                 rss,
@@ -47,7 +47,7 @@ final class Sampler {
                 file,
                 used,
                 heap(),
-                lane.queue.stats().mappedBytes(),
+                queue.opened.stats().mappedBytes(),
                 Proc.memory("Cached"),
                 Proc.memory("Dirty"),
                 Proc.io("read_bytes")));

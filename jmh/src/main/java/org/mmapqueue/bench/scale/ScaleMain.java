@@ -99,7 +99,8 @@ public final class ScaleMain {
 
     // The JIT compiler must have seen all code: class loading is no cost of the queue.
     private void warmUp() throws IOException {
-        StoredQueue small = new StoredQueue(BenchDirectory.create("warm"), plan.levels().get(0), plan.segment());
+        StoredQueue small =
+                new StoredQueue(BenchDirectory.create("warm"), plan.levels().get(0), plan.segment());
         for (int i = 0; i < WARM_UP_OPENS; i++) {
             small.open();
         }
@@ -126,10 +127,7 @@ public final class ScaleMain {
         Files.createDirectories(plan.results());
         Files.writeString(
                 plan.file(),
-                "{\"machine\": {\"jdk\": \"" + Runtime.version() + "\", \"processors\": "
-                        + Runtime.getRuntime().availableProcessors() + ", \"memory_bytes\": " + Proc.memory("MemTotal")
-                        + "},\n"
-                        + " \"size_bytes\": " + plan.size() + ", \"payload_bytes\": " + ScaleQueue.PAYLOAD
+                "{\"size_bytes\": " + plan.size() + ", \"payload_bytes\": " + ScaleQueue.PAYLOAD
                         + ", \"segment_bytes\": "
                         + plan.segment() + ", \"max_in_mem_segments\": " + ScaleQueue.MAPPED + ", \"jvm_flags\": \""
                         + String.join(" ", StoredQueue.FLAGS) + "\", \"rounds\": " + plan.rounds() + ",\n " + run

@@ -7,24 +7,24 @@ import java.util.Locale;
 import java.util.TreeSet;
 
 /**
- * What ScaleMain was told to do, and the sizes that follow from it.
+ * The command line of {@link ScaleMain}, and the sizes that follow from it.
  *
- * @param size payload bytes that the large queue holds
+ * @param size payload bytes of the large queue
  * @param segment bytes of a segment
- * @param rounds how often pairs, opening and recovery are gone through
+ * @param rounds rounds of pairs, opening and recovery
  * @param results the directory for the results
  */
 record ScaleOptions(long size, int segment, int rounds, Path results) {
     static final String USAGE = """
         ScaleMain [--size 20g] [--segment 64m] [--rounds 5] [--results DIR]
 
-          --size BYTES     payload that the large queue holds, at least 64m
+          --size BYTES     payload of the large queue, at least 64m
           --segment BYTES  of a segment, 4k to 1g
-          --rounds N       how often pairs, opening and recovery are gone through
-          --results DIR    where scale.json goes (build/bench/scale); scale-SEGMENT.json if that is not 64m
+          --rounds N       rounds of pairs, opening and recovery
+          --results DIR    directory of scale.json (build/bench/scale); scale-SEGMENT.json if that is not 64m
 
-        Queues are made in build/bench of the working directory, or in -Dbench.dir, and removed: they take
-        size + 4 GiB at once.
+        Queues are in build/bench of the working directory, or in -Dbench.dir; they take size + 4 GiB and are
+        removed.
         """;
 
     private static final int DEFAULT_SEGMENT = 64 << 20;
@@ -33,12 +33,12 @@ record ScaleOptions(long size, int segment, int rounds, Path results) {
     private static final long MIDDLE = 1L << 30;
     private static final int SMALLER_BY = 8;
     private static final long FIXED_TAIL = 16L << 20;
-    /** What is recovered once before anything is timed. */
+    /** Tail of the untimed first recovery. */
     static final long WARM_UP_TAIL = 256L << 20;
 
     private static final long[] TAILS = {1L << 20, 4L << 20, FIXED_TAIL, 64L << 20, 256L << 20};
 
-    /** A recovery that is measured: the queue that it is of, and the bytes that were pushed and not flushed. */
+    /** A measured recovery: payload bytes of the queue, and of the unflushed tail. */
     record Recovery(long level, long tail) {}
 
     ScaleOptions {
@@ -59,7 +59,7 @@ record ScaleOptions(long size, int segment, int rounds, Path results) {
         int rounds = 5;
         Path results = Path.of("build", "bench", "scale");
         if (words.length % 2 == 1) {
-            throw new IllegalArgumentException("each argument wants a value: " + words[words.length - 1]);
+            throw new IllegalArgumentException("each argument needs a value: " + words[words.length - 1]);
         }
         for (int i = 0; i < words.length; i += 2) {
             String value = words[i + 1];
@@ -90,7 +90,7 @@ record ScaleOptions(long size, int segment, int rounds, Path results) {
         }
     }
 
-    /** Payload bytes of the queues whose costs are compared, the smallest first. */
+    /** Payload bytes of the compared queues, ascending. */
     List<Long> levels() {
         long middle = size > MIDDLE ? MIDDLE : size / SMALLER_BY;
         return List.copyOf(new TreeSet<>(List.of(SMALL, middle, size)));

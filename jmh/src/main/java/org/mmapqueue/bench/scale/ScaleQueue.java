@@ -9,7 +9,7 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 
 /**
- * A queue of 1 KiB records, with its defaults but for segments and capacity, and what all the programs here do with it.
+ * A queue of 1 KiB records, with its defaults except for segments and capacity.
  */
 final class ScaleQueue implements MessageHandler, AutoCloseable {
     static final int PAYLOAD = 1024;
@@ -19,12 +19,12 @@ final class ScaleQueue implements MessageHandler, AutoCloseable {
     static final int ACK_EVERY = 256;
     private static final int OVERHEAD = 16;
     private static final int SEGMENT_HEADER = 64;
-    /** Room beyond what is queued: for segments in use at both ends and ahead, and for the largest tail. */
+    /** Room beyond the queued records: segments in use at both ends, preallocated ones, and the largest tail. */
     static final long MARGIN_BYTES = 1L << 30;
 
     private static final int LEAST_MARGIN = 16;
 
-    final MmapQueue queue;
+    final MmapQueue opened;
     private final Consumer consumer;
     private final byte[] record = new byte[PAYLOAD];
     private long last = -1;
@@ -38,14 +38,15 @@ final class ScaleQueue implements MessageHandler, AutoCloseable {
         if (!flusher) {
             builder.flushPeriodMillis(Integer.MAX_VALUE).flushCeilingNum(Integer.MAX_VALUE);
         }
-        queue = MmapQueue.open(builder.build());
-        consumer = queue.consumer();
+        opened = MmapQueue.open(builder.build());
+        consumer = opened.consumer();
         new Random(PAYLOAD).nextBytes(record);
     }
 
-    /** One from what {@link #arguments} made. */
+    /** Opens the queue of {@link #arguments}. */
     static ScaleQueue of(String[] arguments, boolean flusher) {
-        return new ScaleQueue(Path.of(arguments[0]), Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2]), flusher);
+        return new ScaleQueue(
+                Path.of(arguments[0]), Integer.parseInt(arguments[1]), Integer.parseInt(arguments[2]), flusher);
     }
 
     static List<String> arguments(Path directory, int segment, int capacity) {
@@ -56,7 +57,7 @@ final class ScaleQueue implements MessageHandler, AutoCloseable {
         return bytes / PAYLOAD;
     }
 
-    /** Segments of a ring that holds so many bytes of payload, with a margin. */
+    /** Returns the segments of a ring for {@code bytes} of payload, with a margin. */
     static int capacity(long bytes, int segment) {
         int perSegment = Math.max(1, (segment - SEGMENT_HEADER) / (PAYLOAD + OVERHEAD));
         long margin = Math.max(LEAST_MARGIN, MARGIN_BYTES / segment);
@@ -65,11 +66,11 @@ final class ScaleQueue implements MessageHandler, AutoCloseable {
 
     void push(long count) {
         for (long i = 0; i < count; i++) {
-            queue.push(record);
+            opened.push(record);
         }
     }
 
-    /** Pops records and acks them, the last one of them, too. */
+    /** Pops and acks records. */
     void pop(long count) {
         popped = 0;
         for (long i = 1; i <= count; i++) {
@@ -79,17 +80,17 @@ final class ScaleQueue implements MessageHandler, AutoCloseable {
             }
         }
         if (popped != count * PAYLOAD) {
-            throw new IllegalStateException(popped + " bytes came out of " + count + " records");
+            throw new IllegalStateException(popped + " bytes popped in " + count + " records");
         }
     }
 
-    /** Records that are not acked. */
+    /** Unacked records. */
     long queued() {
-        return queue.endOffset() - consumer.committedOffset();
+        return opened.endOffset() - consumer.committedOffset();
     }
 
-    /** Pushes or pops as many records as it takes for so many to be there. */
-    void bringTo(long count) {
+    /** Pushes or pops until {@code count} records are queued. */
+    void resizeTo(long count) {
         long tooMany = queued() - count;
         if (tooMany > 0) {
             pop(tooMany);
@@ -98,12 +99,12 @@ final class ScaleQueue implements MessageHandler, AutoCloseable {
         }
     }
 
-    /** Reads records ahead of the consumer without moving it, so that the page cache holds them. */
+    /** Reads the next records of the consumer without moving it, so that the page cache holds them. */
     void warm(long count) {
         long first = consumer.readOffset();
-        long end = Math.min(first + count, queue.endOffset());
+        long end = Math.min(first + count, opened.endOffset());
         while (first < end) {
-            first += queue.getMany(first, (int) Math.min(1000, end - first), Long.MAX_VALUE, this);
+            first += opened.getMany(first, (int) Math.min(1000, end - first), Long.MAX_VALUE, this);
         }
     }
 
@@ -115,6 +116,6 @@ final class ScaleQueue implements MessageHandler, AutoCloseable {
 
     @Override
     public void close() {
-        queue.close();
+        opened.close();
     }
 }

@@ -97,10 +97,10 @@ final class StoredQueue {
 
     private double open(long expectedEnd) {
         long start = System.nanoTime();
-        ScaleQueue lane = new ScaleQueue(directory, segment, capacity, false);
+        ScaleQueue queue = new ScaleQueue(directory, segment, capacity, false);
         long nanos = System.nanoTime() - start;
-        try (lane) {
-            long end = lane.queue.endOffset();
+        try (queue) {
+            long end = queue.opened.endOffset();
             // A shorter tail would be a cheaper recovery than the one measured.
             if (expectedEnd >= 0 && end != expectedEnd) {
                 throw new IllegalStateException(end + " records found, expected " + expectedEnd);

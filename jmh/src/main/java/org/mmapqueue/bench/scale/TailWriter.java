@@ -2,22 +2,22 @@ package org.mmapqueue.bench.scale;
 
 import java.io.IOException;
 
-/** Brings a queue to a size, flushes it, pushes a tail that nothing flushes, says so, and waits to be killed. */
+/** Fills a queue to a size, flushes it, pushes an unflushed tail, prints the end offset, and waits to be killed. */
 final class TailWriter {
     private TailWriter() {}
 
     /**
-     * Writes.
+     * Writes the queue.
      *
-     * @param arguments those of {@link ScaleQueue}; payload bytes that are flushed, and that are not
+     * @param arguments those of {@link ScaleQueue}; payload bytes to flush, and of the tail
      */
     public static void main(String[] arguments) throws IOException {
-        ScaleQueue lane = ScaleQueue.of(arguments, false);
-        lane.bringTo(ScaleQueue.records(Long.parseLong(arguments[3])));
-        lane.queue.flush();
-        lane.push(ScaleQueue.records(Long.parseLong(arguments[4])));
-        System.out.println(lane.queue.endOffset());
-        // Ends by itself when whoever is to kill it has gone.
+        ScaleQueue queue = ScaleQueue.of(arguments, false);
+        queue.resizeTo(ScaleQueue.records(Long.parseLong(arguments[3])));
+        queue.opened.flush();
+        queue.push(ScaleQueue.records(Long.parseLong(arguments[4])));
+        System.out.println(queue.opened.endOffset());
+        // Ends by itself when its parent has ended.
         while (System.in.read() >= 0) {
             Thread.onSpinWait();
         }

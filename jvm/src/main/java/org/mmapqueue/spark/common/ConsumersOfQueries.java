@@ -4,53 +4,53 @@ import java.nio.file.Path;
 import java.util.Optional;
 
 /**
- * Which consumers streaming queries of this process use: properties of the system, so that all copies of these classes
- * see them. Any number of threads.
+ * The consumers in use by streaming queries of this process. They are system properties, which the copies of this class
+ * in all class loaders share. Thread-safe.
  */
 public final class ConsumersOfQueries {
     private static final String PREFIX = "mmapqueue.stream:";
-    /** How the labels of queries' consumers begin. */
+    /** Prefix of the labels of queries' consumers. */
     private static final String CHECKPOINT = "checkpoint ";
 
     private ConsumersOfQueries() {}
 
     /**
-     * Takes a consumer for a query.
+     * Reserves a consumer for a query.
      *
-     * @param directory the partition's, without links in its path
+     * @param directory the partition's directory, without links in its path
      * @param consumer its name
-     * @param query who takes it
-     * @return null, or the query that has it already
+     * @param query checkpoint of the query
+     * @return null, or the query that uses the consumer
      */
     public static String take(Path directory, String consumer, String query) {
         return (String) System.getProperties().putIfAbsent(key(directory, consumer), query);
     }
 
     /**
-     * Gives it back.
+     * Ends the reservation of a consumer.
      *
-     * @param directory the partition's, without links in its path
+     * @param directory the partition's directory, without links in its path
      * @param consumer its name
      */
-    public static void giveBack(Path directory, String consumer) {
+    public static void release(Path directory, String consumer) {
         System.getProperties().remove(key(directory, consumer));
     }
 
     /**
-     * Who has it.
+     * The query that uses a consumer.
      *
-     * @param directory the partition's, without links in its path
+     * @param directory the partition's directory, without links in its path
      * @param consumer its name
-     * @return the query; null when none has
+     * @return the query; null if no query uses the consumer
      */
     public static String queryOf(Path directory, String consumer) {
         return System.getProperty(key(directory, consumer));
     }
 
     /**
-     * What a query's consumer says of itself.
+     * The label of a query's consumer.
      *
-     * @param source the place of the query's source in its checkpoint, as a URI
+     * @param source directory of the source in the query's checkpoint, as a URI
      * @return the consumer's label
      */
     public static String label(String source) {
@@ -61,8 +61,7 @@ public final class ConsumersOfQueries {
      * The reverse of {@link #label}.
      *
      * @param label of any consumer
-     * @return the place of the source in its query's checkpoint; empty when the consumer is no query's, or one of a
-     *     version that did not say so
+     * @return directory of the source in the query's checkpoint; empty if the label is not that of a query
      */
     public static Optional<String> sourceOf(String label) {
         return label.startsWith(CHECKPOINT) ? Optional.of(label.substring(CHECKPOINT.length())) : Optional.empty();

@@ -9,16 +9,16 @@ import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Times as Spark takes them: "90000" (ms), "90s", "15 minutes", "1 hour 30 minutes", "interval 2 days". */
+/** Parses durations in Spark's syntax: "90000" (ms), "90s", "15 minutes", "1 hour 30 minutes", "interval 2 days". */
 final class Durations {
-    /** What is allowed, for messages. */
+    /** The allowed values, for error messages. */
     static final String ALLOWED = "a time such as 500ms, 60s, 5m, 15 minutes or 1 hour 30 minutes; a bare number is ms";
 
     private static final Pattern PART = Pattern.compile("\\s*(\\d{1,19}(?:\\.\\d{1,9})?)\\s*([a-z]+)\\s*");
     private static final Pattern BARE = Pattern.compile("\\d{1,19}");
     private static final String PREFIX = "interval ";
 
-    /** ns of each unit; the plural of a word of more than two letters counts, too. */
+    /** ns of each unit; units of more than two letters have a plural. */
     private static final Map<String, Long> UNITS = Map.ofEntries(
             Map.entry("us", 1_000L),
             Map.entry("microsecond", 1_000L),
@@ -42,9 +42,9 @@ final class Durations {
     private Durations() {}
 
     /**
-     * Reads a time.
+     * Parses a duration.
      *
-     * @return empty when it is none, is negative, or does not fit into a long of ms
+     * @return the duration; empty if the text is not a duration, is negative, or does not fit into a long of ms
      */
     static Optional<Duration> parse(String text) {
         String lower = text.strip().toLowerCase(Locale.ROOT);
@@ -73,7 +73,7 @@ final class Durations {
             sum = sum.plus(length(new BigDecimal(part.group(1)), unit));
             end = part.end();
         }
-        long unused = sum.toMillis(); // throws ArithmeticException if it is too long
+        long unused = sum.toMillis(); // throws ArithmeticException on overflow
         return end == 0 ? Optional.empty() : Optional.of(sum);
     }
 

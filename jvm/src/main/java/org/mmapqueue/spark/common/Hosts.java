@@ -9,10 +9,9 @@ public final class Hosts {
     private Hosts() {}
 
     /**
-     * This host, as Spark's scheduler calls it: a preferred location counts only under the name that block managers
-     * have.
+     * This host's name in Spark's scheduler, which compares preferred locations with the names of block managers.
      *
-     * @return that of this process's block manager; without one, as {@link #own}
+     * @return the name of this process's block manager, or {@link #own} if there is none
      */
     public static String ofBlockManager() {
         SparkEnv env = SparkEnv.get();
@@ -20,7 +19,7 @@ public final class Hosts {
     }
 
     /**
-     * This host, for people.
+     * This host's name, for messages.
      *
      * @return its name, or "localhost" when it has none
      */

@@ -18,25 +18,25 @@ import java.util.stream.Collectors;
 import org.mmapqueue.QueueConfig;
 
 /**
- * Which options exist, and what each has an effect on. An option without effect is refused by name: a misspelt one, one
- * of another use, one of another source. The value is not shown: what is unknown may be a password. Any number of
- * threads.
+ * The known options and the uses that each affects. An option without effect is an error that names it: a misspelt
+ * option, one for another use, or one of another source. The error does not show the value, which may be a password.
+ * Thread-safe.
  */
 public final class KnownOptions {
-    /** Every read, but in real-time mode. */
+    /** All reads except in real-time mode. */
     public static final Set<OptionUse> READS = Set.copyOf(EnumSet.of(BATCH_READ, STREAM_READ));
-    /** Every write. */
+    /** All writes. */
     public static final Set<OptionUse> WRITES = Set.copyOf(EnumSet.of(BATCH_WRITE, STREAM_WRITE));
-    /** Everything. */
+    /** All uses. */
     public static final Set<OptionUse> ALL = Set.copyOf(EnumSet.allOf(OptionUse.class));
 
-    /** By plain name. */
+    /** Known options by normalized name. */
     private static final Map<String, Known> KNOWN = new HashMap<>();
-    /** Options that Spark handles itself and hands on, by plain name: no use of ours. */
+    /** Options that Spark handles itself and passes on, by normalized name; they are ignored. */
     private static final Map<String, Known> OF_SPARK = new HashMap<>();
-    /** What to use instead of an option of Kafka's source, by plain name. */
+    /** Replacements for options of Kafka's source, by normalized name. */
     private static final Map<String, String> OF_KAFKA = new HashMap<>();
-    /** What to use instead of other options, by plain name. */
+    /** Replacements for other options, by normalized name. */
     private static final Map<String, String> OTHERS = new HashMap<>();
 
     private static final String KAFKA_PREFIX = "kafka.";
@@ -62,7 +62,7 @@ public final class KnownOptions {
         known(making, Options.PARTITIONS, Options.CAPACITY);
         known(making, QueueConfig.defaults().keySet().toArray(String[]::new));
 
-        // How Spark hands on what was said to it in other ways, or is meant for itself.
+        // Options that Spark derives from other settings, or uses itself.
         ofSpark(
                 EnumSet.of(STREAM_WRITE),
                 "checkpointLocation",
@@ -85,7 +85,7 @@ public final class KnownOptions {
         OF_KAFKA.put("endingOffsetsByTimestamp", "endingTimestamp");
         OF_KAFKA.put(
                 "startingOffsetsByTimestampStrategy",
-                "startingTimestamp, which is the end when no record is" + " so young");
+                "startingTimestamp, which means the log end if no record is as recent");
         OF_KAFKA.put("groupIdPrefix", "consumer");
         OF_KAFKA.put("includeHeaders", "put headers into the column value");
         OF_KAFKA.put("maxRecordsPerPartition", "maxPartitionBytes or minPartitions");
@@ -97,7 +97,7 @@ public final class KnownOptions {
         OTHERS.put("paths", "has no effect here; a source reads one queue: load each and union them");
         OTHERS.put("queue_dir", "has no effect here; use path");
         OTHERS.put("read_only", "has no effect here; reads open a queue read-only, and writes do not");
-        OTHERS.put("v1_recover", "has no effect here; queues of format version 1 are refused");
+        OTHERS.put("v1_recover", "has no effect here; queues of format version 1 are not supported");
         List.of(OF_KAFKA, OTHERS).forEach(KnownOptions::makePlain);
         OTHERS.keySet().forEach(KNOWN::remove);
     }
@@ -120,22 +120,22 @@ public final class KnownOptions {
     }
 
     /**
-     * Whether an option of this name exists, for any use.
+     * Whether the queue has an option of this name, for any use.
      *
      * @param name in any spelling
-     * @return whether it is one of the queue's
+     * @return whether the option exists
      */
     public static boolean isKnown(String name) {
         return KNOWN.containsKey(Options.plain(name));
     }
 
     /**
-     * Refuses options without effect.
+     * Checks that each option has an effect.
      *
-     * @param given options as they were given for this use; defaults that were set elsewhere are not among them
-     * @param uses what they are given for; an option is allowed when it has an effect on one of these
-     * @throws IllegalArgumentException when one has none; the message names all of them, what each is for and, for
-     *     another source's, what to use instead
+     * @param given options given for this use, without defaults that were set elsewhere
+     * @param uses the uses; an option must affect at least one of them
+     * @throws IllegalArgumentException if an option has no effect; the message names all of them, the uses of each, and
+     *     replacements for options of other sources
      */
     public static void refuseOthers(Options given, Set<OptionUse> uses) {
         List<String> refused = new ArrayList<>();
@@ -151,7 +151,7 @@ public final class KnownOptions {
     }
 
     private static String fault(String name, Set<OptionUse> uses) {
-        // Marks that Spark puts among the options, and its configuration.
+        // Spark's internal options and its configuration.
         if (name.startsWith("__") || name.startsWith("spark.")) {
             return null;
         }
@@ -180,7 +180,7 @@ public final class KnownOptions {
     }
 
     private static String otherUse(Known known, Set<OptionUse> uses) {
-        return "has no effect on " + text(uses) + "; it counts for " + text(known.uses());
+        return "has no effect on " + text(uses) + "; it applies to " + text(known.uses());
     }
 
     private static String text(Set<OptionUse> uses) {

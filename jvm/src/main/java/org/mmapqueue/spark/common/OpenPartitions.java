@@ -7,16 +7,16 @@ import java.util.SortedMap;
 import java.util.TreeMap;
 import org.mmapqueue.MmapQueue;
 
-/** The partitions of a queue, open to be read. Any number of threads; a partition that is added later is not seen. */
+/** The partitions of a queue, open for reading. Partitions that are added later are not seen. Thread-safe. */
 public final class OpenPartitions implements AutoCloseable {
     private final List<PartitionDirectory> directories;
     private final List<MmapQueue> queues = new ArrayList<>();
 
     /**
-     * Opens what is there; shares what this process has open.
+     * Opens all existing partitions; shares the queues that this process has open.
      *
-     * @param root the directory that was named
-     * @throws IllegalArgumentException when there is no queue
+     * @param root the queue's directory
+     * @throws IllegalArgumentException if there is no queue
      */
     public OpenPartitions(Path root) {
         directories = PartitionDirectory.find(root);
@@ -34,7 +34,7 @@ public final class OpenPartitions implements AutoCloseable {
     }
 
     /**
-     * Where they lie.
+     * The partitions' directories.
      *
      * @return in the order of their numbers
      */
@@ -43,7 +43,7 @@ public final class OpenPartitions implements AutoCloseable {
     }
 
     /**
-     * How many there are.
+     * The number of partitions.
      *
      * @return at least 1
      */
@@ -52,33 +52,33 @@ public final class OpenPartitions implements AutoCloseable {
     }
 
     /**
-     * One of them.
+     * One partition.
      *
      * @param partition its number
-     * @return open until this is closed
+     * @return the partition, open until this object is closed
      */
     public MmapQueue queue(int partition) {
         return queues.get(partition);
     }
 
-    /** A figure of a partition. */
+    /** A value computed from a partition. */
     @FunctionalInterface
     public interface Figure {
         /**
-         * Takes it.
+         * Computes the value.
          *
          * @param partition its number
          * @param queue the partition
-         * @return the figure
+         * @return the value
          */
         long of(int partition, MmapQueue queue);
     }
 
     /**
-     * A figure of each.
+     * Computes a value for each partition.
      *
-     * @param figure takes it
-     * @return by partition
+     * @param figure the function
+     * @return values by partition
      */
     public PartitionOffsets offsets(Figure figure) {
         SortedMap<Integer, Long> map = new TreeMap<>();
@@ -89,18 +89,18 @@ public final class OpenPartitions implements AutoCloseable {
     }
 
     /**
-     * The oldest records.
+     * The log starts.
      *
-     * @return the first offset that is retained in each
+     * @return the log start of each partition
      */
     public PartitionOffsets earliest() {
         return offsets((partition, queue) -> queue.firstOffset());
     }
 
     /**
-     * The ends.
+     * The log ends.
      *
-     * @return the offset that the next record gets in each
+     * @return the offset of the next record of each partition
      */
     public PartitionOffsets latest() {
         return offsets((partition, queue) -> queue.endOffset());

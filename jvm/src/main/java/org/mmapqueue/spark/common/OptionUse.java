@@ -1,18 +1,18 @@
 package org.mmapqueue.spark.common;
 
-/** What an option may have an effect on. */
+/** The operation that an option affects. */
 public enum OptionUse {
     /** A batch read. */
     BATCH_READ("a batch read"),
-    /** A stream that is read in micro-batches. */
+    /** A streaming read in micro-batches. */
     STREAM_READ("a streaming read"),
-    /** A stream that is read in real-time mode. */
+    /** A streaming read in real-time mode. */
     REAL_TIME_READ("a read in real-time mode"),
     /** A batch write. */
     BATCH_WRITE("a batch write"),
-    /** A stream that is written. */
+    /** A streaming write. */
     STREAM_WRITE("a streaming write"),
-    /** A queue that CREATE TABLE makes. */
+    /** CREATE TABLE. */
     CREATE("a new table");
 
     private final String text;
@@ -21,7 +21,7 @@ public enum OptionUse {
         this.text = text;
     }
 
-    /** For messages. */
+    /** The name for messages. */
     @Override
     public String toString() {
         return text;

@@ -13,27 +13,27 @@ import java.util.TreeSet;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * Options as they were given to Spark, read by type. An error names the option, its value and what is allowed. Case and
- * underscores do not count in names: {@code segmentSize} is {@code segment_size}. Immutable.
+ * Typed access to the options given to Spark. An error names the option, its value and the allowed values. Names ignore
+ * case and underscores: {@code segmentSize} is {@code segment_size}. Immutable.
  */
 public final class Options {
-    /** Where the queue lies. */
+    /** The queue's directory. */
     public static final String PATH = "path";
-    /** How many partitions it is to have. */
+    /** The number of partitions. */
     public static final String PARTITIONS = "partitions";
-    /** What a partition holds, in bytes; stands for queue_capacity_segments. */
+    /** Capacity of a partition, in bytes; an alternative to queue_capacity_segments. */
     public static final String CAPACITY = "capacity";
 
-    /** As they were given, by name; null values are left out. */
+    /** The options by given name, without null values. */
     private final Map<String, String> values;
-    /** The given name by the plain one. */
+    /** The given name by normalized name. */
     private final Map<String, String> names = new HashMap<>();
 
     /**
-     * Options to be read.
+     * Wraps Spark's options.
      *
-     * @param values as Spark hands them over
-     * @throws IllegalArgumentException when one is given twice, in two spellings and with two values
+     * @param values as Spark passes them
+     * @throws IllegalArgumentException if an option is given in two spellings with two values
      */
     public Options(Map<String, String> values) {
         this.values = new TreeMap<>();
@@ -45,10 +45,10 @@ public final class Options {
     }
 
     /**
-     * Options to be read.
+     * Wraps Spark's options.
      *
-     * @param values as Spark hands them over
-     * @throws IllegalArgumentException when one is given twice, in two spellings and with two values
+     * @param values as Spark passes them
+     * @throws IllegalArgumentException if an option is given in two spellings with two values
      */
     public Options(CaseInsensitiveStringMap values) {
         this(values.asCaseSensitiveMap());
@@ -60,14 +60,14 @@ public final class Options {
             String other = values.remove(before);
             if (!other.strip().equals(value.strip())) {
                 throw new IllegalArgumentException("options " + before + " = " + other + " and " + name + " = " + value
-                        + " are one option; allowed: one of them");
+                        + " are the same option; allowed: one of them");
             }
         }
         values.put(name, value);
     }
 
     /**
-     * What is left of a name when neither case nor underscores count.
+     * Normalizes a name: without underscores, in lower case.
      *
      * @param name in any spelling
      * @return the same for all spellings
@@ -77,10 +77,10 @@ public final class Options {
     }
 
     /**
-     * These and others; of one that both have, this value counts.
+     * Merges options with defaults; these options take precedence.
      *
-     * @param defaults count where these say nothing
-     * @return both
+     * @param defaults values for options that are not given
+     * @return the merged options
      */
     public Options over(Options defaults) {
         Map<String, String> all = new HashMap<>(values);
@@ -93,12 +93,12 @@ public final class Options {
     }
 
     /**
-     * What to say of an option that is wrong.
+     * Makes the error for an invalid option.
      *
      * @param name its name
      * @param value its value
-     * @param allowed what would be right
-     * @return to be thrown
+     * @param allowed the allowed values
+     * @return the exception to throw
      */
     public static IllegalArgumentException bad(String name, String value, String allowed) {
         return new IllegalArgumentException("option " + name + " = " + value + "; allowed: " + allowed);
@@ -108,7 +108,7 @@ public final class Options {
      * The queue's directory.
      *
      * @return an absolute path
-     * @throws IllegalArgumentException when it is missing, or not on a local file system
+     * @throws IllegalArgumentException if the path is missing, or not on a local file system
      */
     public Path path() {
         String text = value(PATH);
@@ -119,7 +119,7 @@ public final class Options {
             Path path = text.matches("[A-Za-z][A-Za-z0-9+.-]*:.*") ? Path.of(URI.create(text)) : Path.of(text);
             return path.toAbsolutePath().normalize();
         } catch (FileSystemNotFoundException | IllegalArgumentException e) {
-            throw bad(PATH, text, "a directory of a local file system, as a path or file: URI");
+            throw bad(PATH, text, "a directory of a local file system, as a path or a file: URI");
         }
     }
 
@@ -127,7 +127,7 @@ public final class Options {
      * Whether an option is given.
      *
      * @param name its name
-     * @return whether there is a value
+     * @return whether the option has a value
      */
     public boolean isSet(String name) {
         return value(name) != null;
@@ -142,8 +142,8 @@ public final class Options {
      * An option's text.
      *
      * @param name its name
-     * @param missing what counts when it is not given
-     * @return the value without white space around it
+     * @param missing the default
+     * @return the value, trimmed
      */
     public String text(String name, String missing) {
         String value = value(name);
@@ -151,13 +151,13 @@ public final class Options {
     }
 
     /**
-     * A whole number.
+     * An option's integer.
      *
      * @param name the option's name
-     * @param missing what counts when it is not given
-     * @param least the least one that is allowed
-     * @return the number
-     * @throws IllegalArgumentException when it is none, or less
+     * @param missing the default
+     * @param least the smallest allowed value
+     * @return the value
+     * @throws IllegalArgumentException if the value is not an integer, or too small
      */
     public long number(String name, long missing, long least) {
         String text = text(name, null);
@@ -170,18 +170,19 @@ public final class Options {
                 return number;
             }
         } catch (NumberFormatException e) {
-            // said below
+            // reported below
         }
         throw bad(name, text, "a whole number of at least " + least);
     }
 
     /**
-     * A size.
+     * An option's size in bytes.
      *
      * @param name the option's name
-     * @param missing bytes, when it is not given
-     * @return bytes
-     * @throws IllegalArgumentException when it is not a number of bytes of at least 1, with k, m or g behind it or not
+     * @param missing the default, in bytes
+     * @return the size in bytes, at least 1
+     * @throws IllegalArgumentException if the value is not a size: an integer of at least 1, optionally with suffix k,
+     *     m or g
      */
     public long bytes(String name, long missing) {
         String text = text(name, null);
@@ -197,18 +198,18 @@ public final class Options {
                 return number;
             }
         } catch (NumberFormatException | ArithmeticException e) {
-            // said below
+            // reported below
         }
         throw bad(name, text, "a number of bytes of at least 1, such as 1048576 or 1m");
     }
 
     /**
-     * A time, as Spark takes it: "15 minutes", "90s", a bare number of ms.
+     * An option's duration, in Spark's syntax: "15 minutes", "90s", a bare number of ms.
      *
      * @param name the option's name
-     * @param missing when it is not given
+     * @param missing the default
      * @return at least 0
-     * @throws IllegalArgumentException when it is none
+     * @throws IllegalArgumentException if the value is not a duration
      */
     public Duration duration(String name, Duration missing) {
         String text = text(name, null);
@@ -216,12 +217,12 @@ public final class Options {
     }
 
     /**
-     * A switch.
+     * An option's boolean.
      *
      * @param name the option's name
-     * @param missing what counts when it is not given
-     * @return whether it is on
-     * @throws IllegalArgumentException when it is neither true nor false
+     * @param missing the default
+     * @return the value
+     * @throws IllegalArgumentException if the value is neither true nor false
      */
     public boolean flag(String name, boolean missing) {
         String text = text(name, null);
@@ -236,18 +237,18 @@ public final class Options {
     }
 
     /**
-     * Their names.
+     * The names of all options.
      *
-     * @return as they were given, in alphabetical order
+     * @return the given names, in alphabetical order
      */
     public Set<String> names() {
         return new TreeSet<>(values.keySet());
     }
 
     /**
-     * All of them.
+     * All options.
      *
-     * @return values by name, as they were given
+     * @return values by given name
      */
     public Map<String, String> all() {
         return Map.copyOf(values);

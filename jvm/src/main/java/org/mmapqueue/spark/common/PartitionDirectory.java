@@ -9,21 +9,21 @@ import java.util.ArrayList;
 import java.util.List;
 
 /**
- * Where a partition lies. A queue with one partition is a directory that holds it; one with several is a directory of
- * {@code p=0}, {@code p=1}, …, each a queue of its own.
+ * The directory of a partition. The only partition of a queue is the queue's directory itself; several partitions are
+ * its subdirectories {@code p=0}, {@code p=1}, …, each a complete queue.
  *
  * @param id 0, 1, 2, …
- * @param path the directory, as text: a Path does not go over the wire
+ * @param path the directory, as text, because a Path is not serializable
  */
 public record PartitionDirectory(int id, String path) implements Serializable {
     private static final String META_FILE = "meta.dat";
     private static final String PREFIX = "p=";
 
     /**
-     * Whether there is a queue.
+     * Whether a directory is a queue.
      *
-     * @param root the directory that was named
-     * @return whether it is a queue, or holds partitions
+     * @param root the queue's directory
+     * @return true for a partition, and for a directory of partitions
      */
     public static boolean isQueue(Path root) {
         return Files.exists(root.resolve(META_FILE))
@@ -31,11 +31,11 @@ public record PartitionDirectory(int id, String path) implements Serializable {
     }
 
     /**
-     * The partitions that are there.
+     * The existing partitions.
      *
-     * @param root the directory that was named
-     * @return in the order of their numbers
-     * @throws IllegalArgumentException when there is no queue
+     * @param root the queue's directory
+     * @return the partitions, by number
+     * @throws IllegalArgumentException if there is no queue
      */
     public static List<PartitionDirectory> find(Path root) {
         if (Files.exists(root.resolve(META_FILE))) {
@@ -49,18 +49,19 @@ public record PartitionDirectory(int id, String path) implements Serializable {
             throw Options.bad(
                     Options.PATH,
                     root.toString(),
-                    "the directory of a queue; there is none" + (Files.isDirectory(root) ? "" : ", nor a directory")
-                            + " on host " + Hosts.own());
+                    "the directory of a queue; "
+                            + (Files.isDirectory(root) ? "it holds no queue" : "it does not" + " exist") + " on host "
+                            + Hosts.own());
         }
         return found;
     }
 
     /**
-     * A partition of a queue that has several, there or not.
+     * The directory of a partition of a queue with several, existing or not.
      *
-     * @param root the directory that was named
+     * @param root the queue's directory
      * @param id its number
-     * @return where it lies
+     * @return the directory
      */
     public static PartitionDirectory of(Path root, int id) {
         return new PartitionDirectory(id, root.resolve(PREFIX + id).toString());
@@ -69,23 +70,23 @@ public record PartitionDirectory(int id, String path) implements Serializable {
     /**
      * The directory.
      *
-     * @return as a path of this host
+     * @return the directory as a path of this host
      */
     public Path directory() {
         return Path.of(path);
     }
 
     /**
-     * The directory without links in its path, which is one for all that name it.
+     * Resolves links in a directory's path, so that all its spellings have one result.
      *
-     * @param root a directory that is there
+     * @param root an existing directory
      * @return its real path
      */
     public static Path real(Path root) {
         try {
             return root.toRealPath();
         } catch (IOException e) {
-            throw new UncheckedIOException("the directory " + root + " can not be read: " + e, e);
+            throw new UncheckedIOException("the directory " + root + " cannot be read: " + e, e);
         }
     }
 }

@@ -21,18 +21,18 @@ public record PartitionOffsets(SortedMap<Integer, Long> map) implements Serializ
     /**
      * Offsets by partition.
      *
-     * @param map is copied
+     * @param map offsets by partition; copied
      */
     public PartitionOffsets(SortedMap<Integer, Long> map) {
         this.map = Collections.unmodifiableSortedMap(new TreeMap<>(map));
     }
 
     /**
-     * Reads them from their text.
+     * Parses JSON.
      *
      * @param json an object of offsets by partition
      * @return the offsets
-     * @throws IllegalArgumentException when it is something else
+     * @throws IllegalArgumentException if the text is invalid
      */
     public static PartitionOffsets parse(String json) {
         try {
@@ -48,7 +48,7 @@ public record PartitionOffsets(SortedMap<Integer, Long> map) implements Serializ
             return new PartitionOffsets(map);
         } catch (IOException | NumberFormatException e) {
             throw new IllegalArgumentException(
-                    "offsets " + json + "; expected an offset for each partition, such as" + " {\"0\":12,\"1\":40}", e);
+                    "offsets " + json + "; expected an offset for each partition, such as {\"0\":12,\"1\":40}", e);
         }
     }
 
@@ -56,7 +56,7 @@ public record PartitionOffsets(SortedMap<Integer, Long> map) implements Serializ
      * The offset of a partition.
      *
      * @param partition its number
-     * @param missing what counts when there is none
+     * @param missing the default
      * @return the offset
      */
     public long of(int partition, long missing) {
@@ -64,7 +64,7 @@ public record PartitionOffsets(SortedMap<Integer, Long> map) implements Serializ
     }
 
     /**
-     * Their text.
+     * These offsets as JSON.
      *
      * @return an object of offsets by partition
      */

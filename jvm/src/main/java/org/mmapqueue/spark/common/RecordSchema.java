@@ -4,18 +4,18 @@ import java.util.Arrays;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/** The rows that records are: value, partition, offset, timestamp. */
+/** The columns of records: value, partition, offset, timestamp. */
 public final class RecordSchema {
     /** The record's bytes. */
     public static final String VALUE = "value";
-    /** The number of its partition. */
+    /** The partition's number. */
     public static final String PARTITION = "partition";
-    /** Its number in the partition. */
+    /** The record's offset in the partition. */
     public static final String OFFSET = "offset";
-    /** When it was pushed; null in a queue that stores no timestamps. */
+    /** The time of the push; null in a queue that stores no timestamps. */
     public static final String TIMESTAMP = "timestamp";
 
-    /** What is read. */
+    /** The schema of reads. */
     public static final StructType READ = new StructType()
             .add(VALUE, DataTypes.BinaryType, false)
             .add(PARTITION, DataTypes.IntegerType, false)
@@ -25,10 +25,10 @@ public final class RecordSchema {
     private RecordSchema() {}
 
     /**
-     * Whether columns are some of those that are read.
+     * Whether columns are a subset of those of reads.
      *
      * @param schema the columns
-     * @return whether the names and types of all of them are among {@link #READ}'s
+     * @return whether {@link #READ} has a column of the same name and type for each
      */
     public static boolean hasColumnsOf(StructType schema) {
         return Arrays.stream(schema.fields())

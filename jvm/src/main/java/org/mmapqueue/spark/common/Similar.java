@@ -4,17 +4,17 @@ import java.util.Collection;
 import java.util.Comparator;
 import java.util.Optional;
 
-/** Finds the word that a misspelt one may stand for. */
+/** Suggests a name for a misspelt one. */
 final class Similar {
-    /** One edit for so many letters. */
+    /** One edit is allowed for this many letters. */
     private static final int LETTERS_PER_EDIT = 4;
 
     private Similar() {}
 
     /**
-     * The nearest of some names, without regard to case and underscores.
+     * Finds the name with the least edit distance, ignoring case and underscores.
      *
-     * @return empty when none is near
+     * @return the name; empty if none is similar
      */
     static Optional<String> to(String name, Collection<String> names) {
         String plain = Options.plain(name);
@@ -24,7 +24,7 @@ final class Similar {
                         .thenComparing(Comparator.naturalOrder()));
     }
 
-    // Levenshtein's: letters added, dropped and replaced.
+    // Levenshtein distance.
     private static int distance(String one, String two) {
         int[] before = new int[two.length() + 1];
         for (int j = 0; j < before.length; j++) {

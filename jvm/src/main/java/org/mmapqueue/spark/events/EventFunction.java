@@ -4,11 +4,11 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.types.DataTypes;
 import org.mmapqueue.spark.events.envelope.EventDecoder;
 
-/** {@code event(value)}: a record as the struct of an event. Any thread. */
+/** {@code event(value)}: a record as the struct of an event. Thread-safe. */
 public final class EventFunction extends RowFunction<InternalRow> {
     private static final long serialVersionUID = 1;
 
-    /** Made by the catalog. */
+    /** Called by the catalog. */
     public EventFunction() {
         super("event", Schemas.struct(EventDecoder.SCHEMA), DataTypes.BinaryType);
     }

@@ -24,7 +24,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * SELECT mmapqueue_events.event(value).* FROM …
  * </pre>
  *
- * <p>It may be set in a session that runs. There are no namespaces and no options. Any number of threads.
+ * <p>It can be configured in a running session. There are no namespaces and no options. Thread-safe.
  */
 public final class EventFunctions implements FunctionCatalog {
     private static final Map<String, Supplier<RowFunction<?>>> FUNCTIONS = new TreeMap<>(Map.of(
@@ -37,7 +37,7 @@ public final class EventFunctions implements FunctionCatalog {
 
     private String name;
 
-    /** Made by Spark, which calls {@link #initialize} next. */
+    /** Called by Spark, by reflection; {@link #initialize} follows. */
     public EventFunctions() {}
 
     @Override
@@ -73,7 +73,7 @@ public final class EventFunctions implements FunctionCatalog {
         return new Unbound(function.get());
     }
 
-    /** A function before Spark has looked at its arguments. */
+    /** A function before Spark has bound its arguments. */
     private record Unbound(RowFunction<?> function) implements UnboundFunction {
         @Override
         public BoundFunction bind(StructType given) {

@@ -7,15 +7,15 @@ import org.apache.spark.sql.types.DataTypes;
 import org.mmapqueue.spark.events.envelope.EventDecoder;
 
 /**
- * {@code event_rows(value)}: a record as an array of one event, for {@code inline}. Any thread.
+ * {@code event_rows(value)}: a record as an array of one event, for {@code inline}. Thread-safe.
  *
  * <p>Spark pushes a filter of a column through a projection, and would decode an event once for the filter and once
- * more for the columns. It does not push filters through what a generator makes.
+ * more for the columns. It does not push filters through a generator.
  */
 public final class EventRowsFunction extends RowFunction<ArrayData> {
     private static final long serialVersionUID = 1;
 
-    /** Made by the catalog. */
+    /** Called by the catalog. */
     public EventRowsFunction() {
         super("event_rows", Schemas.array(EventDecoder.SCHEMA), DataTypes.BinaryType);
     }

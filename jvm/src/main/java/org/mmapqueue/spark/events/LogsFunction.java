@@ -8,11 +8,11 @@ import org.mmapqueue.spark.events.payload.LogPayload;
 import org.mmapqueue.spark.events.payload.Payload;
 import org.mmapqueue.spark.events.rows.LogRow;
 
-/** {@code logs(content_type, data, time, error)}: a payload as an array of log records. Any thread. */
+/** {@code logs(content_type, data, time, error)}: a payload as an array of log records. Thread-safe. */
 public final class LogsFunction extends RowFunction<ArrayData> {
     private static final long serialVersionUID = 1;
 
-    /** Made by the catalog. */
+    /** Called by the catalog. */
     public LogsFunction() {
         super(
                 "logs",

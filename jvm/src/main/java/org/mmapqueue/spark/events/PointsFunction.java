@@ -8,11 +8,11 @@ import org.mmapqueue.spark.events.payload.Payload;
 import org.mmapqueue.spark.events.payload.PointPayload;
 import org.mmapqueue.spark.events.rows.PointRow;
 
-/** {@code points(content_type, data, time, error)}: a payload as an array of data points. Any thread. */
+/** {@code points(content_type, data, time, error)}: a payload as an array of data points. Thread-safe. */
 public final class PointsFunction extends RowFunction<ArrayData> {
     private static final long serialVersionUID = 1;
 
-    /** Made by the catalog. */
+    /** Called by the catalog. */
     public PointsFunction() {
         super(
                 "points",

@@ -13,13 +13,13 @@ import org.mmapqueue.spark.events.wire.WireWriter;
 
 /**
  * {@code record(time_ms, name, type, remote, meta, content_type, data, fields, id, source)}: an event as a record, the
- * inverse of {@code event}. Equal arguments give equal bytes. Any thread.
+ * inverse of {@code event}. Equal arguments give equal bytes. Thread-safe.
  */
 public final class RecordFunction extends RowFunction<byte[]> {
     private static final long serialVersionUID = 1;
     private static final int HEADER_BYTES = 256;
 
-    /** Made by the catalog. */
+    /** Called by the catalog. */
     public RecordFunction() {
         super(
                 "record",
@@ -37,21 +37,20 @@ public final class RecordFunction extends RowFunction<byte[]> {
     }
 
     /**
-     * Encodes an event; Spark calls it. Texts, {@code meta} and {@code data} may be null, which is as empty.
+     * Encodes an event; Spark calls it. Texts, {@code meta} and {@code data} may be null, which means empty.
      *
      * @param timeMillis milliseconds since 1970
      * @param name of the event
      * @param type a name of {@link EventTypes}; any other text is Other
-     * @param remote whether senders are to get it
-     * @param meta facts of the transport
-     * @param contentType media type of the payload. SkyWalking's segments and logs go into the fields that Satellite has
-     *         for them
+     * @param remote whether senders forward the event
+     * @param meta metadata of the transport
+     * @param contentType media type of the payload. SkyWalking's segments and logs are stored in Satellite's fields
      * @param data the payload
      * @param fields structured data, a JSON object
-     * @param id identity that the client gave
+     * @param id identity given by the client
      * @param source origin
      * @return the serialized Event
-     * @throws IllegalArgumentException when {@code fields} is no JSON object
+     * @throws IllegalArgumentException if {@code fields} is not a JSON object
      */
     public static byte[] invoke(
             long timeMillis,

@@ -5,7 +5,10 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructType;
 
-/** Columns as "name type, name type" in Spark's types. The decoders do without Spark's schemas, which load much. */
+/**
+ * Converts columns such as "name type, name type" to Spark's types. The decoders do not use Spark's schemas, which load
+ * many classes.
+ */
 final class Schemas {
     private Schemas() {}
 
@@ -22,7 +25,7 @@ final class Schemas {
         return struct;
     }
 
-    /** Any map of texts, with values that may be null. */
+    /** A map of texts with nullable values. */
     static DataType texts() {
         return DataTypes.createMapType(DataTypes.StringType, DataTypes.StringType, true);
     }

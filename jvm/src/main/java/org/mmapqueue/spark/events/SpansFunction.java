@@ -8,11 +8,11 @@ import org.mmapqueue.spark.events.payload.Payload;
 import org.mmapqueue.spark.events.payload.SpanPayload;
 import org.mmapqueue.spark.events.rows.SpanRow;
 
-/** {@code spans(content_type, data, time, error)}: a payload as an array of spans. Any thread. */
+/** {@code spans(content_type, data, time, error)}: a payload as an array of spans. Thread-safe. */
 public final class SpansFunction extends RowFunction<ArrayData> {
     private static final long serialVersionUID = 1;
 
-    /** Made by the catalog. */
+    /** Called by the catalog. */
     public SpansFunction() {
         super(
                 "spans",

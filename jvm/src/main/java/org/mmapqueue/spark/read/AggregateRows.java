@@ -8,19 +8,19 @@ import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 
 /**
- * Aggregates and what they are. Immutable.
+ * Aggregates and their values. Immutable.
  *
- * @param aggregates what was asked for
- * @param rows the answer
+ * @param aggregates the aggregates
+ * @param rows the rows
  */
 record AggregateRows(Aggregates aggregates, List<Object[]> rows) {
 
-    /** The only input partition: it carries the rows. */
+    /** The only input partition, which contains the rows. */
     private record Answer(Object[][] rows) implements InputPartition {
         private static final long serialVersionUID = 1L;
     }
 
-    /** Hands out what the input partition carries. */
+    /** Returns the rows of the input partition. */
     private static final class AnswerReaderFactory implements PartitionReaderFactory {
         private static final long serialVersionUID = 1L;
 
@@ -48,12 +48,12 @@ record AggregateRows(Aggregates aggregates, List<Object[]> rows) {
         }
     }
 
-    /** The rows, for one task. */
+    /** The input partition. */
     InputPartition[] inputs() {
         return new InputPartition[] {new Answer(rows.toArray(Object[][]::new))};
     }
 
-    /** What reads them. */
+    /** The factory of its reader. */
     static PartitionReaderFactory readerFactory() {
         return new AnswerReaderFactory();
     }

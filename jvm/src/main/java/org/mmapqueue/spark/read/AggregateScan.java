@@ -6,12 +6,12 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.connector.read.Scan;
 import org.apache.spark.sql.types.StructType;
 
-/** A scan of rows that are known already. Immutable. */
+/** A scan of rows that were computed in planning. Immutable. */
 final class AggregateScan implements Scan, Batch {
     private final ScanRequest request;
     private final AggregateRows rows;
 
-    /** The answer to a request. */
+    /** Makes a scan that returns computed rows. */
     AggregateScan(ScanRequest request, AggregateRows rows) {
         this.request = request;
         this.rows = rows;

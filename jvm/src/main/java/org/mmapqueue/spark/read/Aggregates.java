@@ -19,25 +19,25 @@ import org.mmapqueue.spark.common.RecordSchema;
 import org.mmapqueue.spark.read.plan.ReadRange;
 
 /**
- * Counts, and the least and the greatest of what is ordered along the log, from ranges instead of records: one row, or
- * one for each partition. Immutable.
+ * Pushed-down aggregates: count, minimum and maximum of offset and timestamp, computed from ranges without reading
+ * records; one row, or one for each partition. Immutable.
  *
- * @param functions what is asked for, in order
- * @param byPartition whether for each partition
+ * @param functions the aggregates, in order
+ * @param byPartition whether rows are grouped by partition
  */
 record Aggregates(List<Function> functions, boolean byPartition) {
 
-    /** An aggregate. */
+    /** A supported aggregate. */
     enum Function {
-        /** Rows. */
+        /** The number of rows. */
         COUNT("count(*)", null),
-        /** The least offset. */
+        /** The lowest offset. */
         MIN_OFFSET("min(offset)", RecordSchema.OFFSET),
-        /** The greatest offset. */
+        /** The highest offset. */
         MAX_OFFSET("max(offset)", RecordSchema.OFFSET),
-        /** The least time. */
+        /** The earliest timestamp. */
         MIN_TIMESTAMP("min(timestamp)", RecordSchema.TIMESTAMP),
-        /** The greatest time. */
+        /** The latest timestamp. */
         MAX_TIMESTAMP("max(timestamp)", RecordSchema.TIMESTAMP);
 
         private final String text;
@@ -50,9 +50,9 @@ record Aggregates(List<Function> functions, boolean byPartition) {
     }
 
     /**
-     * Reads what Spark asks for.
+     * Converts an aggregation of Spark.
      *
-     * @return empty when it is something else, too
+     * @return the aggregates; empty if any of them is not supported
      */
     static Optional<Aggregates> of(Aggregation aggregation) {
         List<Function> functions = new ArrayList<>();
@@ -75,7 +75,7 @@ record Aggregates(List<Function> functions, boolean byPartition) {
             return Function.COUNT;
         }
         if (asked instanceof Count count && !count.isDistinct()) {
-            // Of a column that may be null the rows do not tell.
+            // count(column) of a nullable column needs the records.
             String column = column(count.column());
             return column == null || column.equals(RecordSchema.TIMESTAMP) ? null : Function.COUNT;
         }
@@ -113,12 +113,12 @@ record Aggregates(List<Function> functions, boolean byPartition) {
     }
 
     /**
-     * The rows.
+     * Computes the rows.
      *
      * @param partitions the open queue
-     * @param ranges what counts, in order
-     * @param byTime whether the ranges may hold records that do not count, as they have no time
-     * @return empty when the records themselves have to be looked at
+     * @param ranges the ranges, in order
+     * @param byTime whether the ranges may contain records without a timestamp, which do not match
+     * @return the rows; empty if the records have to be read
      */
     Optional<List<Object[]>> rows(OpenPartitions partitions, List<ReadRange> ranges, boolean byTime) {
         if (byTime && functions.contains(Function.COUNT)) {
@@ -161,7 +161,7 @@ record Aggregates(List<Function> functions, boolean byPartition) {
                 long first = queue.get(each.from()).timestampMicros();
                 long last = queue.get(each.to() - 1).timestampMicros();
                 if (first == 0 || last == 0) {
-                    return false; // at least some have no time
+                    return false; // some records have no timestamp
                 }
                 minTime = minTime == null ? first : Math.min(minTime, first);
                 maxTime = maxTime == null ? last : Math.max(maxTime, last);

@@ -8,10 +8,11 @@ import org.mmapqueue.spark.read.plan.QueueInputPartition;
 import org.mmapqueue.spark.read.task.QueueReaderFactory;
 
 /**
- * What the tasks of a batch read. Immutable; two are equal when they read the same, so that Spark reads it once.
+ * The input partitions of a batch. Immutable. Two batches that read the same are equal, so Spark can reuse one
+ * exchange.
  *
- * @param request what was asked for
- * @param inputs the parts
+ * @param request the request
+ * @param inputs the input partitions
  */
 record QueueBatch(ScanRequest request, List<QueueInputPartition> inputs) implements Batch {
 

@@ -17,16 +17,16 @@ import org.mmapqueue.spark.read.plan.ReadRange;
 import org.mmapqueue.spark.read.stream.QueueMicroBatchStream;
 import org.mmapqueue.spark.read.task.ScanMetrics;
 
-/** A scan of records, once Spark has said what it needs. What it reads is found when it is first asked for. */
+/** A scan of records. It finds its ranges when Spark first asks for them. */
 final class QueueScan implements SupportsReportStatistics {
-    /** About what a row takes without its value. */
+    /** The approximate size of a row without its value, in bytes. */
     private static final long ROW_BYTES = 24;
 
     private final ScanRequest request;
     private boolean streaming;
     private Plan plan;
 
-    /** What a batch reads. */
+    /** The batch; null until Spark asks for it. */
     private record Plan(QueueBatch batch, long rows, long bytes) implements Statistics {
 
         @Override
@@ -40,7 +40,7 @@ final class QueueScan implements SupportsReportStatistics {
         }
     }
 
-    /** Nothing is known of a stream. */
+    /** A stream has no statistics. */
     private record Unknown() implements Statistics {
 
         @Override
@@ -54,7 +54,7 @@ final class QueueScan implements SupportsReportStatistics {
         }
     }
 
-    /** A scan that has not looked at the queue. */
+    /** Makes a scan without opening the queue. */
     QueueScan(ScanRequest request) {
         this.request = request;
     }
@@ -83,14 +83,14 @@ final class QueueScan implements SupportsReportStatistics {
     public synchronized MicroBatchStream toMicroBatchStream(String checkpointLocation) {
         if (!request.isPlain()) {
             throw new UnsupportedOperationException(
-                    "a stream takes no filters or limits, but was given: " + description());
+                    "a streaming read supports no pushed-down filters or limits, but was given: " + description());
         }
         request.options().refuseForStream();
         streaming = true;
         return QueueMicroBatchStream.of(request.path(), request.options(), request.columns(), checkpointLocation);
     }
 
-    // Spark asks for those of a stream, too.
+    // Spark also asks for the metrics of a stream.
     @Override
     public synchronized Statistics estimateStatistics() {
         return streaming ? new Unknown() : plan();

@@ -23,14 +23,14 @@ import org.mmapqueue.spark.read.pushdown.Condition;
 import org.mmapqueue.spark.read.pushdown.LongSet;
 import org.mmapqueue.spark.read.pushdown.Selection;
 
-/** What is to be read, while Spark says what it needs of it. For one thread. */
+/** Collects what Spark pushes down, and builds the scan. Not thread-safe. */
 public final class QueueScanBuilder
         implements SupportsPushDownRequiredColumns,
                 SupportsPushDownV2Filters,
                 SupportsPushDownLimit,
                 SupportsPushDownOffset,
                 SupportsPushDownAggregates {
-    /** Ranges that a filter may ask for in a partition: each is a task of its own at least. */
+    /** The limit of ranges that a filter may select in a partition: each is at least one task. */
     private static final int MOST_INTERVALS = 64;
 
     private final Path path;
@@ -44,12 +44,12 @@ public final class QueueScanBuilder
     private boolean aggregated;
 
     /**
-     * A scan of everything that is retained, if options do not say otherwise.
+     * Begins a scan of all retained records, within the limits of the options.
      *
      * @param path the queue's directory
      * @param options of the table and of the query
-     * @param given those of the query alone
-     * @throws IllegalArgumentException when one is wrong
+     * @param given the options of the query alone
+     * @throws IllegalArgumentException if an option is invalid
      */
     public QueueScanBuilder(Path path, Options options, Options given) {
         this.path = path;
@@ -119,7 +119,7 @@ public final class QueueScanBuilder
         return aggregated;
     }
 
-    // Asked twice in a row for the same: the second time must not see another state of the queue.
+    // Spark asks twice for the same aggregation: both answers must come from one state of the queue.
     private boolean isKnown(Aggregates aggregates) {
         if (aggregateRows == null || !aggregateRows.aggregates().equals(aggregates)) {
             aggregateRows = null;

@@ -11,38 +11,38 @@ import org.mmapqueue.spark.read.pushdown.Selection;
 import org.mmapqueue.spark.read.task.BatchRows;
 
 /**
- * What a query asks of a queue. Immutable.
+ * The request of a query: columns, filters, limit and offset. Immutable.
  *
  * @param path the queue's directory
  * @param options the options of reading
- * @param columns those that are read
- * @param selection the records that count
- * @param limit the most rows; applies before {@code skip}
- * @param skip how many rows are left out at the beginning
+ * @param columns the columns to read
+ * @param selection the matching records
+ * @param limit the limit of rows, applied before {@code skip}
+ * @param skip the number of rows to skip at the beginning
  */
 record ScanRequest(Path path, ReadOptions options, StructType columns, Selection selection, long limit, long skip) {
     /** No limit. */
     static final long UNLIMITED = Long.MAX_VALUE;
 
-    /** Whether nothing but options says what is read. */
+    /** Whether nothing is pushed down. */
     boolean isPlain() {
         return selection.equals(Selection.ALL) && limit == UNLIMITED && skip == 0;
     }
 
-    /** Whether records have to be read, and not their offsets alone. */
+    /** Whether records have to be read, and not only their offsets. */
     boolean isStored() {
         return BatchRows.needRecords(columns) || selection.isByTime();
     }
 
-    /** What tasks look at record by record. */
+    /** The conditions that tasks check for each record. */
     RowConditions conditions() {
         return selection.isByTime() ? new RowConditions(selection.timestamps(), limit) : RowConditions.NONE;
     }
 
-    /** Leaves of ranges what limit and skip leave of their rows. */
+    /** Applies limit and skip to ranges. */
     List<ReadRange> cut(List<ReadRange> ranges) {
         if (selection.isByTime()) {
-            return ranges; // each task stops at the limit, and Spark does the rest
+            return ranges; // each task stops at the limit; Spark applies the rest
         }
         List<ReadRange> cut = new ArrayList<>();
         long left = limit;
@@ -60,9 +60,9 @@ record ScanRequest(Path path, ReadOptions options, StructType columns, Selection
     }
 
     /**
-     * What was asked for, for people.
+     * The request, for messages.
      *
-     * @param more what the scan does besides; may be empty
+     * @param more an addition to the text; may be empty
      */
     String describe(String more) {
         List<String> parts = new ArrayList<>();

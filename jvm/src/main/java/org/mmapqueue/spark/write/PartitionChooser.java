@@ -16,12 +16,12 @@ import org.apache.spark.unsafe.hash.Murmur3_x86_32;
 import org.apache.spark.unsafe.types.UTF8String;
 import org.mmapqueue.spark.common.Options;
 
-/** Says which partition a row goes to: the one that it names, the one of its key, or each in turn. One thread. */
+/** Chooses the partition of each row: by its column partition, by its key, or round-robin. Not thread-safe. */
 final class PartitionChooser {
-    /** What keys may be. */
+    /** Allowed types of keys. */
     static final String KEY_TYPES = "string, binary, boolean, tinyint, smallint, int, bigint, date or timestamp";
 
-    // That of Spark's function hash: the partition is pmod(hash(key), partitions).
+    // Seed of Spark's function hash: the partition is pmod(hash(key), partitions).
     private static final int SEED = 42;
 
     private final WriteColumns columns;
@@ -30,10 +30,10 @@ final class PartitionChooser {
     private int next;
 
     /**
-     * Chooses for one task.
+     * Makes a chooser for one task.
      *
-     * @param partitions how many there are
-     * @param task its number: tasks begin with different partitions
+     * @param partitions the number of partitions
+     * @param task the task's number: round-robin begins with another partition in each task
      */
     PartitionChooser(WriteColumns columns, int partitions, int task) {
         this.columns = columns;
@@ -61,10 +61,10 @@ final class PartitionChooser {
     }
 
     /**
-     * Where a row goes.
+     * Chooses the partition of a row.
      *
      * @return the partition's number
-     * @throws IllegalArgumentException when it names one that is not there
+     * @throws IllegalArgumentException if the row names a partition that does not exist
      */
     int choose(InternalRow row) {
         if (columns.key() >= 0) {
@@ -74,8 +74,8 @@ final class PartitionChooser {
             int partition = row.getInt(columns.partition());
             if (partition < 0 || partition >= partitions) {
                 throw new IllegalArgumentException("the column partition is " + partition + " in a row of task " + task
-                        + "; allowed: 0.." + (partitions - 1) + ", or null for each in turn; leave the column out, or"
-                        + " make more with option " + Options.PARTITIONS);
+                        + "; allowed: 0.." + (partitions - 1) + ", or null for round-robin; leave the column out,"
+                        + " or add partitions with option " + Options.PARTITIONS);
             }
             return partition;
         }

@@ -20,7 +20,7 @@ import org.mmapqueue.spark.write.staging.StagedFile;
 import org.mmapqueue.spark.write.staging.StagedFileWriter;
 import org.mmapqueue.spark.write.staging.StagedTask;
 
-/** Stages the rows of a task: a file for each partition that gets some. One thread. */
+/** Stages the rows of a task: one file for each partition that receives rows. Not thread-safe. */
 final class QueueDataWriter implements DataWriter<InternalRow> {
     private static final int MOST_BUFFERED = 1 << 20;
     private static final int LARGEST_BLOCK = 256 << 10;
@@ -59,21 +59,21 @@ final class QueueDataWriter implements DataWriter<InternalRow> {
             writer = open(partition);
         }
         if (isString || row instanceof UnsafeRow) {
-            // In such a row bytes lie as text does, and as text they need not be copied out first.
+            // An UnsafeRow stores binary as it stores strings; read as a string, the bytes are not copied.
             UTF8String text = row.getUTF8String(value);
             int length = text.numBytes();
-            prepare(writer, length);
+            reserve(writer, length);
             text.writeToMemory(writer.array(), Platform.BYTE_ARRAY_OFFSET + writer.position());
             writer.add(length);
         } else {
             byte[] bytes = row.getBinary(value);
-            prepare(writer, bytes.length);
+            reserve(writer, bytes.length);
             System.arraycopy(bytes, 0, writer.array(), writer.position(), bytes.length);
             writer.add(bytes.length);
         }
     }
 
-    private void prepare(StagedFileWriter writer, int length) throws IOException {
+    private void reserve(StagedFileWriter writer, int length) throws IOException {
         if (length > factory.maxEventSize()) {
             throw new TooLargeException("a row of task " + task + " has " + length + " bytes, and the queue takes up to"
                     + " max_event_size = " + factory.maxEventSize() + "; option max_event_size raises that");
@@ -85,8 +85,8 @@ final class QueueDataWriter implements DataWriter<InternalRow> {
         Path directory = Path.of(factory.directory());
         if (!Files.isDirectory(directory)) {
             throw new IOException("host " + Hosts.own() + " has no directory " + directory + ", which the driver on"
-                    + " host " + factory.driverHost() + " has made: the queue must lie on a file system that both see,"
-                    + " under the same path");
+                    + " host " + factory.driverHost() + " has made: the queue must be on a file system that both"
+                    + " hosts mount under the same path");
         }
         int block = Math.max(SMALLEST_BLOCK, Math.min(LARGEST_BLOCK, MOST_BUFFERED / factory.partitions()));
         Path file = directory.resolve(name + ".p" + partition);

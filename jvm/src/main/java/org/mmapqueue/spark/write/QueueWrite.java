@@ -18,7 +18,7 @@ import org.mmapqueue.spark.write.sink.SinkQueues;
 import org.mmapqueue.spark.write.sink.WriteMetrics;
 import org.mmapqueue.spark.write.sink.WriteOptions;
 
-/** Rows on their way into a queue. Tasks stage them; the driver pushes them when all tasks are done. */
+/** A batch or streaming write. Tasks stage rows; the driver pushes them when all tasks are done. */
 final class QueueWrite implements Write {
     private final WriteOptions options;
     private final Options given;
@@ -28,11 +28,11 @@ final class QueueWrite implements Write {
     private boolean streaming;
 
     /**
-     * A write.
+     * Makes a write.
      *
      * @param given the options of the query itself
-     * @param query the id of the query: with streams the same one after a restart
-     * @param truncating whether what is there was to be replaced
+     * @param query the id of the query; a stream keeps it after a restart
+     * @param truncating whether the query asked to replace existing records
      */
     QueueWrite(WriteOptions options, Options given, WriteColumns columns, String query, boolean truncating) {
         this.options = options;
@@ -51,13 +51,13 @@ final class QueueWrite implements Write {
     public BatchWrite toBatch() {
         KnownOptions.refuseOthers(given, Set.of(OptionUse.BATCH_WRITE));
         if (truncating) {
-            throw new UnsupportedOperationException("mode overwrite is not supported, use append: the records of the"
-                    + " queue in " + options.path() + " go when its consumers have acked them");
+            throw new UnsupportedOperationException("mode overwrite is not supported, use append: the records of"
+                    + " the queue in " + options.path() + " are removed when all consumers have acked them");
         }
         return new Batch(new SinkWrite(options, columns, query, Duration.ZERO));
     }
 
-    // In mode complete the whole result comes with each batch, and is appended.
+    // In output mode complete each batch has the whole result, which is appended.
     @Override
     public StreamingWrite toStreaming() {
         KnownOptions.refuseOthers(given, Set.of(OptionUse.STREAM_WRITE));
@@ -71,9 +71,9 @@ final class QueueWrite implements Write {
     }
 
     /**
-     * What the driver has counted. Without @Override: older versions of Spark do not ask for it.
+     * The driver's metrics. No @Override: older versions of Spark do not have this method.
      *
-     * @return of a batch that is over
+     * @return the metrics of a completed batch
      */
     public CustomTaskMetric[] reportDriverMetrics() {
         return streaming

@@ -10,7 +10,7 @@ import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.write.sink.PushFigures;
 import org.mmapqueue.spark.write.sink.WriteOptions;
 
-/** What is to be written, while Spark says how. Appends, in every output mode of a stream; replaces nothing. */
+/** Collects the mode of a write, and builds it. All output modes of a stream append. */
 public final class QueueWriteBuilder implements SupportsTruncate, SupportsStreamingUpdateAsAppend {
     private final Path path;
     private final Options options;
@@ -20,13 +20,13 @@ public final class QueueWriteBuilder implements SupportsTruncate, SupportsStream
     private boolean truncating;
 
     /**
-     * A write that appends.
+     * Begins a write that appends.
      *
      * @param path the queue's directory
      * @param options of the table and of the query
-     * @param given those of the query alone
-     * @param info what Spark says of the query
-     * @param figures count what the driver does
+     * @param given the options of the query alone
+     * @param info Spark's description of the query
+     * @param figures receives the driver's metrics
      */
     public QueueWriteBuilder(Path path, Options options, Options given, LogicalWriteInfo info, PushFigures figures) {
         this.path = path;
@@ -43,10 +43,10 @@ public final class QueueWriteBuilder implements SupportsTruncate, SupportsStream
     }
 
     /**
-     * The write.
+     * Builds the write.
      *
-     * @return what Spark runs
-     * @throws IllegalArgumentException when an option or a column is wrong
+     * @return the write that Spark runs
+     * @throws IllegalArgumentException if an option or a column is invalid
      */
     @Override
     public Write build() {

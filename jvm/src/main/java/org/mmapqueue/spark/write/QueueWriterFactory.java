@@ -9,15 +9,15 @@ import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.spark.write.staging.StagingArea;
 
 /**
- * Makes the writers of tasks, wherever these run.
+ * Makes the writers of tasks; serialized to executors.
  *
- * @param directory where they put their files
- * @param driverHost who has made it, for people
- * @param write tells the files of this write from those of an earlier attempt
- * @param partitions how many the queue has
- * @param maxEventSize bytes of the largest row
- * @param fsync whether the files are to be on the disk
- * @param columns where the rows have what counts
+ * @param directory the directory of staged files
+ * @param driverHost the host of the driver, for error messages
+ * @param write distinguishes the files of this write from those of an earlier attempt
+ * @param partitions the number of partitions of the queue
+ * @param maxEventSize the limit of a row, in bytes
+ * @param fsync whether to fsync the files
+ * @param columns the positions of the columns in the rows
  */
 record QueueWriterFactory(
         String directory,
@@ -28,7 +28,7 @@ record QueueWriterFactory(
         boolean force,
         WriteColumns columns)
         implements DataWriterFactory, StreamingDataWriterFactory {
-    /** What Spark tells its tasks of the way in which a query runs. */
+    /** Spark's task property for continuous processing. */
     private static final String CONTINUOUS = "__is_continuous_processing";
 
     @Override
@@ -40,7 +40,7 @@ record QueueWriterFactory(
     public DataWriter<InternalRow> createWriter(int task, long attempt, long epoch) {
         TaskContext context = TaskContext.get();
         if (context != null && "true".equals(context.getLocalProperty(CONTINUOUS))) {
-            // Its epochs are not the same when they are done again, and would be taken for done.
+            // A repeated epoch has other rows than the first time, so it cannot be detected as a repetition.
             throw new UnsupportedOperationException(
                     "trigger continuous is not supported, use processingTime," + " availableNow or once");
         }

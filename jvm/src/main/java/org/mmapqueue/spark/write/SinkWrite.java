@@ -17,10 +17,7 @@ import org.mmapqueue.spark.write.sink.WriteOptions;
 import org.mmapqueue.spark.write.staging.StagedFile;
 import org.mmapqueue.spark.write.staging.StagedTask;
 
-/**
- * One write on the driver, from when its tasks are planned to when their rows are pushed or given up. Used by one
- * thread at a time.
- */
+/** One write on the driver, from planning to commit or abort. Not thread-safe. */
 final class SinkWrite {
     private final WriteOptions options;
     private final WriteColumns columns;
@@ -30,10 +27,10 @@ final class SinkWrite {
     private SinkQueues.Lease lease;
 
     /**
-     * A write that has not begun.
+     * Makes a write, without opening the queue.
      *
-     * @param query its id
-     * @param linger how long the queue stays open afterwards
+     * @param query the id of the query
+     * @param linger how long the queue stays open after the write
      */
     SinkWrite(WriteOptions options, WriteColumns columns, String query, Duration linger) {
         this(options, columns, query, linger, SinkDisk.REAL);
@@ -52,12 +49,12 @@ final class SinkWrite {
     }
 
     /**
-     * Opens the queue and makes the directory for the tasks.
+     * Opens the queue and makes the staging directory.
      *
-     * @return makes their writers
+     * @return the factory of the tasks' writers
      */
     QueueWriterFactory begin() {
-        return told(() -> {
+        return attempt(() -> {
             lease = SinkQueues.acquire(options.path(), query, options.config(), options.push(), linger, disk);
             SinkQueue queue = lease.queue();
             boolean sync = options.push().sync();
@@ -83,7 +80,7 @@ final class SinkWrite {
     }
 
     void commitBatch(WriterCommitMessage[] messages) {
-        told(() -> {
+        attempt(() -> {
             lease.queue().commitBatch(query, files(messages), options.push());
             end();
             return null;
@@ -91,19 +88,19 @@ final class SinkWrite {
     }
 
     void commitEpoch(long epoch, WriterCommitMessage[] messages) {
-        told(() -> {
+        attempt(() -> {
             lease.queue().commitEpoch(query, epoch, files(messages), options.push());
             end();
             return null;
         });
     }
 
-    /** Gives staged rows up, unless some partitions have got theirs. Comes after a commit that has failed, too. */
+    /** Deletes staged rows, unless some partitions have already received theirs. Also called after a failed commit. */
     void abort(WriterCommitMessage[] messages) {
         if (lease == null) {
             return;
         }
-        told(() -> {
+        attempt(() -> {
             try {
                 lease.queue().discard(query, files(messages));
             } finally {
@@ -121,14 +118,14 @@ final class SinkWrite {
     private static List<StagedFile> files(WriterCommitMessage[] messages) {
         List<StagedFile> files = new ArrayList<>();
         for (WriterCommitMessage message : messages) {
-            if (message instanceof StagedTask task) { // null for a task that has failed
+            if (message instanceof StagedTask task) { // null for a failed task
                 files.addAll(task.files());
             }
         }
         return files;
     }
 
-    private <T> T told(Step<T> step) {
+    private <T> T attempt(Step<T> step) {
         try {
             return step.run();
         } catch (IOException e) {
@@ -138,7 +135,7 @@ final class SinkWrite {
             InterruptedIOException cause =
                     new InterruptedIOException("interrupted while " + options.path() + " was written");
             cause.initCause(e);
-            throw new UncheckedIOException(cause); // which Spark takes for the end of a query that is stopped
+            throw new UncheckedIOException(cause); // Spark treats this as the end of a stopped query
         }
     }
 }

@@ -14,26 +14,26 @@ import org.apache.spark.sql.types.TimestampType;
 import org.mmapqueue.spark.common.RecordSchema;
 
 /**
- * Where the rows that are written have what counts. What the queue itself says when it is read (offset, timestamp) may
- * be there and is left out, so that what was read can be written.
+ * The positions of the columns in the rows of a write. Columns offset and timestamp are ignored, so that rows read from
+ * a queue can be written to one.
  *
- * @param value index of the column of the records
- * @param isString whether it is a string, else binary
- * @param partition index of the column that names the partition; -1 for none
- * @param key index of the column that decides on the partition; -1 for none
- * @param keyType its type; null for none
+ * @param value index of the column value
+ * @param isString whether value is a string, else binary
+ * @param partition index of the column partition; -1 for none
+ * @param key index of the key column; -1 for none
+ * @param keyType type of the key column; null for none
  */
 record WriteColumns(int value, boolean isString, int partition, int key, DataType keyType) implements Serializable {
-    private static final String EXPECTED = "expected value (string or binary), and if wanted partition (int) or the"
-            + " column that option key names; timestamp and offset are left out";
+    private static final String EXPECTED = "expected value (string or binary), optionally partition (int) or"
+            + " the column that option key names; timestamp and offset are ignored";
 
     /**
-     * Finds them.
+     * Finds the columns.
      *
      * @param schema of the rows
-     * @param key the name of the column that decides on the partition; null for none
-     * @return where they are
-     * @throws IllegalArgumentException when one is missing, of another type, or unknown
+     * @param key the name of the key column; null for none
+     * @return the columns
+     * @throws IllegalArgumentException if a column is missing, of another type, or unknown
      */
     static WriteColumns of(StructType schema, String key) {
         int value = index(schema, RecordSchema.VALUE);
@@ -56,8 +56,8 @@ record WriteColumns(int value, boolean isString, int partition, int key, DataTyp
             throw bad(fields[partition], "int");
         }
         if (partition >= 0 && key != null && partition != keyIndex) {
-            throw new IllegalArgumentException("the column partition and option key = " + key + " both say where a row"
-                    + " goes; leave one of them out");
+            throw new IllegalArgumentException("the column partition and option key = " + key + " both select" + ""
+                    + " the partition; leave one of them out");
         }
         checkOthers(fields, value, partition, keyIndex);
         DataType keyType = keyIndex < 0 ? null : fields[keyIndex].dataType();
@@ -79,12 +79,12 @@ record WriteColumns(int value, boolean isString, int partition, int key, DataTyp
             }
         }
         if (!unknown.isEmpty()) {
-            throw new IllegalArgumentException("columns that can not be stored: " + String.join(", ", unknown) + "; "
-                    + EXPECTED + "; put what belongs together into value, such as by to_json");
+            throw new IllegalArgumentException("columns that cannot be stored: " + String.join(", ", unknown) + "; "
+                    + EXPECTED + "; combine columns into value, for example by to_json");
         }
     }
 
-    // Spark's names are without case unless told otherwise; then the exact one counts.
+    // Names ignore case unless spark.sql.caseSensitive is set.
     private static int index(StructType schema, String name) {
         String[] names = schema.fieldNames();
         int found = -1;

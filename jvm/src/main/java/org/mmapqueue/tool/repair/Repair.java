@@ -24,7 +24,7 @@ import org.mmapqueue.tool.scan.WalkResult;
 import org.mmapqueue.tool.verify.Inventory;
 import org.mmapqueue.tool.verify.Survey;
 
-/** One repair: from what a survey has found to a directory that is a whole queue. Used once. */
+/** One repair: turns a survey into changes of a directory. For one use. */
 final class Repair {
     private static final int DEFAULT_MAX_EVENT = 20480;
 
@@ -46,12 +46,11 @@ final class Repair {
         this.files = new RingCopy(storage);
     }
 
-    /** Raises what there is to raise before anything is changed. */
+    /** Computes the tombstones; throws if the queue cannot be repaired. Changes nothing. */
     List<Filling> plan() {
         if (walk.contradicts) {
-            throw new MmapQueueException("the queue in " + survey.directory + " can not be repaired: two places of it"
-                    + " contradict each other on the number of a record, and each is whole by its checksum; verify says"
-                    + " which");
+            throw new MmapQueueException("the queue in " + survey.directory + " cannot be repaired: two headers"
+                    + " with valid checksums contradict each other on the offset of a record; verify reports them");
         }
         RecordScan scan = new RecordScan(survey.slots, survey.facts);
         List<Filling> fillings = new ArrayList<>();
@@ -63,7 +62,7 @@ final class Repair {
         return fillings;
     }
 
-    /** Copies what is part of the queue. */
+    /** Copies the files that are part of the queue. */
     void copy() throws IOException {
         storage.createDirectories(target.resolve(ConsumerPage.DIRECTORY));
         for (long id = firstId(); id <= lastId(); id++) {
@@ -83,7 +82,7 @@ final class Repair {
         return target.resolve(survey.directory.relativize(file));
     }
 
-    // That of the end when nothing is left: the offset of the next record is found there.
+    // The last segment when no record is left: it has the offset of the next record.
     private long firstId() {
         return Math.max(0, Math.min(geometry.segmentOf(walk.start), lastId()));
     }
@@ -92,7 +91,7 @@ final class Repair {
         return geometry.segmentOfEnd(walk.end);
     }
 
-    /** Changes the target; the meta page comes last, so that one that was cut short is a damaged queue still. */
+    /** Changes the target. The meta page comes last: an interrupted repair leaves a damaged queue. */
     void apply(List<Filling> fillings) throws IOException {
         for (long id = firstId(); id <= lastId(); id++) {
             files.fit(target.resolve(geometry.fileName(id)), geometry.segmentSize());
@@ -105,18 +104,18 @@ final class Repair {
         }
         for (SegmentHeader header : headers.values()) {
             files.store(target.resolve(geometry.fileName(header.id())), 0, header.encode());
-            actions.add("wrote the header of segment " + header.id() + " anew: base index " + header.baseIndex()
+            actions.add("rebuilt the header of segment " + header.id() + ": base index " + header.baseIndex()
                     + ", epoch " + header.epoch());
         }
         if (walk.residue) {
             int offset = geometry.offsetOfEnd(walk.end);
             Path last = target.resolve(geometry.fileName(lastId()));
             files.store(last, offset, ByteBuffer.allocate(geometry.segmentSize() - offset));
-            actions.add("wiped what was behind the end of the log, in segment " + lastId());
+            actions.add("wiped the bytes after the log end, in segment " + lastId());
         }
         for (Path each : survey.useless) {
             if (storage.delete(inTarget(each))) {
-                actions.add("deleted " + each + ", of a slot that holds nothing");
+                actions.add("deleted " + each + ", of a free slot");
             }
         }
         consumers();
@@ -162,12 +161,12 @@ final class Repair {
             String name = each.getKey();
             ConsumerImage page = each.getValue();
             boolean damaged = survey.damagedPages.contains(name);
-            long place = place(name, damaged);
-            if (damaged || place != survey.probes.get(name).position) {
-                page.put(ConsumerImage.Word.COMMITTED, place);
-                page.put(ConsumerImage.Word.READING, place);
+            long position = resumePosition(name, damaged);
+            if (damaged || position != survey.probes.get(name).position) {
+                page.put(ConsumerImage.Word.COMMITTED, position);
+                page.put(ConsumerImage.Word.READING, position);
                 page.put(ConsumerImage.Word.DROPPED, 0);
-                moved(name, place);
+                moved(name, position);
             }
             page.put(ConsumerImage.Word.DROPPED, Math.max(0, page.get(ConsumerImage.Word.DROPPED)));
             page.belongTo(survey.facts);
@@ -175,22 +174,21 @@ final class Repair {
         }
         for (String name : survey.uselessInFlight) {
             storage.delete(inTarget(survey.inventory.inFlight(name)));
-            actions.add(
-                    "deleted what was stored of the records in flight of consumer " + name + ": they are popped again");
+            actions.add("deleted the file of records in flight of consumer " + name + ": they are redelivered");
         }
     }
 
-    // One whose place is nowhere in the log begins with the oldest record: nothing that it has not seen is skipped.
-    private long place(String name, boolean damaged) {
+    // A consumer with a position outside of the log begins with the oldest record: it skips none.
+    private long resumePosition(String name, boolean damaged) {
         Probe probe = survey.probes.get(name);
-        boolean lost = damaged && (probe.place != probe.position || probe.position == 0);
+        boolean lost = damaged && (probe.resumePosition != probe.position || probe.position == 0);
         boolean outside = probe.position < 0 || probe.position > walk.end && survey.isClean();
-        return lost || outside ? walk.start : probe.place;
+        return lost || outside ? walk.start : probe.resumePosition;
     }
 
-    private void moved(String name, long place) {
-        long number = place == walk.start ? walk.firstNumber : survey.probes.get(name).number;
-        actions.add("consumer " + name + " goes on at offset " + number + " (position " + place + ")");
+    private void moved(String name, long position) {
+        long number = position == walk.start ? walk.firstNumber : survey.probes.get(name).resumeOffset;
+        actions.add("consumer " + name + " continues at offset " + number + " (position " + position + ")");
     }
 
     private void meta() throws IOException {
@@ -219,11 +217,11 @@ final class Repair {
             meta.closedAt(walk.endNumber);
         }
         if (meta.hasDefault()) {
-            long place = place(Inventory.DEFAULT, survey.rebuilt);
-            if (place != survey.probes.get(Inventory.DEFAULT).position) {
+            long position = resumePosition(Inventory.DEFAULT, survey.rebuilt);
+            if (position != survey.probes.get(Inventory.DEFAULT).position) {
                 meta.put(MetaImage.Word.DROPPED, 0, size);
-                meta.put(MetaImage.Word.COMMITTED, place, size);
-                moved(Inventory.DEFAULT, place);
+                meta.put(MetaImage.Word.COMMITTED, position, size);
+                moved(Inventory.DEFAULT, position);
             }
             meta.put(MetaImage.Word.DROPPED, Math.max(0, meta.get(MetaImage.Word.DROPPED)), size);
             long reading = meta.get(MetaImage.Word.READING);
@@ -237,20 +235,20 @@ final class Repair {
         long reclaimed = geometry.position(firstId(), 0);
         meta.put(MetaImage.Word.RECLAIMED, reclaimed, size);
         meta.put(MetaImage.Word.RECLAIMING, reclaimed, size);
-        meta.put(MetaImage.Word.INTACT, reclaimed, size); // all that is left has been looked at
+        meta.put(MetaImage.Word.INTACT, reclaimed, size); // All records were verified.
         meta.write(storage, target);
     }
 
-    // 0 is: from the first record that there is.
+    // 0: from the log start.
     private void heldFrom(MetaImage meta) {
         long stored = meta.get(MetaImage.Word.HELD_FROM);
         long held = stored < 0 || stored > walk.end ? 0 : stored;
         if (survey.heldFrom != null && survey.heldFrom.isFound()) {
-            held = survey.heldFrom.place;
+            held = survey.heldFrom.resumePosition;
         }
         if (held != stored) {
             meta.put(MetaImage.Word.HELD_FROM, held, geometry.segmentSize());
-            actions.add("without a consumer the log is kept from position " + held + " on");
+            actions.add("without a consumer, the log is retained from position " + held + " on");
         }
     }
 }

@@ -29,8 +29,8 @@ import org.mmapqueue.tool.verify.Survey;
 import org.mmapqueue.tool.verify.Verifier;
 
 /**
- * Makes a damaged queue one that can be opened, read and written. Records that are whole keep their offsets; where
- * records were lost there are marks, one for each, and it is said which they were. Has no state; any number of threads.
+ * Repairs damaged queues: they can be opened, read and written again. Whole records keep their offsets; each lost record
+ * becomes a tombstone, and is reported. Thread-safe.
  */
 public final class Repairer {
     private static final Storage STORAGE = DiskStorage.INSTANCE;
@@ -38,30 +38,30 @@ public final class Repairer {
     private Repairer() {}
 
     /**
-     * Makes a copy of a queue that is whole. The queue itself is not changed.
+     * Makes a repaired copy of a queue. The queue itself is not changed.
      *
-     * @param directory the queue's
-     * @param target the directory to be made; one that is there must be empty
-     * @param progress is told how far the reading is, in bytes of segments
-     * @return what was done, and what is lost
-     * @throws org.mmapqueue.errors.LockedException when a process writes it
-     * @throws MmapQueueException when there is no queue, it is of version 1, the target is not empty, or nothing can
-     *     be made of the queue; the target is not a queue then
+     * @param directory the queue's directory
+     * @param target the directory of the copy; it must be empty or not exist
+     * @param progress receives the progress of reading, in bytes of segments
+     * @return the report: changes and lost records
+     * @throws org.mmapqueue.errors.LockedException when a process writes the queue
+     * @throws MmapQueueException when the directory has no queue, the queue is of version 1 or cannot be repaired, or the
+     *     target is not empty; the target is no queue then
      */
     public static RepairReport repair(Path directory, Path target, Progress progress) {
         return repair(directory, target, false, progress);
     }
 
     /**
-     * Makes a copy of a queue that is whole, as {@link #repair(Path, Path, Progress)} does.
+     * Makes a repaired copy of a queue, as {@link #repair(Path, Path, Progress)}.
      *
-     * @param directory the queue's
-     * @param target the directory to be made; one that is there must be empty
-     * @param resetClock whether timestamps that are ahead of this machine's clock are set to now, in the copy
-     * @param progress is told how far the reading is, in bytes of segments
-     * @return what was done, and what is lost
-     * @throws org.mmapqueue.errors.LockedException when a process writes it
-     * @throws MmapQueueException as the other one throws it
+     * @param directory the queue's directory
+     * @param target the directory of the copy; it must be empty or not exist
+     * @param resetClock whether to set timestamps that are ahead of this machine's clock to now, in the copy
+     * @param progress receives the progress of reading, in bytes of segments
+     * @return the report: changes and lost records
+     * @throws org.mmapqueue.errors.LockedException when a process writes the queue
+     * @throws MmapQueueException as the other overload
      */
     public static RepairReport repair(Path directory, Path target, boolean resetClock, Progress progress) {
         Verifier.check(directory);
@@ -79,27 +79,27 @@ public final class Repairer {
     }
 
     /**
-     * Makes a queue whole where it is. What is overwritten is gone.
+     * Repairs a queue in place. Overwritten bytes are lost.
      *
-     * @param directory the queue's
-     * @param progress is told how far the reading is, in bytes of segments
-     * @return what was done, and what is lost
-     * @throws org.mmapqueue.errors.LockedException when a process writes it, or owns a consumer of it
-     * @throws MmapQueueException when there is no queue, it is of version 1, or nothing can be made of it
+     * @param directory the queue's directory
+     * @param progress receives the progress of reading, in bytes of segments
+     * @return the report: changes and lost records
+     * @throws org.mmapqueue.errors.LockedException when a process writes the queue, or owns a consumer of it
+     * @throws MmapQueueException when the directory has no queue, or the queue is of version 1 or cannot be repaired
      */
     public static RepairReport repairInPlace(Path directory, Progress progress) {
         return repairInPlace(directory, false, progress);
     }
 
     /**
-     * Makes a queue whole where it is, as {@link #repairInPlace(Path, Progress)} does.
+     * Repairs a queue in place, as {@link #repairInPlace(Path, Progress)}.
      *
-     * @param directory the queue's
-     * @param resetClock whether timestamps that are ahead of this machine's clock are set to now
-     * @param progress is told how far the reading is, in bytes of segments
-     * @return what was done, and what is lost
-     * @throws org.mmapqueue.errors.LockedException when a process writes it, or owns a consumer of it
-     * @throws MmapQueueException as the other one throws it
+     * @param directory the queue's directory
+     * @param resetClock whether to set timestamps that are ahead of this machine's clock to now
+     * @param progress receives the progress of reading, in bytes of segments
+     * @return the report: changes and lost records
+     * @throws org.mmapqueue.errors.LockedException when a process writes the queue, or owns a consumer of it
+     * @throws MmapQueueException as the other overload
      */
     public static RepairReport repairInPlace(Path directory, boolean resetClock, Progress progress) {
         Verifier.check(directory);
@@ -125,8 +125,7 @@ public final class Repairer {
         }
         try (Stream<Path> files = Files.isDirectory(target) ? Files.list(target) : Stream.of(target)) {
             if (files.findAny().isPresent()) {
-                throw new MmapQueueException(
-                        "the target " + target + " must not be there yet, or be an empty" + " directory");
+                throw new MmapQueueException("the target " + target + " must not exist, or be an empty directory");
             }
         }
     }
@@ -166,8 +165,8 @@ public final class Repairer {
         Path file = directory.resolve(MetaPage.FILE_NAME);
         if (Verifier.isVersion1(Files.exists(file) ? MetaImage.read(STORAGE, directory) : null)) {
             throw new MmapQueueException("the queue in " + directory + " is of format version 1, which has no checksums"
-                    + " and no offsets: nothing can tell its whole records from damaged ones. Nothing was changed. Open"
-                    + " it, or read it with the program that wrote it, and push what is good into a new queue");
+                    + " and no offsets, so damaged records cannot be detected. Nothing was changed. Open it, or read it"
+                    + " with the program that wrote it, and push the good records into a new queue");
         }
         RepairReport report;
         try (Survey survey = new Survey(STORAGE, directory, progress)) {
@@ -182,13 +181,13 @@ public final class Repairer {
                     .toList();
             report = new RepairReport(target.toString(), survey.report(), List.copyOf(repair.actions), lost);
         } catch (CorruptException e) {
-            throw new MmapQueueException("the queue in " + directory + " can not be repaired: " + e.getMessage(), e);
+            throw new MmapQueueException("the queue in " + directory + " cannot be repaired: " + e.getMessage(), e);
         }
         check(target);
         return resetClock ? withClockReset(report, target) : report;
     }
 
-    // Timestamps never decrease: while the last one is ahead of the clock, each new record gets that one.
+    // Timestamps never decrease: while the last one is ahead of the clock, each new record gets it.
     private static RepairReport withClockReset(RepairReport report, Path target) throws IOException {
         Instant now = Instant.now();
         long micros = ChronoUnit.MICROS.between(Instant.EPOCH, now);
@@ -198,7 +197,7 @@ public final class Repairer {
         return new RepairReport(report.path(), report.before(), List.copyOf(actions), report.lost());
     }
 
-    /** Gives the records of a whole queue other timestamps; returns how many have got one. */
+    /** Changes the timestamps of a whole queue; returns how many records changed. */
     public static long restamp(Path target, LongUnaryOperator stamps) throws IOException {
         long changed;
         try (Survey whole = new Survey(STORAGE, target, Progress.NONE)) {
@@ -208,7 +207,7 @@ public final class Repairer {
         return changed;
     }
 
-    // It is read once more: what can not be read back was not repaired.
+    // Verifies the repaired queue.
     private static void check(Path target) throws IOException {
         try (Survey after = new Survey(STORAGE, target, Progress.NONE)) {
             VerifyReport report = after.report();

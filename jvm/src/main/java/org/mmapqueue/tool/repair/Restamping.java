@@ -14,8 +14,8 @@ import org.mmapqueue.tool.scan.Slots;
 import org.mmapqueue.tool.verify.Survey;
 
 /**
- * Gives the records of a whole queue other timestamps. Their offsets, positions and payloads stay. When it is cut
- * short, records are damaged whose timestamps were stored and whose headers were not. Used once.
+ * Changes the timestamps of a whole queue. Offsets, positions and payloads stay. An interruption damages the records with
+ * a stored timestamp and without a stored header. For one use.
  */
 final class Restamping {
     private final Survey survey;
@@ -24,14 +24,14 @@ final class Restamping {
     private final RecordScan scan;
     private final RingCopy files;
     private final LongUnaryOperator stamps;
-    /** Words that are not stored yet: by segment id, then by their place in the segment. */
+    /** Words to store: by segment id, then by position in the segment. */
     private final Map<Long, Map<Integer, Long>> words = new TreeMap<>();
 
     /**
      * Changes nothing yet.
      *
-     * @param survey of the queue
-     * @param stamps gives the new timestamp for an old one, both in µs since 1970; must not decrease
+     * @param survey the survey of the queue
+     * @param stamps maps an old timestamp to the new one, both in µs since 1970; must not decrease
      */
     Restamping(Storage storage, Survey survey, LongUnaryOperator stamps) {
         this.survey = survey;
@@ -42,7 +42,7 @@ final class Restamping {
         this.stamps = stamps;
     }
 
-    /** Does it; returns how many records have got another timestamp. */
+    /** Changes the timestamps; returns how many records changed. */
     long run() throws IOException {
         long changed = 0;
         Slot slot = enter(geometry.segmentOf(survey.walk.start));
@@ -87,9 +87,9 @@ final class Restamping {
 
     private void restamp(Slot slot, int offset, long timestamp) throws IOException {
         put(slot.id(), offset, scan.restamped(slot, offset, slot.header().epoch(), timestamp));
-        int behind = offset + RecordDescriptor.HEADER;
-        if (behind < geometry.segmentSize()) {
-            put(slot.id(), behind, timestamp);
+        int body = offset + RecordDescriptor.HEADER;
+        if (body < geometry.segmentSize()) {
+            put(slot.id(), body, timestamp);
         } else {
             put(slot.id() + 1, geometry.dataStart(), timestamp);
         }

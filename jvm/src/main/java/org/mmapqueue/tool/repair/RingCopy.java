@@ -9,7 +9,7 @@ import java.util.Map;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 
-/** The files of a queue that is being repaired: copied, made, given their right length, changed and fsynced. */
+/** Copies, creates, resizes and changes the files of a queue under repair; fsyncs each. No state. */
 final class RingCopy {
     private static final int BLOCK = 1 << 20;
     private static final String ASIDE = ".new";
@@ -20,7 +20,7 @@ final class RingCopy {
         this.storage = storage;
     }
 
-    /** Copies a file, of which no more than {@code size} bytes count; what it does not have is zeros. */
+    /** Copies {@code size} bytes of a file; zeros after its end. */
     void copy(Path from, Path to, long size) throws IOException {
         Path aside = to.resolveSibling(to.getFileName() + ASIDE);
         ByteBuffer block = ByteBuffer.allocate((int) Math.min(BLOCK, size));
@@ -39,7 +39,7 @@ final class RingCopy {
         storage.rename(aside, to);
     }
 
-    /** Makes a segment file that is there and of this length. */
+    /** Gives a segment file this length; creates it if it is missing. */
     void fit(Path path, long size) throws IOException {
         if (!Files.exists(path)) {
             try (DataFile file = storage.open(path, Storage.Mode.CREATE)) {
@@ -51,7 +51,7 @@ final class RingCopy {
         }
     }
 
-    /** Stores bytes. */
+    /** Stores bytes, and fsyncs. */
     void store(Path path, long at, ByteBuffer bytes) throws IOException {
         try (DataFile file = storage.open(path, Storage.Mode.WRITE)) {
             file.write(bytes, at);
@@ -59,7 +59,7 @@ final class RingCopy {
         }
     }
 
-    /** Stores words, by their places, and fsyncs them at the end. */
+    /** Stores words by position, then fsyncs once. */
     void storeWords(Path path, Map<Integer, Long> words) throws IOException {
         try (DataFile file = storage.open(path, Storage.Mode.WRITE)) {
             for (Map.Entry<Integer, Long> each : words.entrySet()) {
@@ -69,7 +69,7 @@ final class RingCopy {
         }
     }
 
-    /** A word as it is stored. */
+    /** A word in the byte order of the format. */
     static ByteBuffer word(long value) {
         return ByteBuffer.allocate(Long.BYTES).order(ByteOrder.LITTLE_ENDIAN).putLong(0, value);
     }

@@ -1,11 +1,11 @@
 package org.mmapqueue.tool.report;
 
 /**
- * How a consumer stands.
+ * The position of a consumer. Immutable.
  *
- * @param name its name
- * @param position from where it needs the log, as stored
- * @param place where it goes on: another position when no record ends at the stored one
- * @param offset the number of the next record that it has not acked; -1 when that is not known
+ * @param name the consumer's name
+ * @param position the stored position, in bytes: the consumer needs the log from there on
+ * @param resumePosition where it resumes; differs from {@code position} when no record ends there
+ * @param offset the offset of its first record that is not acked; -1 when unknown
  */
-public record ConsumerState(String name, long position, long place, long offset) {}
+public record ConsumerState(String name, long position, long resumePosition, long offset) {}

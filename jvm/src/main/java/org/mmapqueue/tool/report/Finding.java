@@ -3,26 +3,26 @@ package org.mmapqueue.tool.report;
 import java.util.Locale;
 
 /**
- * One thing that a tool has found in a queue directory.
+ * An irregularity in a queue directory. Immutable.
  *
- * @param kind what it is
- * @param file the file, as a path
- * @param position the place in it, in bytes
- * @param detail what was found there, and what was expected
- * @param firstLost the offset (number) of the first record that is lost by it
- * @param lastLost that of the last one; below {@code firstLost} when none is lost
- * @param exact whether these two are known; if not, no more than these are lost
+ * @param kind its kind
+ * @param file the path of the file
+ * @param position the position in the file, in bytes
+ * @param detail the value found there, and the expected one
+ * @param firstLost the offset of the first record that it costs
+ * @param lastLost the offset of the last one; below {@code firstLost} when it costs none
+ * @param exact whether these offsets are exact; if not, at most these records are lost
  */
 public record Finding(
         Kind kind, String file, long position, String detail, long firstLost, long lastLost, boolean exact) {
 
-    /** What a finding is. */
+    /** The kind of a finding. */
     public enum Kind {
-        /** An unclean end: the next open cuts it. No damage. */
+        /** An unclean end, which the next open cuts. No damage. */
         TORN,
-        /** What is stored is not what was written. */
+        /** Damage: a stored value is not the written one. */
         CORRUPT,
-        /** A file that belongs to nothing. No damage. */
+        /** A file that no queue uses. No damage. */
         ORPHANED
     }
 
@@ -31,7 +31,7 @@ public record Finding(
         return new Finding(kind, file.toString(), position, detail, 0, -1, true);
     }
 
-    /** How many records are lost by it, or at most are. */
+    /** The number of records that it costs, or the most. */
     public long lost() {
         return lastLost - firstLost + 1;
     }

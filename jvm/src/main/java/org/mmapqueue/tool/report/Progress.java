@@ -1,16 +1,16 @@
 package org.mmapqueue.tool.report;
 
-/** Is told how far a tool has come; called by the thread that runs the tool. */
+/** Receives the progress of a tool, in the thread that runs the tool. */
 @FunctionalInterface
 public interface Progress {
-    /** Tells nobody. */
+    /** Ignores the progress. */
     Progress NONE = (done, total) -> {};
 
     /**
-     * So much is done.
+     * Called several times, the last time with {@code done == total}.
      *
-     * @param done bytes that have been looked at
-     * @param total bytes that there are to look at
+     * @param done bytes that were read
+     * @param total bytes to read
      */
     void at(long done, long total);
 }

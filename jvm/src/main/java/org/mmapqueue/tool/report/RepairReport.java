@@ -3,11 +3,11 @@ package org.mmapqueue.tool.report;
 import java.util.List;
 
 /**
- * What a repair has done. Immutable.
+ * The report of a repair. Immutable.
  *
- * @param path the directory that is a whole queue now
- * @param before what was found
- * @param actions what was done, one line for each
- * @param lost the offsets that are lost, as findings that say which; empty when none is
+ * @param path the directory of the repaired queue
+ * @param before the report before the repair
+ * @param actions the changes, a line for each
+ * @param lost the findings that cost records; empty when no record is lost
  */
 public record RepairReport(String path, VerifyReport before, List<String> actions, List<Finding> lost) {}

@@ -3,18 +3,18 @@ package org.mmapqueue.tool.report;
 import java.util.List;
 
 /**
- * What a directory holds. Immutable.
+ * The report of a verification. Immutable.
  *
  * @param path the directory
- * @param version the format version; 0 when even that can not be read
+ * @param version the format version; 0 when it cannot be read
  * @param clean whether the last writer closed the queue
- * @param records whole records, of those that are there
- * @param payloadBytes of their payloads
- * @param firstOffset the number of the first record that is there
- * @param endOffset the number behind the last one
- * @param segments segment files that are part of the log
- * @param consumers the consumers, in alphabetical order but for the default one, which is first
- * @param findings all that is not as it should be
+ * @param records the number of whole records
+ * @param payloadBytes bytes of their payloads
+ * @param firstOffset the log start: the offset of the oldest record
+ * @param endOffset the log end: the offset of the next record
+ * @param segments the number of segment files that are part of the log
+ * @param consumers the consumers: the default one first, the others in alphabetical order
+ * @param findings the irregularities
  */
 public record VerifyReport(
         String path,
@@ -28,12 +28,12 @@ public record VerifyReport(
         List<ConsumerState> consumers,
         List<Finding> findings) {
 
-    /** Whether there is no damage. An unclean end and files that belong to nothing are none. */
+    /** Whether no finding is damage. An unclean end and orphaned files are none. */
     public boolean isWhole() {
         return findings.stream().noneMatch(each -> each.kind() == Finding.Kind.CORRUPT);
     }
 
-    /** How many records are lost, or at most are. */
+    /** The number of lost records, or the most. */
     public long lost() {
         return findings.stream().mapToLong(each -> Math.max(0, each.lost())).sum();
     }

@@ -1,21 +1,20 @@
 package org.mmapqueue.tool.scan;
 
 /**
- * How far a log is whole while a walk goes along it: a batch counts only when its last record is there. Not
- * thread-safe.
+ * The end of the last whole batch of a walk: the records of a batch count only with its last record. Not thread-safe.
  */
 final class Complete {
-    /** Behind the last record that belongs to no batch, or to a whole one; what is there up to it. */
+    /** The end of the last record that is in no batch, or in a whole one; the records up to it. */
     private long end;
 
     private long records;
     private long bytes;
-    /** Records behind it, tombstones included. */
+    /** Records after it, tombstones included. */
     private long pending;
 
     private boolean inBatch;
 
-    /** Everything up to here counts. */
+    /** All records up to here count. */
     void at(long position, WalkResult found) {
         end = position;
         records = found.records;
@@ -24,26 +23,26 @@ final class Complete {
         inBatch = false;
     }
 
-    /** A record that ends here, and whether its batch continues behind it. */
-    void record(long position, boolean batchGoesOn, WalkResult found) {
+    /** A record ends here; its batch continues or not. */
+    void record(long position, boolean batchContinues, WalkResult found) {
         pending++;
-        inBatch = batchGoesOn;
-        if (!batchGoesOn) {
+        inBatch = batchContinues;
+        if (!batchContinues) {
             at(position, found);
         }
     }
 
-    /** The batch, if there is one, ends without its last record. */
+    /** An unfinished batch counts as finished. */
     void breakBatch() {
         inBatch = false;
     }
 
-    /** Where the log ends that is read up to this position. */
+    /** The log end, for a walk that ended at this position. */
     long end(long position) {
         return inBatch ? end : position;
     }
 
-    /** Takes back what is behind the last whole batch. Returns how many records that are. */
+    /** Subtracts the records after the last whole batch; returns how many. */
     long cut(WalkResult found) {
         found.records = records;
         found.payloadBytes = bytes;

@@ -5,12 +5,12 @@ import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.RecordDescriptor;
 
-/** A range of the log whose records are lost: none of them is whole, or the offset of none can be told. */
+/** A range of the log in which all records are lost: none is whole, or none has a known offset. */
 public final class Hole {
-    /** The most bytes that a tombstone can cover behind its header. */
+    /** The most bytes that a tombstone covers after its header. */
     public static final int LARGEST_BODY = RecordDescriptor.MAX_LENGTH & -RecordDescriptor.HEADER;
 
-    /** Where the first of them began: segment, and offset in it. */
+    /** Where the first lost record began: segment, and position in it. */
     public final long fromId;
 
     public final int from;
@@ -19,13 +19,13 @@ public final class Hole {
 
     public final int to;
     public final long epoch;
-    /** Whether the header at its beginning, whatever its checksum is, is that of one record that fills the hole. */
+    /** Whether the header at its beginning, whatever its checksum, is of one record that fills the hole. */
     final boolean single;
 
     public final Path file;
     public final Mismatch fault;
 
-    /** The offset of the first record that is lost, and how many are. */
+    /** The offset of the first lost record, and the number of lost records. */
     public long first;
 
     public long lost;
@@ -41,24 +41,24 @@ public final class Hole {
         this.fault = fault;
     }
 
-    /** The position behind which the log continues. */
+    /** The position where the log continues. */
     long toPosition(Geometry geometry) {
         return geometry.position(toId, to == geometry.dataStart() ? 0 : to);
     }
 
-    /** Its length. */
+    /** The length of the hole, in bytes. */
     public long bytes(Geometry geometry) {
         return (toId - fromId) * geometry.dataBytes() + to - from;
     }
 
-    /** The fewest records that it can have held; 0 when it may have been a pad. */
+    /** The fewest records that fit; 0 when it may have been a pad. */
     long least(Geometry geometry) {
         boolean mayBePad = toId == fromId && to == geometry.segmentSize();
         long most = LARGEST_BODY + (long) RecordDescriptor.HEADER;
         return mayBePad ? 0 : Math.max(1, (bytes(geometry) + most - 1) / most);
     }
 
-    /** The most records that it can have held. */
+    /** The most records that fit. */
     long most(Geometry geometry) {
         return bytes(geometry) / RecordDescriptor.HEADER;
     }

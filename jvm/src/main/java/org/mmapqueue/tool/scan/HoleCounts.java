@@ -4,11 +4,11 @@ import java.util.List;
 import org.mmapqueue.segment.Geometry;
 
 /**
- * How many records were lost in each of several holes: the fewest and the most that fit into their bytes, and, when it
- * is known how many were lost in all of them, what follows from that. Immutable.
+ * Bounds on the records lost in each of several holes: the fewest and the most that fit into their bytes. A known total
+ * narrows them. Immutable.
  */
 final class HoleCounts {
-    /** Of the first i holes together. */
+    /** Sums over the first i holes. */
     private final long[] least;
 
     private final long[] most;
@@ -26,23 +26,23 @@ final class HoleCounts {
         }
     }
 
-    /** With a hole that one header describes taken for one record. */
+    /** Counts a hole that one header describes as one record. */
     static HoleCounts of(List<Hole> holes, Geometry geometry) {
         return new HoleCounts(holes, geometry, true);
     }
 
-    /** As {@link #of(List, Geometry)}, or by the bytes alone if so many can not have been lost then. */
+    /** As {@link #of(List, Geometry)}, or by the bytes alone if the former does not allow this total. */
     static HoleCounts of(List<Hole> holes, Geometry geometry, long lost) {
         HoleCounts counts = of(holes, geometry);
         return counts.allow(lost) ? counts : new HoleCounts(holes, geometry, false);
     }
 
-    /** Whether so many can have been lost in all of them. */
+    /** Whether this many records can have been lost in all holes. */
     boolean allow(long lost) {
         return lost >= least[last] && lost <= most[last];
     }
 
-    /** The number that is allowed and nearest to this one. */
+    /** The allowed total nearest to this one. */
     long nearest(long lost) {
         return Math.max(least[last], Math.min(lost, most[last]));
     }
@@ -57,17 +57,17 @@ final class HoleCounts {
         return most[count];
     }
 
-    /** The fewest that were lost in the first {@code count} holes when so many were lost in all. */
+    /** The fewest that were lost in the first {@code count} holes, given the total. */
     long least(int count, long lost) {
         return Math.max(least[count], lost - (most[last] - most[count]));
     }
 
-    /** Whether it follows how many were lost in the first {@code count} holes when so many were lost in all. */
+    /** Whether the total determines how many were lost in the first {@code count} holes. */
     boolean isKnown(int count, long lost) {
         return least(count, lost) == Math.min(most[count], lost - (least[last] - least[count]));
     }
 
-    /** The first hole whose count does not follow from its bytes alone; the number of holes if there is none. */
+    /** The first hole with a count that its bytes do not determine; the number of holes without one. */
     int firstOpen() {
         int i = 0;
         while (i < last && isFixed(i)) {
@@ -76,7 +76,7 @@ final class HoleCounts {
         return i;
     }
 
-    /** The last such hole; -1 if there is none. */
+    /** The last such hole; -1 without one. */
     int lastOpen() {
         int i = last - 1;
         while (i >= 0 && isFixed(i)) {

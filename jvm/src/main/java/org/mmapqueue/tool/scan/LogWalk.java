@@ -10,8 +10,8 @@ import org.mmapqueue.segment.SegmentHeader;
 import org.mmapqueue.tool.report.Progress;
 
 /**
- * Reads a log from its first segment to its end, every header and checksum. At a fault it looks for the next place at
- * which a record or a segment header is whole, and goes on there. Used once, by one thread.
+ * Reads a log from its first segment to its end, with each header and checksum. After a fault it continues at the next
+ * whole record or segment header. For one use by one thread.
  */
 public final class LogWalk {
     private static final int BASE_INDEX = 40;
@@ -35,12 +35,12 @@ public final class LogWalk {
     private long begin;
     private boolean endIsLost;
     private final Complete complete = new Complete();
-    /** Records that are counted and belong to a batch that is not whole, at the end. */
+    /** Counted records of the unfinished batch at the log end. */
     private long cut;
 
     private boolean passedPad;
 
-    /** @param probes cursors to be found, in the order of their positions */
+    /** @param probes cursors to locate, in the order of their positions */
     public LogWalk(Slots slots, WalkRange range, List<Probe> probes, Progress progress) throws IOException {
         this.slots = slots;
         this.range = range;
@@ -56,14 +56,14 @@ public final class LogWalk {
         this.numbers = new Numbering(0, geometry, found);
     }
 
-    /** Walks, and says what is there. */
+    /** Walks the log. */
     public WalkResult run() throws IOException {
-        boolean goesOn = !isEmpty();
-        if (goesOn) {
+        boolean more = !isEmpty();
+        if (more) {
             enterFirst();
         }
-        while (goesOn) {
-            goesOn = step();
+        while (more) {
+            more = step();
         }
         if (found.end == range.end() && range.endOffset() >= 0 && numbers.allows(range.endOffset())) {
             found.endNumber = numbers.anchor(range.endOffset());
@@ -84,7 +84,7 @@ public final class LogWalk {
         return geometry.position(slot.id(), offset == geometry.dataStart() ? 0 : offset);
     }
 
-    // Nothing was ever pushed, or nothing of it was fsynced and is whole.
+    // Nothing was ever pushed; or none of it was fsynced and is whole.
     private boolean isEmpty() {
         boolean nothing = range.firstId() == 0
                 && slot.header() == null
@@ -101,7 +101,7 @@ public final class LogWalk {
     // ---- one step
 
     private boolean step() throws IOException {
-        if (position() == knownEnd && !goesOnBehind()) {
+        if (position() == knownEnd && !continuesPastEnd()) {
             complete.breakBatch();
             return finish();
         }
@@ -131,7 +131,7 @@ public final class LogWalk {
         if (endPosition > knownEnd) {
             found.writing(
                     slot.path(),
-                    "a record that begins before writing, " + knownEnd + ", and ends behind it, at " + endPosition,
+                    "a record that begins before writing, " + knownEnd + ", and ends after it, at " + endPosition,
                     "a record's end");
             findTheEnd();
         }
@@ -143,9 +143,9 @@ public final class LogWalk {
             found.timestamps |= scan.timestamp != 0;
             newest = Math.max(newest, scan.timestamp);
         }
-        boolean batchGoesOn = scan.batchGoesOn;
+        boolean batchContinues = scan.batchContinues;
         moveOn(scan.endId, scan.endOffset);
-        complete.record(position(), batchGoesOn, found);
+        complete.record(position(), batchContinues, found);
         return true;
     }
 
@@ -154,7 +154,7 @@ public final class LogWalk {
     }
 
     private boolean finish() {
-        if (endIsLost) { // no next open would cut a batch, and its offsets were in use
+        if (endIsLost) { // No open will cut the batch, and its offsets were in use.
             complete.breakBatch();
         }
         found.end = complete.end(position());
@@ -165,7 +165,7 @@ public final class LogWalk {
         return false;
     }
 
-    private boolean goesOnBehind() throws IOException {
+    private boolean continuesPastEnd() throws IOException {
         if (offset == geometry.segmentSize()) {
             Slot next = slots.get(slot.id() + 1);
             // A header alone says nothing: it is written before the first record is.
@@ -184,7 +184,7 @@ public final class LogWalk {
             }
         }
         found.writing(
-                slot.path(), "writing at " + knownEnd + ", and the log goes on there", "the end of the last record");
+                slot.path(), "writing at " + knownEnd + ", and the log continues there", "the end of the last record");
         findTheEnd();
         return true;
     }
@@ -193,7 +193,7 @@ public final class LogWalk {
         int at = slot.firstNonZero(offset, geometry.segmentSize());
         if (at < geometry.segmentSize()) {
             String word = Mismatch.hex(slot.bytes().getLong(at));
-            found.torn(slot.path(), at, "something behind the end of the log, " + word + "; the next open wipes it");
+            found.torn(slot.path(), at, word + " after the log end; the next open wipes it");
             found.residue = true;
         }
     }
@@ -219,20 +219,20 @@ public final class LogWalk {
             offset = header.firstRecord() == 0 ? geometry.segmentSize() : header.firstRecord();
         } else {
             found.corrupt(slot.path(), slot.fault());
-            Resync.Place place = resync.first(slot, knownEnd, begin);
-            slot = slots.get(place.id());
-            epoch(place.epoch());
-            offset = place.offset();
+            Resync.LogPosition next = resync.first(slot, knownEnd, begin);
+            slot = slots.get(next.id());
+            epoch(next.epoch());
+            offset = next.offset();
             if (slot.header() == null) {
                 RebuiltHeader rebuilt = new RebuiltHeader(slot.id(), epoch, offset, 0);
                 found.headers.add(rebuilt);
-                numbers.who(rebuilt);
+                numbers.whenKnown(rebuilt);
             } else {
                 anchor(slot.header());
             }
         }
         found.start = position();
-        numbers.who(number -> found.firstNumber = number);
+        numbers.whenKnown(number -> found.firstNumber = number);
         complete.at(found.start, found);
         if (found.start > knownEnd) {
             found.writing(slot.path(), "writing at " + knownEnd + ", before the first record", "a record's end");
@@ -276,13 +276,13 @@ public final class LogWalk {
         return true;
     }
 
-    // Goes to the end of a record, into the segments that it goes on in.
+    // Moves to the end of a record, through the segments that it spans.
     private void moveOn(long id, int endOffset) throws IOException {
         moveThrough(id, endOffset);
         probes.pass(position(), numbers);
     }
 
-    /** The header of a segment that is part of the log, which must say where its first record starts. */
+    /** Checks the header of the next segment of the log: it must say where the first record starts. */
     private void enter(Slot entered, int first) throws IOException {
         length(entered);
         SegmentHeader header = entered.header();
@@ -310,7 +310,7 @@ public final class LogWalk {
         }
         RebuiltHeader rebuilt = new RebuiltHeader(entered.id(), epoch, first, newest);
         found.headers.add(rebuilt);
-        numbers.who(rebuilt);
+        numbers.whenKnown(rebuilt);
     }
 
     private void anchor(SegmentHeader header) throws IOException {
@@ -335,7 +335,7 @@ public final class LogWalk {
         Mismatch what = scan.fault;
         Path file = scan.faultFile;
         long before = position();
-        Resync.Place next = isTheEnd() ? behindTheEnd() : resync.behind(slot.id(), offset, epoch, knownEnd, begin);
+        Resync.LogPosition next = isTheEnd() ? pastEnd() : resync.after(slot.id(), offset, epoch, knownEnd, begin);
         if (next == null) {
             if (kind == RecordScan.Kind.BAD) {
                 found.torn(file, what.at(), what.toString());
@@ -345,35 +345,35 @@ public final class LogWalk {
         hole(next, file, what);
         complete.at(position(), found);
         if (position() <= before && !isTheEnd()) {
-            throw new CorruptException(file.toString(), what.at(), what + "; and there is no way on from there");
+            throw new CorruptException(file.toString(), what.at(), what + "; no readable position follows");
         }
         return true;
     }
 
-    // Null at the end. When the end was stored and is lost, a fault is the end only if there is nothing behind it:
-    // nobody will cut what is there, and its offsets must not be given to others.
-    private Resync.Place behindTheEnd() throws IOException {
+    // Null at the log end. If a stored log end is lost, a fault is the log end only if all bytes after it are zero: no
+    // open will cut later records, and other records must not get their offsets.
+    private Resync.LogPosition pastEnd() throws IOException {
         if (!endIsLost) {
             return null;
         }
-        Resync.Place next = resync.behind(slot.id(), offset, epoch, knownEnd, begin);
+        Resync.LogPosition next = resync.after(slot.id(), offset, epoch, knownEnd, begin);
         if (next.position(geometry) <= position()) {
             next = resync.lastBytes(slot.id(), offset, epoch);
         }
         return next.position(geometry) <= position() ? null : next;
     }
 
-    // What is between here and the place is lost. No record leads from one epoch into another, so a hole does not.
-    private void hole(Resync.Place place, Path file, Mismatch what) throws IOException {
-        if (place.epoch() != epoch) {
-            long begins = resync.beginning(place, offset == geometry.dataStart() ? slot.id() - 1 : slot.id());
+    // Records up to the next position are lost. No record spans two epochs, so no hole does.
+    private void hole(Resync.LogPosition next, Path file, Mismatch what) throws IOException {
+        if (next.epoch() != epoch) {
+            long begins = resync.beginning(next, offset == geometry.dataStart() ? slot.id() - 1 : slot.id());
             lose(begins - 1, geometry.segmentSize(), file, what);
             slot = slots.get(begins);
-            epoch(place.epoch());
+            epoch(next.epoch());
             offset = geometry.dataStart();
             enter(slot, offset);
         }
-        lose(place.id(), place.offset(), file, what);
+        lose(next.id(), next.offset(), file, what);
         probes.pass(position(), numbers);
     }
 

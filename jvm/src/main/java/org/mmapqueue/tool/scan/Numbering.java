@@ -8,27 +8,28 @@ import java.util.function.IntToLongFunction;
 import org.mmapqueue.segment.Geometry;
 
 /**
- * Gives records their offsets, and holes the records that were lost in them. Records are counted from one place whose
- * offset is stored (an anchor: a segment's header, the end of a closed log) to the next; what is missing was lost in
- * the holes between. A record keeps its offset if only one offset fits; where several do, the record counts as lost,
- * too: no offset that was in use ever means another record. Not thread-safe.
+ * Computes the offsets of records, and the lost records of holes.
+ *
+ * <p>An anchor is a position with a stored offset: a segment's header, the end of a closed log. Records are counted from
+ * one anchor to the next; missing ones were lost in the holes between. A record keeps its offset if only one offset fits.
+ * If several fit, the record counts as lost, too: no offset that was in use ever means another record. Not thread-safe.
  */
 final class Numbering {
-    /** Gets an offset when it is known. */
+    /** Receives an offset when it is known. */
     interface Numbered {
         void number(long number);
     }
 
-    private record Waiting(long before, int holes, Numbered who) {}
+    private record Waiting(long before, int holes, Numbered target) {}
 
-    /** A hole, and what had been counted before it: offsets since the anchor, whole records and their bytes in all. */
+    /** A hole, and the counts before it: offsets since the anchor; whole records and their bytes in all. */
     private record Counted(Hole hole, long before, long records, long bytes) {}
 
     private final Geometry geometry;
     private final WalkResult found;
     private final List<Waiting> waiting = new ArrayList<>();
     private final List<Counted> holes = new ArrayList<>();
-    /** Epochs by the segment in which each begins. */
+    /** Epochs, by the segment in which each begins. */
     private final TreeMap<Long, Long> epochs = new TreeMap<>();
     /** The offset at the last anchor; -1 before the first one. */
     private long base;
@@ -36,10 +37,10 @@ final class Numbering {
     private long count;
 
     /**
-     * Begins at a place.
+     * Begins at a position.
      *
-     * @param base its offset; -1 when it is not known
-     * @param found gets the holes, and what was lost
+     * @param base the offset there; -1 when unknown
+     * @param found receives the holes, and the lost records
      */
     Numbering(long base, Geometry geometry, WalkResult found) {
         this.base = base;
@@ -51,7 +52,7 @@ final class Numbering {
         count++;
     }
 
-    /** From this segment on, the log is of this epoch. */
+    /** The epoch begins with this segment. */
     void epoch(long segmentId, long epoch) {
         epochs.put(segmentId, epoch);
     }
@@ -60,12 +61,12 @@ final class Numbering {
         holes.add(new Counted(hole, count, found.records, found.payloadBytes));
     }
 
-    /** Passes on the offset of the record that comes next, sooner or later. */
-    void who(Numbered who) {
+    /** Passes the offset of the next record to a target, now or when it is known. */
+    void whenKnown(Numbered target) {
         if (base >= 0 && holes.isEmpty()) {
-            who.number(base + count);
+            target.number(base + count);
         } else {
-            waiting.add(new Waiting(count, holes.size(), who));
+            waiting.add(new Waiting(count, holes.size(), target));
         }
     }
 
@@ -74,9 +75,10 @@ final class Numbering {
     }
 
     /**
-     * An anchor says the offset of this place.
+     * The current position is an anchor.
      *
-     * @return the offset that was counted; another one than {@code number} is a contradiction
+     * @param number the stored offset
+     * @return the counted offset; another one than {@code number} is a contradiction
      */
     long anchor(long number) {
         long counted = base >= 0 ? between(number) : backwards(number);
@@ -85,13 +87,13 @@ final class Numbering {
         return counted;
     }
 
-    /** Whether an anchor may say this offset of this place: as many records may have been lost. */
+    /** Whether the current position can have this offset: the holes can hold the missing records. */
     boolean allows(long number) {
         return base < 0
                 || HoleCounts.of(plain(), geometry, number - base - count).allow(number - base - count);
     }
 
-    // Both sides are known: so are records between two holes if only one split of what was lost fits.
+    // Both anchors are known. Records between two holes have known offsets if only one split of the lost ones fits.
     private long between(long number) {
         long missing = number - base - count;
         HoleCounts counts = HoleCounts.of(plain(), geometry, missing);
@@ -102,13 +104,13 @@ final class Numbering {
             while (!counts.isKnown(i + 1, lost)) {
                 i++;
             }
-            settle(from, i, upTo, true);
+            assign(from, i, upTo, true);
         }
         resolve(upTo);
         return base + count + lost;
     }
 
-    // Only the far side is known: the log begins behind the last hole that leaves it open how many were lost in it.
+    // Only the later anchor is known. The log starts after the last hole with an unknown number of lost records.
     private long backwards(long number) {
         HoleCounts counts = HoleCounts.of(plain(), geometry);
         int all = holes.size();
@@ -120,13 +122,13 @@ final class Numbering {
         }
         int open = counts.lastOpen();
         for (int i = open + 1; i < all; i++) {
-            settle(i, i, counts::least, true);
+            assign(i, i, counts::least, true);
         }
         if (open >= 0) {
             Counted last = holes.get(open);
             long start = base + last.before + counts.least(open + 1);
             long most = Math.min(start, last.before + counts.most(open + 1));
-            found.beginsBehind(holes.get(0).hole, last.hole, start, most, last.records, last.bytes);
+            found.beginsAfter(holes.get(0).hole, last.hole, start, most, last.records, last.bytes);
             for (Counted each : holes.subList(1, open + 1)) {
                 found.corrupt(each.hole.file, each.hole.fault);
             }
@@ -136,28 +138,28 @@ final class Numbering {
     }
 
     /**
-     * No anchor comes any more, and the log ends here.
+     * The log ends here, without another anchor.
      *
-     * @param end its position
-     * @param cut records that were counted and are behind it
-     * @return the offset behind the last record
+     * @param end the position of the log end
+     * @param cut records that were counted and are after it
+     * @return the offset of the log end
      */
     long end(long end, long cut) {
         count -= cut;
         HoleCounts counts = HoleCounts.of(plain(), geometry);
         int all = holes.size();
         if (base < 0) {
-            // Nothing says an offset: each record gets one that was never in use.
+            // No anchor at all: each record gets an offset that was never in use.
             base = (geometry.segmentOfEnd(end) + 1) * (geometry.dataBytes() / Long.BYTES);
             for (int i = 0; i < all; i++) {
-                settle(i, i, counts::most, false);
+                assign(i, i, counts::most, false);
             }
             resolve(counts::most);
             return base + count + counts.most(all);
         }
         int open = counts.firstOpen();
         for (int i = 0; i < open; i++) {
-            settle(i, i, counts::least, true);
+            assign(i, i, counts::least, true);
         }
         long lost = counts.least(open);
         if (open < all) {
@@ -176,10 +178,10 @@ final class Numbering {
         return base + count + lost;
     }
 
-    // ---- what was lost
+    // ---- lost records
 
-    // The holes from one to another, with all that is between them when they are not the same.
-    private void settle(int from, int to, IntToLongFunction upTo, boolean exact) {
+    // Assigns lost records to one hole, or to a range of holes with all records between them.
+    private void assign(int from, int to, IntToLongFunction upTo, boolean exact) {
         Counted first = holes.get(from);
         Counted last = holes.get(to);
         long number = base + first.before + upTo.applyAsLong(from);
@@ -202,7 +204,7 @@ final class Numbering {
         merge(from, to, toId, toOffset, number, lost, exact, records);
     }
 
-    // One hole for all of a range, or one for each epoch: no tombstone leads from one epoch into another.
+    // One hole for all of a range, or one for each epoch: no tombstone spans two epochs.
     private void merge(int from, int to, long toId, int toOffset, long number, long lost, boolean exact, long whole) {
         Hole first = holes.get(from).hole;
         for (Counted each : holes.subList(from + 1, to + 1)) {
@@ -236,7 +238,7 @@ final class Numbering {
 
     private void resolve(IntToLongFunction upTo) {
         for (Waiting each : waiting) {
-            each.who.number(base + each.before + upTo.applyAsLong(each.holes));
+            each.target.number(base + each.before + upTo.applyAsLong(each.holes));
         }
         waiting.clear();
         holes.clear();

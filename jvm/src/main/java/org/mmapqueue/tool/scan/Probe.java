@@ -1,31 +1,31 @@
 package org.mmapqueue.tool.scan;
 
-/** A cursor that is to be found in the log. */
+/** A cursor to locate in the log. */
 public final class Probe {
-    /** The position that is stored. */
+    /** The stored position. */
     public final long position;
-    /** Where the next record begins from there on; the same position when it is one at which a record ends. */
-    public long place = -1;
-    /** The number of the record that begins there. */
-    public long number = -1;
+    /** Where the next record begins from there on: the stored position if a record ends there. */
+    public long resumePosition = -1;
+    /** The offset of that record. */
+    public long resumeOffset = -1;
 
     public Probe(long position) {
         this.position = position;
     }
 
-    /** Moves it to where it can be. */
+    /** Moves it to a record. */
     void moveTo(long position, long offset) {
-        place = position;
-        number = offset;
+        resumePosition = position;
+        resumeOffset = offset;
     }
 
-    /** Whether the walk has come to it or past it. */
+    /** Whether the walk has reached it. */
     public boolean isFound() {
-        return place >= 0;
+        return resumePosition >= 0;
     }
 
-    /** Whether it stands where no record ends. */
+    /** Whether no record ends at the stored position. */
     public boolean isMisplaced() {
-        return place != position;
+        return resumePosition != position;
     }
 }

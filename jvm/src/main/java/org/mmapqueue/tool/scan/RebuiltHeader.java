@@ -1,6 +1,6 @@
 package org.mmapqueue.tool.scan;
 
-/** A segment's header as it has to be; the number of its first record may be known only later. */
+/** The rebuilt header of a segment. The offset of its first record may become known later. */
 public final class RebuiltHeader implements Numbering.Numbered {
     public final long id;
     public final long epoch;
@@ -9,10 +9,10 @@ public final class RebuiltHeader implements Numbering.Numbered {
     public long baseIndex;
 
     /**
-     * A header.
+     * Makes a header.
      *
-     * @param first where the first record starts; the segment's size or 0 when none does
-     * @param timestamp no record that starts here is older, µs since 1970
+     * @param first where the first record starts; 0 or the segment's size without one
+     * @param timestamp the least timestamp of records that start in the segment, in µs since 1970
      */
     RebuiltHeader(long id, long epoch, int first, long timestamp) {
         this.id = id;
@@ -21,7 +21,7 @@ public final class RebuiltHeader implements Numbering.Numbered {
         this.timestamp = timestamp;
     }
 
-    /** The same segment's when the log begins in it, behind what is lost. */
+    /** The header of the same segment if the log starts at a position in it, after lost records. */
     RebuiltHeader beginsAt(int offset, long number) {
         RebuiltHeader later = new RebuiltHeader(id, epoch, offset, timestamp);
         later.baseIndex = number;

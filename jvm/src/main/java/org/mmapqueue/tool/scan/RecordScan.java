@@ -10,27 +10,27 @@ import org.mmapqueue.segment.RecordChecksum;
 import org.mmapqueue.segment.RecordDescriptor;
 
 /**
- * Looks at one place of the log and says what is there, with its checksum. Needs memory of fixed size, whatever a
- * length field says. Not thread-safe.
+ * Reads and verifies the record at one position of the log. Its memory is of fixed size, whatever a length field says.
+ * Not thread-safe.
  */
 public final class RecordScan {
     private static final int EPOCH_BITS = 27;
     private static final int CHUNK = 64 * 1024;
 
-    /** What is at a place. */
+    /** What is at a position. */
     public enum Kind {
         /** A whole record. */
         RECORD,
-        /** A mark that a repair has left in the place of a record that was lost. */
+        /** A tombstone: a repair has put it where a record was lost. */
         LOST,
-        /** A pad: the log goes on in the next segment. */
+        /** A pad: the log continues in the next segment. */
         PAD,
         /** Nothing yet. */
         NOTHING,
         /** No record: {@link #fault} says why. */
         BAD;
 
-        /** Whether the log can be read on from there. */
+        /** Whether the log continues at its end. */
         boolean isWhole() {
             return this == RECORD || this == LOST || this == PAD;
         }
@@ -43,22 +43,22 @@ public final class RecordScan {
     private final byte[] chunk = new byte[CHUNK];
     private final int maxLength;
 
-    /** Of the record that was found: its payload's length, time and place of its end. */
+    /** Of the record that was found: length of the payload, timestamp, position of its end. */
     int length;
 
     public long timestamp;
-    boolean batchGoesOn;
+    boolean batchContinues;
     public long endId;
     public int endOffset;
-    /** The epoch that a pad was written in. */
+    /** The epoch in which the pad was written. */
     long padEpoch;
 
-    /** The checksum that is stored, and that of the bytes. */
+    /** The stored checksum, and the checksum of the bytes. */
     public int storedChecksum;
 
     public int foundChecksum;
 
-    /** What is wrong, and in which file. */
+    /** The fault of a BAD position, and its file. */
     Mismatch fault;
 
     Path faultFile;
@@ -70,7 +70,7 @@ public final class RecordScan {
         this.maxLength = facts.maxEventSize();
     }
 
-    /** What is at this place, in a segment of this epoch. */
+    /** Reads the record at a position, in a segment of this epoch. */
     public Kind look(Slot slot, int offset, long epoch) throws IOException {
         if (slot.bytes() == null) {
             return bad(slot.path(), slot.fault());
@@ -82,7 +82,7 @@ public final class RecordScan {
             return Kind.NOTHING;
         }
         int header = RecordDescriptor.lengthAndFlags(word);
-        if ((header & RecordDescriptor.CLAIMED) != 0) {
+        if ((header & RecordDescriptor.RESERVED) != 0) {
             return bad(slot.path(), new Mismatch(offset, "flags " + Mismatch.hex(header >>> EPOCH_BITS), "no flag I"));
         }
         if ((header & RecordDescriptor.PAD) != 0) {
@@ -95,7 +95,7 @@ public final class RecordScan {
                     slot.path(),
                     new Mismatch(offset, "a record of " + length + " bytes", "at most max_event_size, " + maxLength));
         }
-        batchGoesOn = (header & RecordDescriptor.BATCH) != 0;
+        batchContinues = (header & RecordDescriptor.BATCH) != 0;
         end(slot.id(), offset, RecordDescriptor.bodyBytes(header));
         if (lost) {
             timestamp = 0;
@@ -105,7 +105,7 @@ public final class RecordScan {
         return body(slot, offset, epoch, header) ? compare(slot, offset, epoch, word, Kind.RECORD) : Kind.BAD;
     }
 
-    /** Where a record of this body ends. */
+    /** Computes where a record with a body of this length ends. */
     private void end(long id, int offset, int body) {
         int here = geometry.segmentSize() - offset - RecordDescriptor.HEADER;
         if (body <= here) {
@@ -119,7 +119,7 @@ public final class RecordScan {
         endOffset = geometry.dataStart() + beyond - (segments - 1) * geometry.dataBytes();
     }
 
-    // Runs the checksum over the payload, and finds the timestamp.
+    // Computes the checksum of the payload, and reads the timestamp.
     private boolean body(Slot slot, int offset, long epoch, int header) throws IOException {
         crc.reset();
         timestamp = 0;
@@ -150,7 +150,7 @@ public final class RecordScan {
         return true;
     }
 
-    // A header that is damaged is not the record's fault: its own checksum decides.
+    // A damaged segment header does not make the record bad: the record's own checksum decides.
     private boolean continues(Slot next, long epoch) {
         if (next.bytes() == null) {
             bad(next.path(), next.fault());
@@ -159,7 +159,7 @@ public final class RecordScan {
         if (next.header() != null && next.header().epoch() != epoch) {
             bad(
                     next.path(),
-                    new Mismatch(32, "epoch " + next.header().epoch(), epoch + ", of the record that goes on here"));
+                    new Mismatch(32, "epoch " + next.header().epoch(), epoch + ", of the record that continues here"));
             return false;
         }
         return true;
@@ -197,23 +197,23 @@ public final class RecordScan {
     }
 
     /**
-     * Whether the header at one place, whatever its checksum is, is that of one record that ends at another place.
+     * Whether the header at a position, whatever its checksum, is of one record that ends at another position.
      *
-     * @param newest the latest timestamp before it, µs since 1970: a record that says an older one was not written so
+     * @param newest the latest timestamp before it, in µs since 1970: a record never has an older one
      */
     boolean leads(Slot slot, int offset, long toId, int to, long newest) throws IOException {
         long word = slot.bytes() == null ? 0 : slot.bytes().getLong(offset);
         int header = RecordDescriptor.lengthAndFlags(word);
-        int odd = RecordDescriptor.PAD | RecordDescriptor.CONTROL | RecordDescriptor.CLAIMED;
+        int odd = RecordDescriptor.PAD | RecordDescriptor.CONTROL | RecordDescriptor.RESERVED;
         // A checksum is never 0.
         if (RecordDescriptor.checksum(word) == 0
                 || (header & odd) != 0
                 || RecordDescriptor.length(header) > maxLength) {
             return false;
         }
-        int behind = offset + RecordDescriptor.HEADER;
-        boolean stamped = (header & RecordDescriptor.TIMESTAMPED) != 0 && behind < geometry.segmentSize();
-        if (stamped && slot.bytes().getLong(behind) < newest) {
+        int body = offset + RecordDescriptor.HEADER;
+        boolean stamped = (header & RecordDescriptor.TIMESTAMPED) != 0 && body < geometry.segmentSize();
+        if (stamped && slot.bytes().getLong(body) < newest) {
             return false;
         }
         end(slot.id(), offset, RecordDescriptor.bodyBytes(header));
@@ -221,7 +221,7 @@ public final class RecordScan {
                 == geometry.position(toId, to == geometry.dataStart() ? 0 : to);
     }
 
-    /** The header of the record at this place, which is whole, with another timestamp. */
+    /** The header of the whole record at a position, with another timestamp. */
     public long restamped(Slot slot, int offset, long epoch, long stamp) throws IOException {
         int header = RecordDescriptor.lengthAndFlags(slot.bytes().getLong(offset));
         length = RecordDescriptor.length(header);
@@ -229,14 +229,14 @@ public final class RecordScan {
         return RecordDescriptor.header(header, checksum.finish(crc, slot.id(), epoch, offset, header, stamp));
     }
 
-    /** The header of a mark in the place of a lost record. */
+    /** The header of a tombstone. */
     public long lostHeader(long id, int offset, long epoch, int body) {
         int word = RecordDescriptor.CONTROL | body;
         crc.reset();
         return RecordDescriptor.header(word, checksum.finish(crc, id, epoch, offset, word, 0));
     }
 
-    /** The header of a pad that is valid in the segment's own epoch. */
+    /** The header of a pad, valid in the segment's own epoch. */
     public long padHeader(long id, int offset, long epoch) {
         int word = RecordDescriptor.PAD | RecordDescriptor.length((int) epoch);
         crc.reset();

@@ -7,8 +7,8 @@ import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentHeader;
 
 /**
- * Finds the place behind a fault at which a log can be read again: a record, a pad or a segment's header that is whole.
- * Not thread-safe.
+ * Finds the position after a fault where the log can be read again: a whole record, pad or segment header. Not
+ * thread-safe.
  */
 final class Resync {
     private final Slots slots;
@@ -16,8 +16,8 @@ final class Resync {
     private final Geometry geometry;
     private final RecordScan scan;
 
-    /** A place where a record begins or the log ends, and the epoch of its segment. */
-    record Place(long id, int offset, long epoch) {
+    /** A position where a record begins or the log ends, and the epoch of its segment. */
+    record LogPosition(long id, int offset, long epoch) {
         long position(Geometry geometry) {
             return geometry.position(id, offset == geometry.dataStart() ? 0 : offset);
         }
@@ -31,16 +31,18 @@ final class Resync {
     }
 
     /**
-     * The next place behind this one.
+     * The next readable position after a fault.
      *
-     * @param epoch of the segment
-     * @param end where the log ends; Long.MAX_VALUE when that is to be found out
-     * @param begin before this position the log does not end
-     * @return the place; the log's end when there is none
+     * @param id the segment of the fault
+     * @param from the fault's position in it
+     * @param epoch the segment's epoch
+     * @param end the log end; Long.MAX_VALUE when unknown
+     * @param begin the log does not end before this position
+     * @return the position; the log end without one
      */
-    Place behind(long id, int from, long epoch, long end, long begin) throws IOException {
+    LogPosition after(long id, int from, long epoch, long end, long begin) throws IOException {
         long limit = end != Long.MAX_VALUE ? end : Math.max(begin, geometry.position(id, from));
-        Place atEnd = new Place(geometry.segmentOfEnd(limit), geometry.offsetOfEnd(limit), epoch);
+        LogPosition atEnd = new LogPosition(geometry.segmentOfEnd(limit), geometry.offsetOfEnd(limit), epoch);
         for (long at = id; at <= range.lastId(); at++) {
             Slot each = slots.get(at);
             SegmentHeader header = each.header();
@@ -48,10 +50,10 @@ final class Resync {
             if (whole && header.firstRecord() != 0) {
                 return geometry.position(at, header.firstRecord()) > end
                         ? atEnd
-                        : new Place(at, header.firstRecord(), header.epoch());
+                        : new LogPosition(at, header.firstRecord(), header.epoch());
             }
             if (!whole && each.bytes() != null) {
-                Place here = find(
+                LogPosition here = find(
                         each,
                         at == id ? from + Long.BYTES : geometry.dataStart(),
                         at == id ? List.of(epoch) : epochs(each, epoch),
@@ -64,8 +66,8 @@ final class Resync {
         return atEnd;
     }
 
-    /** Behind the last byte that is not zero, in this segment or one that continues the log; else this place. */
-    Place lastBytes(long id, int from, long epoch) throws IOException {
+    /** The end of the last bytes that are not zero, in this segment or later ones of the log; without any, {@code from}. */
+    LogPosition lastBytes(long id, int from, long epoch) throws IOException {
         for (long at = range.lastId(); at >= id; at--) {
             Slot each = slots.get(at);
             boolean stranded = at > id && each.header() != null && each.header().epoch() < epoch;
@@ -74,44 +76,44 @@ final class Resync {
                     each.bytes() != null && !stranded && last >= first;
                     last -= Long.BYTES) {
                 if (each.bytes().getLong(last) != 0) {
-                    return new Place(at, last + Long.BYTES, epoch);
+                    return new LogPosition(at, last + Long.BYTES, epoch);
                 }
             }
         }
-        return new Place(id, from, epoch);
+        return new LogPosition(id, from, epoch);
     }
 
     /**
-     * Whether a segment holds nothing but a part of a record that begins before it, and the log continues behind it:
-     * then it does not say where in a later segment that record ends.
+     * Whether a segment holds only a part of a record that begins before it, and the log continues after it. Such a
+     * segment does not say in which later one the record ends.
      */
     boolean isRestOnly(Slot slot, long end, long begin) throws IOException {
-        long behind = geometry.position(slot.id() + 1, 0);
-        if (slot.header() == null || slot.header().firstRecord() != 0 || behind >= end || slot.id() >= range.lastId()) {
+        long after = geometry.position(slot.id() + 1, 0);
+        if (slot.header() == null || slot.header().firstRecord() != 0 || after >= end || slot.id() >= range.lastId()) {
             return false;
         }
         Slot next = slots.get(slot.id() + 1);
         boolean follows =
                 next.header() != null && next.header().epoch() >= slot.header().epoch();
-        return follows || end != Long.MAX_VALUE || behind < begin;
+        return follows || end != Long.MAX_VALUE || after < begin;
     }
 
-    /** Where the first record begins in the log's first segment, whose header is damaged, or the next one behind it. */
-    Place first(Slot slot, long end, long begin) throws IOException {
+    /** Where the first record begins, if the header of the log's first segment is damaged. */
+    LogPosition first(Slot slot, long end, long begin) throws IOException {
         long epoch = firstEpoch(slot);
         if (slot.id() == 0) {
-            return new Place(0, geometry.dataStart(), epoch);
+            return new LogPosition(0, geometry.dataStart(), epoch);
         }
-        Place here = slot.bytes() == null ? null : find(slot, geometry.dataStart(), List.of(epoch), end);
-        return here != null ? here : behind(slot.id(), geometry.segmentSize(), epoch, end, begin);
+        LogPosition here = slot.bytes() == null ? null : find(slot, geometry.dataStart(), List.of(epoch), end);
+        return here != null ? here : after(slot.id(), geometry.segmentSize(), epoch, end, begin);
     }
 
-    private Place find(Slot in, int from, List<Long> epochs, long end) throws IOException {
+    private LogPosition find(Slot in, int from, List<Long> epochs, long end) throws IOException {
         for (int at = from; at < geometry.segmentSize() && geometry.position(in.id(), at) < end; at += Long.BYTES) {
             for (long each : epochs) {
                 RecordScan.Kind kind = scan.look(in, at, each);
                 if (kind.isWhole()) {
-                    return new Place(in.id(), at, each);
+                    return new LogPosition(in.id(), at, each);
                 }
                 if (kind == RecordScan.Kind.NOTHING) {
                     break;
@@ -122,16 +124,18 @@ final class Resync {
     }
 
     /**
-     * The segment in which a place's epoch begins, behind a segment of another epoch: the place's own one; or, when that
-     * says that it begins with the rest of a record, the one before it, which is lost.
+     * The segment in which the epoch of a position begins: the position's own segment; or, if that one begins with the
+     * rest of a record, the one before it, which is lost.
+     *
+     * @param previous the last segment of the epoch before
      */
-    long beginning(Place place, long behind) throws IOException {
-        SegmentHeader header = slots.get(place.id()).header();
+    long beginning(LogPosition from, long previous) throws IOException {
+        SegmentHeader header = slots.get(from.id()).header();
         boolean isRest = header != null && header.firstRecord() != geometry.dataStart();
-        return isRest && place.id() - 1 > behind ? place.id() - 1 : place.id();
+        return isRest && from.id() - 1 > previous ? from.id() - 1 : from.id();
     }
 
-    /** The epoch of a segment whose header is damaged: the one that makes its first record whole. */
+    /** The epoch of a segment with a damaged header: the one with which its first record is whole. */
     long epochOf(Slot damaged, long before) throws IOException {
         for (long each : epochs(damaged, before)) {
             if (scan.look(damaged, geometry.dataStart(), each).isWhole()) {
@@ -155,7 +159,7 @@ final class Resync {
         return all;
     }
 
-    // What its damaged header says, if it can be; else that of the next one.
+    // The epoch in the damaged header if it is possible; else that of the next segment.
     private long firstEpoch(Slot slot) throws IOException {
         Slot next = slots.get(slot.id() + 1);
         long most =

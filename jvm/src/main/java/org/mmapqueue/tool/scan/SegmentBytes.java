@@ -7,8 +7,8 @@ import java.nio.ByteOrder;
 import org.mmapqueue.io.DataFile;
 
 /**
- * The bytes of one segment file, through a window of fixed size; behind the end of a file that is too short there are
- * zeros. Not thread-safe.
+ * The bytes of a segment file, read through a window of fixed size. Bytes after the end of a short file are zeros. Not
+ * thread-safe.
  */
 public final class SegmentBytes implements Closeable {
     private static final int WINDOW = 64 * 1024;
@@ -37,7 +37,7 @@ public final class SegmentBytes implements Closeable {
         }
     }
 
-    /** The first bytes, little-endian. */
+    /** The first bytes, in little-endian order. */
     ByteBuffer head(int length) throws IOException {
         byte[] head = new byte[length];
         get(0, head, 0, length);

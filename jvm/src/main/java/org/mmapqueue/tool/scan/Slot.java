@@ -6,18 +6,18 @@ import org.mmapqueue.io.Mismatch;
 import org.mmapqueue.segment.SegmentHeader;
 
 /**
- * What lies where a segment should be.
+ * The file of a segment, as found.
  *
  * @param id the segment's id
- * @param path its file
- * @param bytes what the file holds; null when there is none
- * @param header the header, when it is whole and this queue's and this segment's; else null
- * @param fault what is wrong with the file's length or the header; null when nothing is
+ * @param path the file
+ * @param bytes the file's content; null without a file
+ * @param header the header; null if it is damaged, or of another queue or segment
+ * @param fault the fault of the file's length or header; null without one
  * @param isEmpty whether the header is all zeros
  */
 public record Slot(long id, Path path, SegmentBytes bytes, SegmentHeader header, Mismatch fault, boolean isEmpty) {
 
-    /** The position of the first word from a position on that is not 0; {@code end} if there is none. */
+    /** The position of the first word other than 0, from a position on; {@code end} without one. */
     int firstNonZero(int from, int end) throws IOException {
         int at = bytes == null ? end : from;
         while (at < end && bytes.getLong(at) == 0) {

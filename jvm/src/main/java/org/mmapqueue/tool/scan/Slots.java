@@ -13,7 +13,7 @@ import org.mmapqueue.io.Storage;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentHeader;
 
-/** The segment files of a directory by segment id; keeps the few open that were asked for last. Not thread-safe. */
+/** The segment files of a directory by segment id. Keeps those used last open. Not thread-safe. */
 public final class Slots implements Closeable {
     private static final int MOST_OPEN = 8;
 
@@ -34,7 +34,7 @@ public final class Slots implements Closeable {
         return geometry;
     }
 
-    /** What lies where this segment should be. */
+    /** The file of a segment. */
     public Slot get(long id) throws IOException {
         for (Slot each : open) {
             if (each.id() == id) {

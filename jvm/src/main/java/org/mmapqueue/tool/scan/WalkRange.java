@@ -3,15 +3,15 @@ package org.mmapqueue.tool.scan;
 import org.mmapqueue.meta.MetaFields;
 
 /**
- * What of a log is to be walked.
+ * The part of a log to walk.
  *
  * @param facts the queue's facts
- * @param firstId the segment to begin in
- * @param lastId no segment behind this one is looked for
- * @param begin a fault before this position is damage; behind it, when the end is not known, it is the end
- * @param end where the log ends; Long.MAX_VALUE when that is to be found out
- * @param endOffset the offset of the record that comes next there; -1 when it is not known
- * @param isEndLost whether the end was stored and is lost: then a fault is the end only if nothing behind it is whole
+ * @param firstId the first segment
+ * @param lastId the last segment
+ * @param begin a fault before this position is damage; at or after it, with an unknown end, it is the log end
+ * @param end the log end; Long.MAX_VALUE when unknown
+ * @param endOffset the offset of the next record at the log end; -1 when unknown
+ * @param isEndLost whether a stored log end is lost: then a fault is the log end only if no whole record follows
  */
 public record WalkRange(
         MetaFields facts, long firstId, long lastId, long begin, long end, long endOffset, boolean isEndLost) {}

@@ -9,20 +9,22 @@ import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.tool.report.Finding;
 
-/** What a walk along the log has found. Not thread-safe. */
+/** The result of a walk along the log. Not thread-safe. */
 public final class WalkResult {
     public final List<Finding> findings = new ArrayList<>();
-    /** What has to be filled, in the order of the log. */
+    /** Holes that a repair fills, in log order. */
     public final List<Hole> holes = new ArrayList<>();
 
     private final List<Finding> losses = new ArrayList<>();
     private long givenUpRecords;
     private long givenUpBytes;
-    private Hole behind;
-    private long behindNumber;
-    /** Headers that are damaged and are known again, by segment. */
+    /** The log starts after this hole; null if it starts before all holes. */
+    private Hole lastBefore;
+
+    private long startNumber;
+    /** Rebuilt headers of segments. */
     public final List<RebuiltHeader> headers = new ArrayList<>();
-    /** Whole records whose offset is known, and the bytes of their payloads. */
+    /** Whole records with a known offset, and the bytes of their payloads. */
     public long records;
 
     public long payloadBytes;
@@ -32,35 +34,35 @@ public final class WalkResult {
     public boolean timestamps;
     /** The highest epoch of a segment or a pad. */
     public long highestEpoch;
-    /** Where the first of them begins, and its offset. */
+    /** The log start: its position, and its offset. */
     public long start;
 
     public long firstNumber;
-    /** Where the log ends, and the number behind the last record. */
+    /** The log end: its position, and its offset. */
     public long end;
 
     public long endNumber;
-    /** Whether there is something behind the end that is no record. */
+    /** Whether bytes after the log end are not zero. */
     public boolean residue;
-    /** Whether the number of a record is said differently in two places. */
+    /** Whether two whole headers contradict each other on the offset of a record. */
     public boolean contradicts;
 
     void corrupt(Path file, Mismatch what) {
         findings.add(Finding.of(Finding.Kind.CORRUPT, file, what.at(), what.toString()));
     }
 
-    /** What stands behind the records is an unclean end. */
+    /** The log has an unclean end. */
     void torn(Path file, long at, String detail) {
         findings.add(Finding.of(Finding.Kind.TORN, file, at, detail));
     }
 
-    /** Whole records, and bytes of their payloads, count as lost: their offsets can not be told. */
+    /** Counts whole records as lost: their offsets are unknown. */
     void giveUp(long wholeRecords, long bytes) {
         givenUpRecords += wholeRecords;
         givenUpBytes += bytes;
     }
 
-    /** Records are lost from a hole's place on, {@code whole} of them though they are whole. */
+    /** Records are lost from a hole on; {@code whole} of them are whole, with an unknown offset. */
     void lost(Hole at, long first, long count, boolean exact, long whole) {
         losses.add(new Finding(
                 Finding.Kind.CORRUPT,
@@ -73,37 +75,36 @@ public final class WalkResult {
     }
 
     private static String givenUp(long whole) {
-        return whole == 0
-                ? ""
-                : "; " + whole + " whole records among those that are lost: which offsets they had can"
-                        + " not be told";
+        return whole == 0 ? "" : "; " + whole + " whole records among the lost ones: their offsets are unknown";
     }
 
     /**
-     * The log begins behind a hole: which offsets the records before it had can not be told.
+     * The log starts after a hole: the offsets of all records before its end are unknown.
      *
-     * @param first where the first fault is
-     * @param number the offset of the record behind the hole
-     * @param most so many records are lost at most
-     * @param whole records among them that are whole, and {@code bytes} of their payloads
+     * @param first the first hole
+     * @param last the hole before the log start
+     * @param number the offset of the record after that hole
+     * @param most the most records that are lost
+     * @param whole the number of whole records among them
+     * @param bytes bytes of the payloads of these
      */
-    void beginsBehind(Hole first, Hole last, long number, long most, long whole, long bytes) {
+    void beginsAfter(Hole first, Hole last, long number, long most, long whole, long bytes) {
         giveUp(whole, bytes);
-        behind = last;
-        behindNumber = number;
+        lastBefore = last;
+        startNumber = number;
         lost(first, number - most, most, false, whole);
     }
 
-    /** Ends the walk. */
+    /** Completes the result at the end of the walk. */
     void finish(Geometry geometry) {
         records -= givenUpRecords;
         payloadBytes -= givenUpBytes;
         findings.addAll(losses);
-        if (behind == null) {
+        if (lastBefore == null) {
             return;
         }
-        start = behind.toPosition(geometry);
-        firstNumber = behindNumber;
+        start = lastBefore.toPosition(geometry);
+        firstNumber = startNumber;
         long id = start == end ? geometry.segmentOfEnd(end) : geometry.segmentOf(start);
         List<RebuiltHeader> before =
                 headers.stream().filter(each -> each.id <= id).toList();

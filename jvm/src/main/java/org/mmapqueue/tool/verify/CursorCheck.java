@@ -6,7 +6,7 @@ import org.mmapqueue.meta.MetaImage;
 import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.scan.Probe;
 
-/** Checks the cursors of the meta page and of consumers: against each other, and against the log. For one thread. */
+/** Checks the cursors of the meta page and of consumers, against each other and against the log. Not thread-safe. */
 final class CursorCheck {
     private final Survey survey;
     private final Path metaFile;
@@ -16,7 +16,7 @@ final class CursorCheck {
         this.metaFile = metaFile;
     }
 
-    /** Compares the cursors with each other, before the log is read. */
+    /** Checks the order of the cursors, before the walk. */
     void checkOrder() {
         if (survey.rebuilt) {
             return;
@@ -43,8 +43,8 @@ final class CursorCheck {
             survey.corrupt(
                     metaFile,
                     MetaImage.Word.WRITING.at(),
-                    "found writing " + writing + ", " + segments + " segments ahead of"
-                            + " what is needed, expected less than " + survey.facts.capacity());
+                    "found writing " + writing + ", " + segments + " segments after"
+                            + " the low watermark, expected less than " + survey.facts.capacity());
         }
         long held = survey.meta.get(MetaImage.Word.HELD_FROM);
         if (held < 0 || survey.isClean() && held > writing) {
@@ -95,7 +95,7 @@ final class CursorCheck {
         }
     }
 
-    /** Compares the cursors with the ends of records, after the walk. */
+    /** Checks that cursors are at the ends of records, after the walk. */
     void checkPositions() {
         if (survey.isClean() && !survey.endIsKnown && survey.walk.end != survey.writing()) {
             survey.corrupt(
@@ -113,7 +113,7 @@ final class CursorCheck {
                     metaFile,
                     MetaImage.Word.WATERMARK.at(),
                     "found watermark " + survey.watermark.position + ", expected the end of a record, such as "
-                            + survey.watermark.place);
+                            + survey.watermark.resumePosition);
         }
         if (survey.heldFrom != null
                 && survey.heldFrom.isFound()
@@ -123,7 +123,7 @@ final class CursorCheck {
                     metaFile,
                     MetaImage.Word.HELD_FROM.at(),
                     "found held from " + survey.heldFrom.position + ", expected the end of a record, such as "
-                            + survey.heldFrom.place);
+                            + survey.heldFrom.resumePosition);
         }
         survey.probes.forEach((name, probe) -> {
             Path file = name.equals(Inventory.DEFAULT) ? metaFile : survey.inventory.page(name);
@@ -136,31 +136,31 @@ final class CursorCheck {
                             "found committed " + probe.position + ", expected at most " + survey.walk.end
                                     + ", the end of the log");
                 }
-                probe.place = survey.walk.end;
-                probe.number = survey.walk.endNumber;
+                probe.resumePosition = survey.walk.end;
+                probe.resumeOffset = survey.walk.endNumber;
             } else if (!survey.rebuilt
                     && probe.position >= 0
                     && probe.position < Math.min(survey.walk.start, survey.reclaimed())) {
-                // It never was a place of its own: the writer did not know of it.
+                // The writer never knew of this consumer.
                 survey.findings.add(Finding.of(
                         Finding.Kind.ORPHANED,
                         file,
                         at,
                         "consumer " + name + " at position "
                                 + probe.position
-                                + ", which is reclaimed: its process ended while it made or moved it; it"
-                                + " continues with the oldest record"));
+                                + ", which is reclaimed: its process ended while it created or moved it;"
+                                + " it continues with the oldest record"));
             } else if (probe.isMisplaced() && !isInHole(probe.position)) {
                 survey.corrupt(
                         file,
                         at,
                         "found committed " + probe.position + ", expected the end of a record; the next is "
-                                + probe.place + ", before offset " + probe.number);
+                                + probe.resumePosition + ", before offset " + probe.resumeOffset);
             }
         });
     }
 
-    // Of a queue that was closed the readable table says the same as the words, or one of the two is lost.
+    // In a closed queue, the readable table and the words have the same values, or one of them is damaged.
     private void checkMirror() {
         boolean writingIsRight = survey.walk.end == survey.writing();
         if (survey.isClean() && writingIsRight && !survey.isMirrored(MetaImage.Word.WRITING)) {
@@ -179,7 +179,7 @@ final class CursorCheck {
         }
     }
 
-    // Its place was right before the records there were lost.
+    // The position was valid before the records there were lost.
     private boolean isInHole(long position) {
         return survey.walk.holes.stream()
                 .anyMatch(each -> position > survey.geometry.position(each.fromId, each.from)

@@ -11,14 +11,14 @@ import org.mmapqueue.io.Storage;
 import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.scan.Probe;
 
-/** The files of records in flight: one that is not whole counts for nothing, and its records are popped again. */
+/** Checks the files of records in flight. A damaged file is ignored: its records are redelivered. */
 final class InFlightCheck {
     /** "MMAPQIF2" in ASCII, first byte lowest. */
     private static final long MAGIC = 0x3246_4951_5041_4D4DL;
 
     private static final int UUID_LOW = 8;
     private static final int COMMITTED = 16;
-    /** Behind the last of these records. */
+    /** The end of the last of these records. */
     private static final int READING = 24;
 
     private static final int COUNT = 32;
@@ -29,7 +29,7 @@ final class InFlightCheck {
 
     private final Storage storage;
     private final Survey survey;
-    /** Of the file that was checked last. */
+    /** The values of the file that was checked last. */
     private long committed;
 
     private long reading;
@@ -45,13 +45,13 @@ final class InFlightCheck {
             Path file = survey.inventory.inFlight(name);
             Probe probe = survey.probes.get(name);
             if (probe == null) {
-                survey.findings.add(Finding.of(Finding.Kind.ORPHANED, file, 0, "there is no consumer " + name));
+                survey.findings.add(Finding.of(Finding.Kind.ORPHANED, file, 0, "no consumer " + name + " exists"));
                 survey.uselessInFlight.add(name);
                 continue;
             }
             Mismatch fault = check(file);
             if (fault != null && isCutShort) {
-                // As a close leaves it for which the disk had no room, or whose process ended.
+                // A close leaves this if the disk was full or its process ended.
                 survey.findings.add(Finding.of(
                         Finding.Kind.ORPHANED,
                         file,
@@ -59,10 +59,10 @@ final class InFlightCheck {
                         "not written to its end: " + fault + "; its records are redelivered"));
                 survey.uselessInFlight.add(name);
             } else if (fault != null) {
-                survey.corrupt(file, fault.at(), fault + "; what it says of records in flight does not count");
+                survey.corrupt(file, fault.at(), fault + "; its records are redelivered");
                 survey.uselessInFlight.add(name);
             } else if (committed != probe.position) {
-                // After a crash an old one stays until its consumer is opened, which was somewhere else by then.
+                // After a crash an old file stays until its consumer is opened. The consumer has moved since.
                 survey.findings.add(Finding.of(
                         Finding.Kind.ORPHANED,
                         file,

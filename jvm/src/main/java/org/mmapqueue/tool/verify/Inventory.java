@@ -18,29 +18,29 @@ import org.mmapqueue.meta.MetaPage;
 import org.mmapqueue.segment.Geometry;
 import org.mmapqueue.segment.SegmentHeader;
 
-/** What files a queue directory has. */
+/** The files of a queue directory. */
 public final class Inventory {
-    /** The lock of the process that writes. */
+    /** The lock file of the writing process. */
     public static final String LOCK = "lock";
-    /** What the names of locks of consumers end in. */
+    /** The suffix of consumers' lock files. */
     public static final String LOCK_SUFFIX = ".lock";
-    /** What the names of files of records in flight end in. */
+    /** The suffix of files of records in flight. */
     static final String IN_FLIGHT_SUFFIX = ".inflight";
-    /** The consumer whose page is meta.dat. */
+    /** The consumer with its page in meta.dat. */
     public static final String DEFAULT = "default";
 
-    /** A segment file. {@code header} is null when it is damaged or not there. */
+    /** A segment file. {@code header} is null if it is damaged or missing. */
     record SegmentFile(int slot, Path path, long length, SegmentHeader header, boolean isEmpty) {}
 
-    /** By slot. */
+    /** Segment files by slot. */
     final TreeMap<Integer, SegmentFile> segments = new TreeMap<>();
-    /** The names of consumers that have a page, and of those that have a file of records in flight. */
+    /** The names of consumers with a page, and of those with a file of records in flight. */
     final TreeSet<String> consumers = new TreeSet<>();
 
     public final TreeSet<String> inFlight = new TreeSet<>();
-    /** Whether any process has ever owned the default consumer: it may exist. */
+    /** Whether a process has ever owned the default consumer: then it may exist. */
     final boolean hasDefaultLock;
-    /** Files that a queue does not have. */
+    /** Files that no queue has. */
     final List<Path> odd = new ArrayList<>();
 
     final Path directory;
@@ -51,7 +51,7 @@ public final class Inventory {
             for (Path file : files) {
                 String name = file.getFileName().toString();
                 if (Files.isDirectory(file, LinkOption.NOFOLLOW_LINKS)) {
-                    continue; // another queue in it, perhaps: it is not this one's
+                    continue; // It may be another queue.
                 }
                 int slot = slot(name);
                 if (slot >= 0) {
@@ -82,7 +82,7 @@ public final class Inventory {
         }
     }
 
-    /** The slot that a file's name says, as the queue writes it; -1 when it is no segment's name. */
+    /** The slot in the name of a segment file; -1 for other names. */
     private static int slot(String name) {
         if (!name.endsWith(Geometry.FILE_SUFFIX)) {
             return -1;
@@ -104,12 +104,12 @@ public final class Inventory {
         }
     }
 
-    /** Whether no segment has a header, or anything where one would be. */
+    /** Whether the header of each segment is zeros. */
     boolean isEmpty() {
         return segments.values().stream().allMatch(SegmentFile::isEmpty);
     }
 
-    /** Whether there are segments, and none is of this queue. */
+    /** Whether segments exist, and all are of other queues. */
     boolean isForeign(long uuidLow) {
         List<SegmentFile> whole =
                 segments.values().stream().filter(each -> each.header() != null).toList();

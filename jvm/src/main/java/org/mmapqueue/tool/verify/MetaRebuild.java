@@ -20,16 +20,15 @@ import org.mmapqueue.tool.scan.Slot;
 import org.mmapqueue.tool.scan.Slots;
 
 /**
- * Finds the facts of a queue whose meta page is damaged, cut or gone: from what is left of the page, the headers of the
- * segments, the consumers' pages and the checksums of records. The end of the log and the largest record are left to a
- * walk.
+ * Rebuilds a damaged, cut or missing meta page from its remains, the headers of segments, the consumers' pages and the
+ * checksums of records. A walk finds the log end and the largest record. For one use.
  */
 final class MetaRebuild {
     private static final int PAGE = 4096;
     private static final int LIVE_WORDS = 976;
     private static final int SAMPLES = 64;
     private static final int SAMPLES_EACH = 16;
-    /** The largest that is tried: ids of damaged headers may be any. 256 GiB in the smallest segments. */
+    /** The largest capacity to try: damaged headers may have any id. 256 GiB in segments of the least size. */
     private static final long LARGEST_CAPACITY = 1 << 26;
 
     private static final int DEFAULT_CAPACITY = 4000;
@@ -37,7 +36,7 @@ final class MetaRebuild {
 
     private final Storage storage;
     private final Inventory inventory;
-    /** The damaged page; null when there is none, or one of another queue. */
+    /** The damaged page; null if it is missing, or of another queue. */
     private final MetaImage stored;
 
     private final List<Inventory.SegmentFile> whole;
@@ -52,15 +51,15 @@ final class MetaRebuild {
     }
 
     /**
-     * Finds them.
+     * Rebuilds the page.
      *
-     * @throws CorruptException when there is nothing to find them from
+     * @throws CorruptException when no segment has a whole header, or the UUID is unknown
      */
     MetaImage run() throws IOException {
         Path file = inventory.directory.resolve(MetaPage.FILE_NAME);
         if (whole.isEmpty()) {
             throw new CorruptException(
-                    file.toString(), 0, "no segment has a whole header, and the page can not be" + " rebuilt without");
+                    file.toString(), 0, "no segment has a whole header, so the page cannot be rebuilt");
         }
         long uuidLow = most(whole.stream().map(each -> each.header().uuidLow()).toList());
         List<Inventory.SegmentFile> own = whole.stream()
@@ -111,13 +110,13 @@ final class MetaRebuild {
         for (Inventory.SegmentFile each : own) {
             common = gcd(common, each.header().id() - each.slot());
         }
-        // Of one generation a multiple of the capacity is known, of two generations the capacity itself.
+        // Segments of one generation determine a multiple of the capacity, those of two generations the capacity.
         for (long each = slots; common != 0 && each <= Math.min(common, LARGEST_CAPACITY); each++) {
             if (common % each == 0 && fits(own, each)) {
                 return (int) each;
             }
         }
-        // Of a ring that has not gone round nothing is known but that it has these slots: any more will do.
+        // The ring has not wrapped yet: any capacity with at least these slots is right.
         return Math.max(slots, DEFAULT_CAPACITY);
     }
 
@@ -136,7 +135,7 @@ final class MetaRebuild {
         for (String name : inventory.consumers) {
             ConsumerImage page = ConsumerImage.read(storage, inventory.page(name));
             if (page.check() == null && page.uuidLow() == facts.uuidLow()) {
-                return with(facts, page.uuidHigh()); // its checksum vouches for it
+                return with(facts, page.uuidHigh()); // The page's checksum covers it.
             }
         }
         boolean hasCandidate = stored != null && stored.fileLength() >= LIVE_WORDS;
@@ -147,7 +146,7 @@ final class MetaRebuild {
                 sample(slots, with(facts, UuidSolver.TRIED), each.header(), differences);
             }
             if (differences.isEmpty()) {
-                // No record at all: nothing depends on it.
+                // Without a record, nothing depends on it.
                 return with(facts, hasCandidate ? stored.fields().uuidHigh() : UuidSolver.TRIED);
             }
             int difference = differences.entrySet().stream()
@@ -157,7 +156,7 @@ final class MetaRebuild {
             if (hasCandidate && solves(slots, with(facts, stored.fields().uuidHigh()), own)) {
                 return with(facts, stored.fields().uuidHigh());
             }
-            // For one record by itself, whole or damaged, there always is a UUID that makes its checksum right.
+            // For a single record, even a damaged one, some UUID always makes the checksum right.
             if (differences.get(difference) == 1) {
                 throw new CorruptException(
                         file.toString(),
@@ -182,12 +181,12 @@ final class MetaRebuild {
                 facts.epoch());
     }
 
-    // What the first records of a segment say of the difference that the upper half makes.
+    // Counts the differences between stored and computed checksums of a segment's first records.
     private static void sample(Slots slots, MetaFields facts, SegmentHeader header, Map<Integer, Integer> differences)
             throws IOException {
         RecordScan scan = new RecordScan(slots, facts);
         Slot slot = slots.get(header.id());
-        // Whole by its checksum, but not one that can be right: it says nothing of where records are.
+        // A header of another segment has a whole checksum, and says nothing of records here.
         int offset = slot.header() == null ? 0 : slot.header().firstRecord();
         for (int i = 0; i < SAMPLES_EACH && offset != 0 && offset < facts.segmentSize(); i++) {
             scan.foundChecksum = 0;
@@ -214,7 +213,7 @@ final class MetaRebuild {
 
     // ---- cursors
 
-    // They are hints: a walk finds the end, and consumers that stand at no record's end are moved to one.
+    // Cursors are hints: the walk finds the log end, and moves consumers to the ends of records.
     private void cursors(MetaImage image, boolean live, int size, long highest) {
         for (MetaImage.Word word : MetaImage.Word.values()) {
             long position = -1;

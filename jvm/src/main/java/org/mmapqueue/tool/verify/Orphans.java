@@ -5,7 +5,7 @@ import java.util.TreeMap;
 import org.mmapqueue.segment.SegmentHeader;
 import org.mmapqueue.tool.report.Finding;
 
-/** Files that belong to nothing: no harm, but nobody will ever read them. */
+/** Reports files that no queue uses. */
 final class Orphans {
     private final Survey survey;
 
@@ -18,8 +18,8 @@ final class Orphans {
         survey.inventory.odd.forEach(file -> odd.put(
                 file.toString(),
                 file.toString().endsWith(".new")
-                        ? "left by a crash while the file was made"
-                        : "a queue has no such file"));
+                        ? "left by a crash while the file was created"
+                        : "no queue has such a file"));
         long first = survey.geometry.segmentOf(survey.walk.start);
         long last = survey.geometry.segmentOfEnd(survey.walk.end);
         for (Inventory.SegmentFile file : survey.inventory.segments.values()) {
@@ -42,7 +42,7 @@ final class Orphans {
         return last >= 0 && last - Math.floorMod(last - file.slot(), (long) survey.facts.capacity()) >= first;
     }
 
-    // Null for what is part of the log, ready for the next generation, or of the last one.
+    // Null for a segment of the log, a preallocated one, and one of the last generation.
     private String why(Inventory.SegmentFile file, long first, long last) {
         int capacity = survey.facts.capacity();
         if (file.slot() >= capacity) {
@@ -53,13 +53,13 @@ final class Orphans {
         }
         SegmentHeader header = file.header();
         if (header == null) {
-            return "a segment outside of the log whose header is damaged";
+            return "a segment outside of the log, with a damaged header";
         }
         if (header.uuidLow() != survey.facts.uuidLow()) {
             return "a segment of queue …" + Long.toHexString(header.uuidLow());
         }
         if (header.id() > last) {
-            return "segment " + header.id() + ", stranded behind the end of the log in segment " + last;
+            return "segment " + header.id() + ", after the log end in segment " + last;
         }
         return header.id() % capacity == file.slot() ? null : "segment " + header.id() + ", of another slot";
     }

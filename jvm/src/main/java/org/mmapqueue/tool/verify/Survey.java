@@ -28,43 +28,43 @@ import org.mmapqueue.tool.scan.Slots;
 import org.mmapqueue.tool.scan.WalkRange;
 import org.mmapqueue.tool.scan.WalkResult;
 
-/** All that can be known of a directory of version 2 by reading it: what verify tells, and what repair needs. */
+/** All that verify reports and repair needs of a directory of version 2. Reading it changes nothing. Not thread-safe. */
 public final class Survey implements Closeable {
-    /** The most segment files that are taken for missing beside those that are there. */
+    /** The most missing segment files. */
     private static final int MOST_MISSING = 1024;
 
     public final Path directory;
     public final Inventory inventory;
     final List<Finding> findings = new ArrayList<>();
-    /** The meta page as it is stored, or as it was rebuilt. */
+    /** The stored meta page, or the rebuilt one. */
     public final MetaImage meta;
 
     public final MetaFields facts;
     public final boolean rebuilt;
     public final Geometry geometry;
-    /** Pages of consumers that are whole, or were made whole again; by name. */
+    /** Pages of consumers, by name. */
     public final Map<String, ConsumerImage> pages = new TreeMap<>();
-    /** Consumers whose pages are damaged: their positions are not to be trusted. */
+    /** Consumers with damaged pages: their positions may be wrong. */
     public final List<String> damagedPages = new ArrayList<>();
     /** Files of free slots that no writer can use. */
     public final List<Path> useless = new ArrayList<>();
 
     public final List<String> uselessInFlight = new ArrayList<>();
-    /** Where consumers stand, by name. */
+    /** Positions of consumers, by name. */
     public final Map<String, Probe> probes = new TreeMap<>();
 
     final Probe watermark;
-    /** Where the last consumer stood, from where on the log is kept; null when that says nothing. */
+    /** Position of the last deleted consumer, from which the log is retained; null if it retains nothing. */
     public final Probe heldFrom;
 
     public final Slots slots;
-    /** What the walk along the log has found. */
+    /** The result of the walk. */
     public final WalkResult walk;
 
     private final boolean clean;
     final boolean endIsKnown;
 
-    /** Reads everything. */
+    /** Reads the directory. */
     public Survey(Storage storage, Path directory, Progress progress) throws IOException {
         this.directory = directory;
         this.inventory = new Inventory(storage, directory);
@@ -76,7 +76,7 @@ public final class Survey implements Closeable {
                     96,
                     "the meta page of queue …"
                             + Long.toHexString(stored.fields().uuidLow()),
-                    "that of the queue whose segments are here");
+                    "that of the queue of these segments");
             stored = null;
         }
         rebuilt = fault != null;
@@ -116,7 +116,7 @@ public final class Survey implements Closeable {
         return meta.get(MetaImage.Word.WRITING);
     }
 
-    /** Whether nothing has to be recovered at the next open. */
+    /** Whether the next open recovers nothing. */
     public boolean isClean() {
         return clean;
     }
@@ -129,12 +129,12 @@ public final class Survey implements Closeable {
         return position >= 0 && position % Long.BYTES == 0;
     }
 
-    /** The reclaimed position; 0 when what is stored can not be one. */
+    /** The reclaimed position; 0 if the stored one is impossible. */
     long reclaimed() {
         return isReclaimedSound() ? meta.get(MetaImage.Word.RECLAIMED) : 0;
     }
 
-    // As far as a record may be published that writing has not passed yet.
+    // Writing may trail the published records by one.
     boolean isReclaimedSound() {
         long reclaimed = meta.get(MetaImage.Word.RECLAIMED);
         return reclaimed >= 0
@@ -210,13 +210,13 @@ public final class Survey implements Closeable {
                 !endIsKnown && (rebuilt || clean));
     }
 
-    // Its header is damaged: nothing says that it is not the next segment.
+    // A damaged header: the file may be the next segment.
     private boolean mayContinue(long id) {
         Inventory.SegmentFile file = inventory.segments.get(geometry.slotOf(id));
         return file != null && file.header() == null && !file.isEmpty() && file.slot() == geometry.slotOf(id);
     }
 
-    /** The highest id of all segments that may be part of the log. */
+    /** The highest id of the segments that may be part of the log. */
     private long highestId() {
         return ids().max().orElse(-1);
     }
@@ -225,7 +225,7 @@ public final class Survey implements Closeable {
         return ids().min().orElse(0);
     }
 
-    // An id whose positions do not fit into 64 bits is none.
+    // Ids with positions beyond 64 bits are damaged.
     private LongStream ids() {
         return inventory.segments.values().stream()
                 .filter(each -> each.header() != null
@@ -244,19 +244,19 @@ public final class Survey implements Closeable {
                 .orElse(Math.max(meta.get(MetaImage.Word.HELD_FROM), reclaimed()));
     }
 
-    // As recovery has it: a consumer before what is reclaimed was just being made or moved back.
+    // As in recovery: a consumer before the reclaimed position was being created or moved back.
     long lowWatermark() {
         return Math.max(lowestPosition(), reclaimed());
     }
 
-    // The first segment all of which is on the disk, as far as the disk says so.
+    // The first segment that is known to be durable.
     private long firstIntact() {
         long intact = meta.get(MetaImage.Word.INTACT);
         long size = facts.segmentSize();
         return isSound(intact) && intact <= writing() ? (intact + size - 1) / size : 0;
     }
 
-    // As a writer finds it at its open: what is reclaimed may be older than the truth after a loss of power.
+    // As at the open of a writer: after a loss of power, the stored reclaimed position may be too low.
     private long firstId(long last) {
         long needed = Math.min(last, geometry.segmentOf(lowestPosition()));
         long reclaimed = rebuilt ? 0 : Math.max(geometry.segmentOf(reclaimed()), firstIntact());
@@ -265,7 +265,7 @@ public final class Survey implements Closeable {
         long most = rebuilt ? last : Math.min(Math.max(reclaimed, needed), last);
         first = Math.max(first, oldest);
         if (last - first > inventory.segments.size() + MOST_MISSING) {
-            // Cursors that make no sense: so many files are not lost one by one.
+            // The cursors are wrong: this many files are never missing.
             first = Math.max(first, lowestId());
             first = Math.max(first, last - inventory.segments.size() - MOST_MISSING);
         }
@@ -293,15 +293,15 @@ public final class Survey implements Closeable {
         return all;
     }
 
-    /** Where the watermark belongs. */
+    /** The corrected recovery point. */
     public long watermark() {
-        return watermark.isFound() ? Math.min(watermark.place, walk.end) : walk.end;
+        return watermark.isFound() ? Math.min(watermark.resumePosition, walk.end) : walk.end;
     }
 
     public VerifyReport report() {
         List<ConsumerState> consumers = new ArrayList<>();
-        probes.forEach(
-                (name, probe) -> consumers.add(new ConsumerState(name, probe.position, probe.place, probe.number)));
+        probes.forEach((name, probe) ->
+                consumers.add(new ConsumerState(name, probe.position, probe.resumePosition, probe.resumeOffset)));
         consumers.sort(Comparator.comparing(each -> !each.name().equals(Inventory.DEFAULT)));
         long lastId = geometry.segmentOfEnd(walk.end);
         long segments = walk.end == 0 ? 0 : lastId - geometry.segmentOf(walk.start) + 1;

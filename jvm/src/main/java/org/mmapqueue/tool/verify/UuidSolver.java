@@ -4,13 +4,13 @@ import java.util.zip.CRC32C;
 import org.mmapqueue.segment.RecordChecksum;
 
 /**
- * Finds an upper half of a queue's UUID with which the checksums of its records are right, when it is stored nowhere
- * any more. A CRC is linear: the difference that the upper half makes to a record's checksum is the same for all
- * records. So one record decides, any solution fits them all, and of the 2^32 there are the one with the lower bits of
- * a random UUID of version 4 is as good as another.
+ * Finds an upper half of a queue's UUID with which the checksums of all records are right.
+ *
+ * <p>A CRC is linear: the upper half changes the checksum of each record by the same difference. So one record decides,
+ * and each of the 2^32 solutions fits all records. This one has the lower bits of a UUID of version 4.
  */
 final class UuidSolver {
-    /** The half that is tried: of version 4, all other bits 0. */
+    /** The upper half to try: version 4, all other bits 0. */
     static final long TRIED = 0x4000;
 
     private static final int BITS = 32;
@@ -18,9 +18,9 @@ final class UuidSolver {
     private UuidSolver() {}
 
     /**
-     * Solves.
+     * Returns the upper half.
      *
-     * @param difference a stored checksum, xor that of the same record with {@link #TRIED} in the upper half
+     * @param difference a record's stored checksum, xor its checksum with {@link #TRIED}
      */
     static long solve(int difference) {
         int[] images = new int[BITS];
@@ -31,7 +31,7 @@ final class UuidSolver {
         }
         long solution = TRIED;
         int left = difference;
-        // Gauss: the images of the upper 32 bits are a basis, as a CRC tells all bursts of 32 bits from one another.
+        // Gaussian elimination. The images of the upper 32 bits are a basis: a CRC detects all bursts of 32 bits.
         for (int row = 0; row < BITS; row++) {
             int pivot = row;
             while ((images[pivot] >>> row & 1) == 0) {

@@ -18,8 +18,8 @@ import org.mmapqueue.tool.report.VerifyReport;
 import org.mmapqueue.tool.scan.SegmentBytes;
 
 /**
- * What can be known of a directory of version 1, which has no checksums: whether the lengths of its records lead from
- * the committed position to the writing position.
+ * Verifies a directory of version 1, which has no checksums: the lengths of its records must lead from the committed to
+ * the writing position. For one use.
  */
 final class V1Check {
     private static final int LENGTH_BYTES = 8;
@@ -54,8 +54,8 @@ final class V1Check {
                     Finding.Kind.TORN,
                     file,
                     0,
-                    "a queue that was being made when its process ended;"
-                            + " Satellite, or an open with format_version = 1, makes it anew"));
+                    "a queue that was being created when its process ended;"
+                            + " Satellite, or an open with format_version = 1, creates it again"));
         } else if (meta.fileLength() != MetaImage.TABLE_LENGTH) {
             corrupt(
                     file,

@@ -19,21 +19,20 @@ import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.VerifyReport;
 
 /**
- * Says what is whole in a queue directory, and what is not: the meta page, consumers' pages, files of records in
- * flight, every segment's header, every record's header and checksum, from the oldest one that is there to the end of
- * the log. Changes nothing. Has no state; any number of threads.
+ * Verifies a queue directory: the meta page, consumers' pages, files of records in flight, each segment's header, each
+ * record's header and checksum, from the log start to the log end. Changes nothing. Thread-safe.
  */
 public final class Verifier {
     private Verifier() {}
 
     /**
-     * Verifies a directory that nobody writes.
+     * Verifies a directory that no process writes.
      *
-     * @param directory the queue's
-     * @param progress is told how far this is, in bytes of segments
-     * @return what was found
-     * @throws org.mmapqueue.errors.LockedException when a process writes it; the text and its pid say which
-     * @throws MmapQueueException when there is no queue, or it can not be read
+     * @param directory the queue's directory
+     * @param progress receives the progress, in bytes of segments
+     * @return the report
+     * @throws org.mmapqueue.errors.LockedException when a process writes the queue; has its pid
+     * @throws MmapQueueException when the directory has no queue, or it cannot be read
      */
     public static VerifyReport verify(Path directory, Progress progress) {
         check(directory);
@@ -59,7 +58,7 @@ public final class Verifier {
         try (Survey survey = new Survey(storage, directory, progress)) {
             return survey.report();
         } catch (CorruptException e) {
-            // Not even enough is left to look at the rest.
+            // Too little is left to read the rest.
             return new VerifyReport(
                     directory.toString(),
                     0,
@@ -75,16 +74,16 @@ public final class Verifier {
     }
 
     private static String text(CorruptException e) {
-        String place = e.file() + ", byte " + e.position() + ": ";
-        return e.getMessage().startsWith(place) ? e.getMessage().substring(place.length()) : e.getMessage();
+        String prefix = e.file() + ", byte " + e.position() + ": ";
+        return e.getMessage().startsWith(prefix) ? e.getMessage().substring(prefix.length()) : e.getMessage();
     }
 
-    /** Whether a page is one of version 1: it says so, and is as long as one, or too short for any. */
+    /** Whether a page is of version 1, by its version and its length. */
     public static boolean isVersion1(MetaImage meta) {
         return meta != null && meta.version() == 1 && meta.fileLength() <= MetaImage.TABLE_LENGTH;
     }
 
-    /** Raises what there is to raise when there is no queue. */
+    /** Throws if the directory has no queue. */
     public static void check(Path directory) {
         if (!Files.isDirectory(directory)) {
             throw new MmapQueueException(
@@ -103,7 +102,7 @@ public final class Verifier {
         }
     }
 
-    // Where no process has ever taken the lock there is no file, and none is made by looking.
+    // Without a lock file no process has ever locked the queue. Verifying creates none.
     private static Closeable lock(Path directory) throws IOException {
         Path file = directory.resolve(Inventory.LOCK);
         return Files.exists(file) ? ProcessLock.acquire(file, "the queue in " + directory, FileMode.PRIVATE) : () -> {};

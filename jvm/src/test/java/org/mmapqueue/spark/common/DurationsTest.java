@@ -8,7 +8,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** Times as Spark takes them, and texts that are none. */
+/** Durations in Spark's syntax, and invalid texts. */
 class DurationsTest {
     @ParameterizedTest
     @CsvSource({
@@ -35,7 +35,7 @@ class DurationsTest {
         "1 week, 604800000",
         "9223372036854775807, 9223372036854775807",
     })
-    void areRead(String text, long millis) {
+    void durationsAreParsed(String text, long millis) {
         assertEquals(millis, Durations.parse(" " + text + " ").orElseThrow().toMillis());
     }
 
@@ -56,13 +56,13 @@ class DurationsTest {
                 "1,5 s",
                 "5 m 3"
             })
-    void areNone(String text) {
+    void invalidDurationsAreRejected(String text) {
         assertEquals(Optional.empty(), Durations.parse(text));
     }
 
     @ParameterizedTest
     @CsvSource({"1us, 1000", "1.5 ms, 1500000"})
-    void areExact(String text, long nanos) {
+    void unitsBelowAMillisecondAreExact(String text, long nanos) {
         assertEquals(Duration.ofNanos(nanos), Durations.parse(text).orElseThrow());
     }
 }

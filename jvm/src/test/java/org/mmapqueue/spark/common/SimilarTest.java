@@ -6,13 +6,13 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 
-/** Which word a misspelt one may stand for. */
+/** Suggestions for misspelt names. */
 class SimilarTest {
     private static final List<String> NAMES =
             List.of("startingOffsets", "endingOffsets", "segment_size", "sync", "key");
 
     @Test
-    void isTheNearestOne() {
+    void theNearestNameIsFound() {
         assertEquals(Optional.of("startingOffsets"), Similar.to("startingOfset", NAMES));
         assertEquals(Optional.of("endingOffsets"), Similar.to("endingoffset", NAMES));
         assertEquals(Optional.of("segment_size"), Similar.to("segmentSise", NAMES));
@@ -20,7 +20,7 @@ class SimilarTest {
     }
 
     @Test
-    void isNoneFarAway() {
+    void noNameIsFoundFarAway() {
         assertEquals(Optional.empty(), Similar.to("colour", NAMES));
         assertEquals(Optional.empty(), Similar.to("", NAMES));
         assertEquals(Optional.empty(), Similar.to("kyes", NAMES));

@@ -68,7 +68,7 @@ class RecordFunctionTest {
     }
 
     @Test
-    void segmentsAndLogsAreWhereSatelliteHasThem() {
+    void segmentsAndLogsUseSatellitesFields() {
         byte[] segment = encoded(Wire.message().varint(3, 3).bytes(9, DATA).toBytes());
         assertArrayEquals(Wire.message().varint(3, 3).bytes(9, DATA).toBytes(), segment);
         byte[] logs = Wire.message()

@@ -24,7 +24,7 @@ import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
-import org.mmapqueue.damage.RecordPlaces;
+import org.mmapqueue.damage.RecordPositions;
 import org.mmapqueue.damage.Shape;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
@@ -35,7 +35,7 @@ import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.RepairReport;
 
-/** A queue that was repaired: what is left has its offset, what was lost is passed. */
+/** Reading repaired queues: whole records have their offsets, consumers pass lost ones. */
 @Tag("long-form")
 class RepairedQueueTest {
     /** Damages of each segment; damage.rounds in the system properties sets another number. */
@@ -46,7 +46,7 @@ class RepairedQueueTest {
 
     @ParameterizedTest
     @EnumSource
-    void whatIsLeftKeepsItsOffset(Shape shape) throws Exception {
+    void wholeRecordsKeepTheirOffsets(Shape shape) throws Exception {
         Shape.Made made = shape.make(temp.resolve("queue"), temp.resolve("aside"));
         Random random = new Random(shape.ordinal());
         int checked = 0;
@@ -71,16 +71,16 @@ class RepairedQueueTest {
         assertTrue(checked > ROUNDS, "checked " + checked);
     }
 
-    /** Nothing says how many records were lost in each place: what is between them has no offset that is sure. */
+    /** The number of records lost in each hole is unknown, and so are the offsets of records between the holes. */
     @ParameterizedTest
     @EnumSource
-    void severalLossesInOneSegment(Shape shape) throws Exception {
+    void severalHolesInOneSegmentAreRepaired(Shape shape) throws Exception {
         Shape.Made made = shape.make(temp.resolve("queue"), temp.resolve("aside"));
         Random random = new Random(shape.ordinal() + 100);
         for (Path segment : Directories.segments(made.path())) {
             for (int round = 0; round < ROUNDS / 3; round++) {
                 Path damaged = Directories.copy(made.path(), temp.resolve("damaged"));
-                for (int place = 0; place < 3; place++) {
+                for (int hole = 0; hole < 3; hole++) {
                     byte[] noise = new byte[100 + random.nextInt(400)];
                     random.nextBytes(noise);
                     Directories.overwrite(
@@ -96,14 +96,14 @@ class RepairedQueueTest {
         }
     }
 
-    /** Two bytes of two records: headers in between are whole, and the one of each says how much is lost. */
+    /** One byte of each of two records: their headers are whole, and say how long they are. */
     @Test
-    void aPayloadThatIsDamagedCostsOneRecord() throws Exception {
+    void aDamagedPayloadCostsOneRecord() throws Exception {
         Shape.Made made = Shape.CLEAN.make(temp.resolve("queue"), temp.resolve("aside"));
         Path file = made.path().resolve("0_segment.dat");
-        List<Integer> places = RecordPlaces.of(file);
-        Directories.flip(file, places.get(3) + 20, 1);
-        Directories.flip(file, places.get(6) + 20, 1);
+        List<Integer> positions = RecordPositions.of(file);
+        Directories.flip(file, positions.get(3) + 20, 1);
+        Directories.flip(file, positions.get(6) + 20, 1);
         RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), Progress.NONE);
         assertEquals(
                 List.of(3L, 6L), report.lost().stream().map(Finding::firstLost).toList());
@@ -111,34 +111,34 @@ class RepairedQueueTest {
         check(made, report, temp.resolve("repaired"));
     }
 
-    /** Two holes, and one whole record between them: all that is sure is how many the three are together. */
+    /** Two holes with one whole record between them: only their total is known. */
     @Test
-    void whatLiesBetweenTwoHolesIsLostAndSaidToBe() throws Exception {
+    void aWholeRecordBetweenTwoHolesIsReportedAsLost() throws Exception {
         Shape.Made made = Shape.CLEAN.make(temp.resolve("queue"), temp.resolve("aside"));
         Path file = made.path().resolve("0_segment.dat");
-        List<Integer> places = RecordPlaces.of(file);
-        Directories.overwrite(file, places.get(2), new byte[places.get(4) - places.get(2)]);
-        Directories.overwrite(file, places.get(5), new byte[places.get(7) - places.get(5)]);
+        List<Integer> positions = RecordPositions.of(file);
+        Directories.overwrite(file, positions.get(2), new byte[positions.get(4) - positions.get(2)]);
+        Directories.overwrite(file, positions.get(5), new byte[positions.get(7) - positions.get(5)]);
         RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), Progress.NONE);
         Finding lost = report.lost().get(0);
         assertEquals(
                 List.of(2L, 6L, 1),
                 List.of(lost.firstLost(), lost.lastLost(), report.lost().size()));
         assertTrue(lost.exact());
-        assertTrue(lost.detail().contains("1 whole records among those that are lost"), lost.detail());
+        assertTrue(lost.detail().contains("1 whole records among the lost ones"), lost.detail());
         assertEquals(made.payloads().size() - 5, report.before().records());
         check(made, report, temp.resolve("repaired"));
     }
 
-    /** The end of a closed log says an offset; without it the whole records behind the hole have none that is sure. */
+    /** The end of a closed log has a stored offset. Without it, the offsets of records after the hole are unknown. */
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    void aHoleInTheLastSegment(boolean isClosed) throws Exception {
+    void aHoleInTheLastSegmentIsRepaired(boolean isClosed) throws Exception {
         Shape.Made made = (isClosed ? Shape.CLEAN : Shape.KILLED).make(temp.resolve("queue"), temp.resolve("aside"));
         long end = Directories.word(made.path().resolve("meta.dat"), isClosed ? 512 : 576);
         Path file = made.path().resolve((end - 1) / Shape.SEGMENT + "_segment.dat");
-        List<Integer> places = RecordPlaces.of(file);
-        Directories.overwrite(file, places.get(0), new byte[places.get(2) - places.get(0)]);
+        List<Integer> positions = RecordPositions.of(file);
+        Directories.overwrite(file, positions.get(0), new byte[positions.get(2) - positions.get(0)]);
         RepairReport report = Repairer.repair(made.path(), temp.resolve("repaired"), Progress.NONE);
         assertEquals(1, report.lost().size());
         assertEquals(isClosed, report.lost().get(0).exact());
@@ -146,9 +146,9 @@ class RepairedQueueTest {
         check(made, report, temp.resolve("repaired"));
     }
 
-    /** A UUID can be found that makes any one record whole: a consumer's page is what says the right one. */
+    /** Some UUID makes a single damaged record whole. Only a consumer's page has the right one. */
     @Test
-    void theOnlyRecordAndTheMetaPage() throws Exception {
+    void aDamagedOnlyRecordWithoutMetaPageNeedsAConsumersPage() throws Exception {
         Path at = temp.resolve("queue");
         try (MmapQueue queue = MmapQueue.open(Shape.Made.config(at, true))) {
             queue.createConsumer("named", StartAt.EARLIEST);
@@ -164,9 +164,9 @@ class RepairedQueueTest {
         assertThrows(MmapQueueException.class, () -> Repairer.repair(at, temp.resolve("c"), Progress.NONE));
     }
 
-    /** The first segment behind a recovery, with all of its records, and the last one goes on in the next segment. */
+    /** The first segment after a recovery is missing. Its last record continues in the next segment. */
     @Test
-    void theSegmentInWhichAnEpochBegins() throws Exception {
+    void aMissingFirstSegmentOfAnEpochIsRepaired() throws Exception {
         Path open = temp.resolve("open");
         Path at = temp.resolve("queue");
         List<byte[]> payloads = new ArrayList<>();
@@ -187,9 +187,9 @@ class RepairedQueueTest {
         check(new Shape.Made(at, payloads, 0, Map.of()), report, temp.resolve("repaired"));
     }
 
-    /** Nothing would cut what is behind it: new records must not get the offset of one that is lost. */
+    /** No open would cut the damaged record: a new one must not get its offset. */
     @Test
-    void theLastRecordAndTheMetaPage() throws Exception {
+    void aDamagedLastRecordWithoutMetaPageKeepsItsOffset() throws Exception {
         Shape.Made made = Shape.CLEAN.make(temp.resolve("queue"), temp.resolve("aside"));
         long end = Directories.word(made.path().resolve("meta.dat"), 512);
         Path file = made.path().resolve((end - 1) / Shape.SEGMENT + "_segment.dat");
@@ -241,7 +241,7 @@ class RepairedQueueTest {
             while (lost.contains(expected)) {
                 expected++;
             }
-            // What was acked out of order before is not popped again.
+            // Records that were acked out of order before are not redelivered.
             assertTrue(each.offset() >= expected, each.offset() + " and " + expected);
             if (each.offset() < damagedEnd) {
                 assertArrayEquals(made.payloads().get((int) each.offset()), each.data());

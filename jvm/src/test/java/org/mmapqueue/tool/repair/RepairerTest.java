@@ -36,7 +36,7 @@ import org.mmapqueue.tool.report.VerifyReport;
 import org.mmapqueue.tool.verify.Verifier;
 import org.mmapqueue.v1.V1Sample;
 
-/** What repair makes of damaged directories. */
+/** Repairs of damaged directories. */
 class RepairerTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
@@ -47,7 +47,7 @@ class RepairerTest {
         return shape.make(temp.resolve("queue"), temp.resolve("aside"));
     }
 
-    /** Repairs a copy; what is damaged stays as it is, and what comes out is whole. */
+    /** Repairs a copy: the damaged directory is unchanged, the copy is whole. */
     private RepairReport repair(Path damaged) {
         Map<String, String> before = Directories.fingerprint(damaged);
         Path target = temp.resolve("repaired-" + repaired++);
@@ -65,7 +65,6 @@ class RepairerTest {
 
     /** Opens, reads each record that a consumer has not acked, pushes one and reads that. */
     private static void assertWorks(Shape.Made made, Path at) {
-        // What was not stored any more was found out, or is as it is by default.
         try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(at).build())) {
             long committed = queue.consumer().committedOffset();
             Payload.assertMessages(
@@ -80,7 +79,7 @@ class RepairerTest {
 
     @ParameterizedTest
     @EnumSource
-    void whatIsWholeIsCopied(Shape shape) {
+    void aWholeQueueIsCopied(Shape shape) {
         Shape.Made made = make(shape);
         RepairReport report = repair(made.path());
         assertTrue(report.lost().isEmpty(), report.lost().toString());
@@ -132,10 +131,10 @@ class RepairerTest {
         }
     }
 
-    /** Any 100 bytes of any segment: what is said to be lost is what is missing. */
+    /** Up to 100 bytes of any segment: exactly the missing records are reported as lost. */
     @ParameterizedTest
     @EnumSource
-    void damagedRangesBecomeMarks(Shape shape) {
+    void damagedRangesBecomeTombstones(Shape shape) {
         Shape.Made made = make(shape);
         VerifyReport whole = Verifier.verify(made.path(), Progress.NONE);
         Random random = new Random(shape.ordinal());
@@ -151,7 +150,7 @@ class RepairerTest {
                 RepairReport report = repair(damaged);
                 VerifyReport before = report.before();
                 if (before.isWhole()) {
-                    continue; // it has hit what nobody reads, or a tail that is cut
+                    continue; // It has hit unused bytes, or a tail that is cut.
                 }
                 boolean exact = before.findings().stream().allMatch(each -> each.exact());
                 if (exact && !report.lost().isEmpty()) {
@@ -173,7 +172,7 @@ class RepairerTest {
 
     @ParameterizedTest
     @EnumSource
-    void missingSegments(Shape shape) throws IOException {
+    void aMissingSegmentIsRepaired(Shape shape) throws IOException {
         Shape.Made made = make(shape);
         VerifyReport whole = Verifier.verify(made.path(), Progress.NONE);
         for (Path segment : Directories.segments(made.path())) {
@@ -186,13 +185,13 @@ class RepairerTest {
     }
 
     @Test
-    void aConsumerThatStandsInAHoleGoesToTheNextWholeRecord() {
+    void aConsumerWithinAHoleMovesToTheNextWholeRecord() {
         Shape.Made made = make(Shape.CLEAN);
         Directories.overwrite(made.path().resolve("0_segment.dat"), 64, new byte[1000]);
         RepairReport report = repair(made.path());
         assertTrue(
                 report.actions().stream()
-                        .anyMatch(each -> each.contains("consumer default goes on at offset "
+                        .anyMatch(each -> each.contains("consumer default continues at offset "
                                 + (report.lost().get(0).lastLost() + 1))),
                 report.actions().toString());
         VerifyReport after = Verifier.verify(Path.of(report.path()), Progress.NONE);
@@ -202,7 +201,7 @@ class RepairerTest {
     }
 
     @Test
-    void aConsumersPageThatIsDamagedKeepsItsPlaceWhereItCan() {
+    void aDamagedConsumerPageKeepsItsPositionIfReadable() {
         Shape.Made made = make(Shape.CONSUMERS);
         Path page = made.path().resolve("consumers/a.dat");
         Directories.flip(page, 3, 1);
@@ -215,7 +214,7 @@ class RepairerTest {
     }
 
     @Test
-    void inPlace() {
+    void repairInPlaceChangesTheQueueItself() {
         Shape.Made made = make(Shape.CLEAN);
         Directories.flip(made.path().resolve("meta.dat"), 140, 1);
         Directories.flip(made.path().resolve("1_segment.dat"), 30, 1);
@@ -227,7 +226,7 @@ class RepairerTest {
     }
 
     @Test
-    void whatIsMadeIsForItsOwnerAlone() throws IOException {
+    void repairedFilesAreForTheirOwnerAlone() throws IOException {
         Shape.Made made = make(Shape.CONSUMERS);
         Files.delete(made.path().resolve("meta.dat"));
         Path target = Path.of(repair(made.path()).path());
@@ -241,9 +240,9 @@ class RepairerTest {
         }
     }
 
-    /** The numbers of its records may be given to others. */
+    /** Other records may get the offsets of its records. */
     @Test
-    void whatTellsOfRecordsBehindTheEndIsLeftOut() throws IOException {
+    void anInFlightFileOfRecordsAfterTheLogEndIsNotCopied() throws IOException {
         Shape.Made made = make(Shape.CONSUMERS);
         assertTrue(Files.exists(made.path().resolve("consumers/a.inflight")));
         Path file = made.path().resolve("consumers/b.inflight");
@@ -263,7 +262,7 @@ class RepairerTest {
     }
 
     @Test
-    void whatIsInUseOrInTheWayIsLeftAlone() throws IOException {
+    void anOpenQueueAndAnExistingTargetThrow() throws IOException {
         Shape.Made made = make(Shape.CLEAN);
         Path full = Files.createDirectory(temp.resolve("full"));
         Files.writeString(full.resolve("file"), "text");
@@ -278,7 +277,7 @@ class RepairerTest {
     }
 
     @Test
-    void version1IsRefused() {
+    void version1Throws() {
         Path sample = V1Sample.of("a-three-small").copy(temp);
         VerifyReport report = Verifier.verify(sample, Progress.NONE);
         assertTrue(report.isWhole(), report.findings().toString());

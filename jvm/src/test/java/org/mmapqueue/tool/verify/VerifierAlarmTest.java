@@ -32,7 +32,7 @@ import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.VerifyReport;
 
-/** What a healthy queue may look like: verify calls none of it damage, and repair takes it. */
+/** Unusual states of healthy queues: verify reports no damage, and repair succeeds. */
 class VerifierAlarmTest {
     private static final int SEGMENT = 4096;
 
@@ -66,7 +66,7 @@ class VerifierAlarmTest {
         return report.findings();
     }
 
-    /** The oldest segment may hold nothing but the middle of a record that begins before it. */
+    /** The oldest segment may hold only the middle of a record that begins before it. */
     @ParameterizedTest
     @ValueSource(ints = {8_000, 12_000, 15_000, 19_992})
     void retentionMayBeginInsideARecord(int length) {
@@ -84,10 +84,10 @@ class VerifierAlarmTest {
         assertTrue(inside > 0, "no segment lay inside of a record");
     }
 
-    /** As a close on a full disk leaves it. */
+    /** A close on a full disk leaves this. */
     @ParameterizedTest
     @ValueSource(ints = {0, 20, 40, 47})
-    void whatIsInFlightMayBeCutShort(int length) throws IOException {
+    void aTruncatedInFlightFileIsNoDamage(int length) throws IOException {
         Shape.CONSUMERS.make(at(), temp.resolve("aside"));
         Path file = at().resolve("consumers/a.inflight");
         assertTrue(Files.size(file) > length);
@@ -98,18 +98,18 @@ class VerifierAlarmTest {
         assertEquals(file.toString(), findings.get(0).file());
     }
 
-    /** As a loss of power while it was written leaves it. */
+    /** A loss of power during the write leaves this. */
     @Test
-    void whatIsInFlightMayBeZeros() throws IOException {
+    void anInFlightFileOfZerosIsNoDamage() throws IOException {
         Shape.CONSUMERS.make(at(), temp.resolve("aside"));
         Path file = at().resolve("consumers/b.inflight");
         Files.write(file, new byte[(int) Files.size(file)]);
         assertEquals(Finding.Kind.ORPHANED, assertWhole(Shape.RECORDS).get(0).kind());
     }
 
-    /** Its process ended, or its disk failed, between its page and the word to the writer, who reclaimed its place. */
+    /** The process ended, or the disk failed, after it stored its page and before the writer saw it. */
     @Test
-    void aConsumerMayBeHalfMade() throws IOException {
+    void aHalfCreatedConsumerIsNoDamage() throws IOException {
         Shape.Made made = Shape.LAPPED.make(at(), temp.resolve("aside"));
         Path early = temp.resolve("early");
         try (MmapQueue queue = MmapQueue.open(Shape.Made.config(early, true))) {
@@ -134,9 +134,9 @@ class VerifierAlarmTest {
         }
     }
 
-    /** The disk fails from some call of createConsumer on, and is well again later: the queue works, and is closed. */
+    /** The disk fails from some call of createConsumer on, and recovers later. The queue works, and is closed. */
     @Test
-    void aConsumerThatCouldNotBeMade() {
+    void aFailedCreateConsumerIsNoDamage() {
         int failures = 0;
         for (int call = 1; call < 30; call++) {
             FaultyStorage storage = new FaultyStorage();
@@ -162,9 +162,9 @@ class VerifierAlarmTest {
         assertTrue(failures > 5, "failures " + failures);
     }
 
-    /** A close writes down what is in flight, and the disk is full. */
+    /** The close stores the records in flight on a full disk. */
     @Test
-    void aCloseOnAFullDisk() {
+    void aCloseOnAFullDiskIsNoDamage() {
         FaultyStorage storage = new FaultyStorage();
         StorageQueue queue = StorageQueue.open(Shape.Made.config(at(), true), storage);
         queue.push(new byte[10]);
@@ -179,7 +179,7 @@ class VerifierAlarmTest {
                 assertWhole(1).stream().map(Finding::kind).toList());
     }
 
-    // Makes the page one of this queue.
+    // Gives the page this queue's UUID.
     private void ownPage(Path page) {
         byte[] meta = Directories.read(at().resolve("meta.dat"));
         byte[] bytes = Directories.read(page);

@@ -32,7 +32,7 @@ import org.mmapqueue.tool.report.Finding;
 import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.VerifyReport;
 
-/** What verify says of directories whose truth is known. */
+/** Verification of directories with known damage. */
 class VerifierTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
@@ -48,7 +48,7 @@ class VerifierTest {
         return report;
     }
 
-    /** The one damage that there is. */
+    /** The only damage. */
     private static Finding damage(Path at) {
         List<Finding> all = verify(at).findings().stream()
                 .filter(each -> each.kind() == Finding.Kind.CORRUPT)
@@ -59,7 +59,7 @@ class VerifierTest {
 
     @ParameterizedTest
     @EnumSource
-    void whatIsWholeIsSaidToBe(Shape shape) {
+    void aWholeQueueHasNoFindings(Shape shape) {
         Shape.Made made = make(shape);
         VerifyReport report = verify(made.path());
         assertTrue(report.isWhole(), report.findings().toString());
@@ -77,7 +77,7 @@ class VerifierTest {
         assertEquals(shape != Shape.KILLED && shape != Shape.BATCHES, report.clean());
         for (ConsumerState each : report.consumers()) {
             assertEquals(made.committed().get(each.name()), each.offset(), each.name());
-            assertEquals(each.position(), each.place());
+            assertEquals(each.position(), each.resumePosition());
         }
         assertEquals(made.committed().size(), report.consumers().size());
     }
@@ -93,7 +93,7 @@ class VerifierTest {
     }
 
     @Test
-    void everyBitOfARecordsPayloadCounts() {
+    void eachBitOfAPayloadIsVerified() {
         Shape.Made made = make(Shape.CLEAN);
         Path file = made.path().resolve("0_segment.dat");
         int third = 64 + 16 + 16 + (made.payloads().get(1).length + 7 & ~7);
@@ -108,7 +108,7 @@ class VerifierTest {
     }
 
     @Test
-    void theNumbersBehindAHoleComeFromTheNextSegment() {
+    void offsetsAfterAHoleComeFromTheNextSegment() {
         Shape.Made made = make(Shape.CLEAN);
         Path file = made.path().resolve("0_segment.dat");
         Directories.overwrite(file, 64, new byte[1000]);
@@ -127,7 +127,7 @@ class VerifierTest {
     }
 
     @Test
-    void aLostSegmentIsCountedByItsNeighbours() throws IOException {
+    void theRecordsOfAMissingSegmentAreCountedByItsNeighbours() throws IOException {
         Shape.Made made = make(Shape.LAPPED);
         VerifyReport whole = verify(made.path());
         Path file = made.path().resolve((endId(made.path()) - 1) % Shape.CAPACITY + "_segment.dat");
@@ -142,7 +142,7 @@ class VerifierTest {
     }
 
     @Test
-    void aHeaderThatIsLostCostsNoRecord() {
+    void aDamagedSegmentHeaderCostsNoRecord() {
         Shape.Made made = make(Shape.CLEAN);
         for (int at : new int[] {0, 9, 17, 25, 33, 41, 49, 57, 61}) {
             Path copy = Directories.copy(made.path(), temp.resolve("copy-" + at));
@@ -171,7 +171,7 @@ class VerifierTest {
     }
 
     @Test
-    void aMetaPageThatSatelliteHasCutIsRebuiltToReadOn() {
+    void aMetaPageThatSatelliteHasCutIsRebuilt() {
         for (Shape shape : Shape.values()) {
             Shape.Made made = shape.make(temp.resolve(shape + "-queue"), temp.resolve(shape + "-aside"));
             VerifyReport whole = verify(made.path());
@@ -186,9 +186,9 @@ class VerifierTest {
         }
     }
 
-    /** Right by its checksum, as only a faulty writer makes it: it must not lead out of the segment. */
+    /** A faulty writer's header with a valid checksum must not lead out of the segment. */
     @Test
-    void aHeaderThatIsWholeAndCanNotBeRight() throws IOException {
+    void anImpossibleHeaderWithAValidChecksumIsDamage() throws IOException {
         Shape.Made made = make(Shape.LAPPED);
         Directories.resize(made.path().resolve("meta.dat"), 80);
         for (int first : new int[] {Integer.MIN_VALUE, -8, 8, 66, Shape.SEGMENT, 1 << 20, Integer.MAX_VALUE - 7}) {
@@ -211,7 +211,7 @@ class VerifierTest {
     }
 
     @Test
-    void orphans() throws IOException {
+    void filesThatNoQueueUsesAreOrphaned() throws IOException {
         Shape.Made made = make(Shape.CONSUMERS);
         Path other =
                 Shape.CLEAN.make(temp.resolve("other"), temp.resolve("aside")).path();
@@ -230,7 +230,7 @@ class VerifierTest {
     }
 
     @Test
-    void whoHasItOpenIsNamed() {
+    void theErrorForAnOpenQueueHasThePid() {
         Path at = temp.resolve("queue");
         try (MmapQueue queue = MmapQueue.open(Shape.Made.config(at, true))) {
             queue.push(new byte[1]);
@@ -241,7 +241,7 @@ class VerifierTest {
     }
 
     @Test
-    void whatIsNoQueueIsRefused() throws IOException {
+    void aDirectoryWithoutAQueueThrows() throws IOException {
         assertThrows(MmapQueueException.class, () -> Verifier.verify(temp.resolve("none"), Progress.NONE));
         Path empty = Files.createDirectory(temp.resolve("empty"));
         assertThrows(MmapQueueException.class, () -> Verifier.verify(empty, Progress.NONE));
@@ -262,7 +262,7 @@ class VerifierTest {
     }
 
     @Test
-    void theCommandLineSaysItByItsStatus() {
+    void theExitStatusReportsDamage() {
         Shape.Made made = make(Shape.CLEAN);
         assertEquals(Main.WHOLE, run("verify", made.path().toString()));
         Directories.flip(made.path().resolve("0_segment.dat"), 90, 1);

@@ -5,12 +5,12 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** The media types of payloads that are decoded further. */
+/** The media types of payloads that have a decoder. */
 public final class ContentTypes {
     public static final UTF8String SKYWALKING_SEGMENT = protobuf("skywalking.segment");
     public static final UTF8String SKYWALKING_LOGS = protobuf("skywalking.logs");
 
-    /** Clients may send any number of different types: those after the first ones are parsed each time. */
+    /** Limit of cached types: clients may send any number of different ones. */
     private static final int MOST_KEPT = 256;
 
     private static final Map<UTF8String, String> FORMATS = new ConcurrentHashMap<>();

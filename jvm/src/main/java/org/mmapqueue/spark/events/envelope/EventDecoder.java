@@ -11,9 +11,9 @@ import org.mmapqueue.spark.events.wire.Scratch;
 import org.mmapqueue.spark.events.wire.WireReader;
 
 /**
- * Decodes the envelope of an event. A record of any revision of SkyWalking Satellite is one, too.
+ * Decodes the envelope of an event. Records of all revisions of SkyWalking Satellite are supported.
  *
- * <p>A payload that the envelope holds as a field of Satellite's SniffData gets a content type of its own. Any thread.
+ * <p>A payload in a field of Satellite's SniffData gets a content type of its own. Thread-safe.
  */
 public final class EventDecoder {
     /** The columns of an event. Absent texts, bytes and times are null; `meta` is never null in a decoded event. */
@@ -43,7 +43,7 @@ public final class EventDecoder {
     /**
      * Decodes a record.
      *
-     * @param record its bytes, which the row refers to
+     * @param record the record's bytes, which the row refers to
      * @return the event, or a row of which only `data`, the record, and `error` are set
      */
     public static InternalRow decode(byte[] record) {
@@ -126,7 +126,7 @@ public final class EventDecoder {
         return row;
     }
 
-    // Microseconds, as Spark has them; 0 is an absent field.
+    // In µs, as in Spark; 0 means absent.
     private static Object time(long millis) throws MalformedException {
         if (millis > MOST_MILLIS || millis < -MOST_MILLIS) {
             throw new MalformedException("timestamp " + millis + " ms is out of range", 0);

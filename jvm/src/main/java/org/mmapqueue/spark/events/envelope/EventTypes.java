@@ -21,7 +21,7 @@ public final class EventTypes {
         return number == OTHER ? OTHER_NAME : UTF8String.fromString("Type" + (int) number);
     }
 
-    /** The number of a name; that of Other for a text that is none. */
+    /** The number of a name; Other for an unknown one. */
     public static int number(UTF8String name) {
         for (int i = 0; i < NAMES.length; i++) {
             if (NAMES[i].equals(name)) {

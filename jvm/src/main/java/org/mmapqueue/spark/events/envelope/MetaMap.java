@@ -10,7 +10,7 @@ import org.mmapqueue.spark.events.wire.MalformedException;
 import org.mmapqueue.spark.events.wire.Utf8;
 import org.mmapqueue.spark.events.wire.WireReader;
 
-/** Collects map entries; of equal keys the last one counts, as protobuf has it. One thread. */
+/** Collects map entries; of equal keys the last one is kept, as in protobuf. Not thread-safe. */
 final class MetaMap {
     static final ArrayBasedMapData NONE = map(new Object[0], new Object[0]);
     /** Up to this number of entries each key is compared with the others; more are hashed. */

@@ -22,7 +22,7 @@ public final class StructWriter {
     /**
      * Writes the object as a field.
      *
-     * @throws IllegalArgumentException when the text is no JSON object
+     * @throws IllegalArgumentException if the text is not a JSON object
      */
     public static void write(WireWriter out, int field, byte[] json) {
         try (JsonParser in = OtlpJson.PARSERS.createParser(json)) {

@@ -11,7 +11,7 @@ final class AnyValues {
 
     private AnyValues() {}
 
-    /** Writes the KeyValue, the nested message of the field, into an object that is opened when there is none. */
+    /** Writes the KeyValue, the nested message of the field, into an object, which is opened if necessary. */
     static void attribute(WireReader in, int field, JsonBuffer out) throws MalformedException {
         out.openOnce('{');
         member(in, field, out);
@@ -30,7 +30,7 @@ final class AnyValues {
         in.leave(outer);
     }
 
-    /** Writes the AnyValue that the reader has entered; one that is empty is null. */
+    /** Writes the AnyValue that the reader has entered; an empty one as null. */
     static void value(WireReader in, JsonBuffer out) throws MalformedException {
         boolean written = false;
         for (int field = in.nextField(); field != 0; field = in.nextField()) {

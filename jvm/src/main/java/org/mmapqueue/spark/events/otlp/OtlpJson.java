@@ -15,7 +15,7 @@ import org.mmapqueue.spark.events.wire.WireWriter;
  * An export request of OTLP in JSON as protobuf, so that one decoder serves both.
  *
  * <p>OTLP's JSON is protobuf's with two differences: identities are hexadecimal, and enums are numbers. Unknown members
- * are ignored. Any thread.
+ * are ignored. Thread-safe.
  */
 public final class OtlpJson {
     public static final OtlpJson LOGS = new OtlpJson("LogsRequest");
@@ -32,7 +32,7 @@ public final class OtlpJson {
         root = OtlpSchema.message(message);
     }
 
-    /** Transcodes a payload; one that is no JSON object of this message is malformed. */
+    /** Transcodes a payload. A payload that is not a JSON object of this message is malformed. */
     public byte[] toProtobuf(byte[] json) throws MalformedException {
         WireWriter out = new WireWriter(json.length + 64);
         try (JsonParser in = PARSERS.createParser(json)) {
@@ -45,7 +45,7 @@ public final class OtlpJson {
         return out.toBytes();
     }
 
-    // Jackson's message ends with the source and the place, which the payload's own position says better.
+    // Jackson's message ends with source and location; MalformedException has the position in the payload.
     public static MalformedException malformed(IOException e) {
         if (e instanceof com.fasterxml.jackson.core.JsonProcessingException known) {
             return new MalformedException(
@@ -133,7 +133,7 @@ public final class OtlpJson {
         out.bytes(field, bytes, 0, bytes.length);
     }
 
-    // Both alphabets, as protobuf's JSON takes them.
+    // Both Base64 alphabets, as in protobuf's JSON.
     private static byte[] base64(String text) {
         return Base64.getDecoder().decode(text.replace('-', '+').replace('_', '/'));
     }

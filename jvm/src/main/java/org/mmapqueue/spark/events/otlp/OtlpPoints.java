@@ -7,7 +7,7 @@ import org.mmapqueue.spark.events.wire.JsonEntries;
 import org.mmapqueue.spark.events.wire.MalformedException;
 import org.mmapqueue.spark.events.wire.WireReader;
 
-/** The data points of an ExportMetricsServiceRequest. A record is a metric; each of its points is a row. */
+/** The data points of an ExportMetricsServiceRequest, one row for each point of a metric. */
 public final class OtlpPoints extends OtlpRows {
     private static final UTF8String DELTA = UTF8String.fromString("delta");
     private static final UTF8String CUMULATIVE = UTF8String.fromString("cumulative");

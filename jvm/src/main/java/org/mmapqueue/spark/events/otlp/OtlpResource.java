@@ -11,11 +11,11 @@ import org.mmapqueue.spark.events.wire.Scratch;
 import org.mmapqueue.spark.events.wire.WireReader;
 
 /**
- * What the records of one resource share.
+ * The columns that the records of one resource share.
  *
- * @param attributes its attributes as JSON, null without any
- * @param service its service.name, null without one
- * @param instance its service.instance.id, null without one
+ * @param attributes the attributes as JSON; null for none
+ * @param service service.name; null for none
+ * @param instance service.instance.id; null for none
  */
 record OtlpResource(UTF8String attributes, UTF8String service, UTF8String instance) {
     static final OtlpResource NONE = new OtlpResource(null, null, null);
@@ -44,7 +44,7 @@ record OtlpResource(UTF8String attributes, UTF8String service, UTF8String instan
         return new OtlpResource(JsonEntries.taken(json, '}'), service, instance);
     }
 
-    // The text of the attribute whose length is at a position; null when it has another key or is no text.
+    // The text of the attribute with its length at a position; null if it has another key or is not a text.
     private static UTF8String attribute(WireReader in, int at, byte[] key) throws MalformedException {
         in.rewindToLength(at);
         int outer = in.enter(1);
@@ -53,7 +53,7 @@ record OtlpResource(UTF8String attributes, UTF8String service, UTF8String instan
         return text;
     }
 
-    // The text of an AnyValue, null when it is none.
+    // The text of an AnyValue; null if it is not a text.
     private static UTF8String text(WireReader in, int field) throws MalformedException {
         UTF8String text = null;
         int outer = in.enter(field);

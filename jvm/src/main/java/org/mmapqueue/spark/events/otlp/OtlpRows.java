@@ -10,11 +10,11 @@ import org.mmapqueue.spark.events.wire.WireReader;
 /**
  * Walks an export request of OTLP: resources, in them scopes, in them records. The three requests have one shape.
  *
- * <p>A resource counts for its records wherever it stands on the wire, so each level is read twice: for what its
- * records share, then for the records. One thread.
+ * <p>A resource may come before or after its records on the wire, so each level is read twice: first for the shared
+ * fields, then for the records. Not thread-safe.
  */
 abstract class OtlpRows {
-    /** Where the records' rows go. */
+    /** Receives the rows. */
     final List<Object[]> rows;
 
     final Scratch scratch = Scratch.get();
@@ -25,7 +25,7 @@ abstract class OtlpRows {
         this.rows = rows;
     }
 
-    /** Makes rows of the record that the reader has entered. */
+    /** Adds the rows of the record that the reader has entered. */
     abstract void record(WireReader in) throws MalformedException;
 
     public final void read(byte[] request) throws MalformedException {

@@ -74,7 +74,7 @@ final class OtlpSchema {
     /**
      * A field of a message.
      *
-     * @param kind of a scalar; of others the message's name
+     * @param kind the type of a scalar, or the message's name
      * @param message the name of a nested message, null for a scalar
      */
     record Field(String name, int number, String kind, String message) {}

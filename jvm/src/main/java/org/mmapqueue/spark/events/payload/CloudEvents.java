@@ -9,11 +9,11 @@ import org.mmapqueue.spark.events.otlp.OtlpJson;
 import org.mmapqueue.spark.events.wire.MalformedException;
 import org.mmapqueue.spark.events.wire.Utf8;
 
-/** Batches of CloudEvents in JSON: each event is one log record, as a CloudEvent that came alone. Any thread. */
+/** Batches of CloudEvents in JSON: each event is one log record, like a single CloudEvent. Thread-safe. */
 final class CloudEvents {
     private CloudEvents() {}
 
-    /** The events of a batch, byte for byte; a payload that is no JSON array of objects is malformed. */
+    /** The events of a batch, byte for byte; a payload that is not a JSON array of objects is malformed. */
     static void batch(byte[] data, List<Object[]> rows) throws MalformedException {
         List<Object[]> events = new ArrayList<>();
         try (JsonParser in = OtlpJson.PARSERS.createParser(data, 0, data.length)) {

@@ -5,16 +5,16 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.mmapqueue.spark.events.rows.LogRow;
 import org.mmapqueue.spark.events.wire.Utf8;
 
-/** Texts as log records, of which only the body is known. */
+/** Texts as log records with only a body. */
 final class LineLogs {
     private LineLogs() {}
 
-    /** Each line; the end of the last one may be missing. */
+    /** One record for each line; the last one may have no line end. */
     static void lines(byte[] data, List<Object[]> rows) {
         split(data, true, rows);
     }
 
-    /** Each line that is not blank: JSON documents. */
+    /** One record for each line that is not blank: JSON documents. */
     static void documents(byte[] data, List<Object[]> rows) {
         split(data, false, rows);
     }

@@ -21,7 +21,7 @@ public final class Payload {
         /**
          * Decodes a payload of one format.
          *
-         * @param format as {@link ContentTypes#format} has it
+         * @param format as {@link ContentTypes#format} returns it
          * @return false when the format has no such rows
          */
         boolean decode(String format, byte[] data, long time, List<Object[]> rows) throws MalformedException;
@@ -30,10 +30,10 @@ public final class Payload {
     /**
      * Decodes a payload.
      *
-     * @param time of the event in µs, 0 for none: of rows that have no time of their own
-     * @param error of the event; when it is not null the only row has it
+     * @param time of the event in µs, 0 for none; used for rows without a time
+     * @param error of the event; if not null, it is the error of the only row
      * @param columns of a row, of which the last two are its number in the payload and the error
-     * @param timeColumn the column that the event's time fills
+     * @param timeColumn the column that takes the event's time if it is null
      */
     public static ArrayData rows(
             UTF8String contentType,

@@ -18,8 +18,8 @@ import org.mmapqueue.spark.events.wire.JsonEntries;
 import org.mmapqueue.spark.events.wire.Scratch;
 
 /**
- * A syslog message of RFC 5424 or RFC 3164 as a log record. A message that is neither is the body of one, as RFC 3164
- * says: nothing that a device sends is lost.
+ * A syslog message of RFC 5424 or RFC 3164 as a log record. Any other message becomes the body of a log record, as RFC
+ * 3164 requires, so nothing that a device sends is lost.
  */
 final class Syslog {
     /** Names of severities, and OpenTelemetry's numbers for them. */
@@ -70,7 +70,7 @@ final class Syslog {
     /**
      * Parses a message.
      *
-     * @param received when it was received, in µs: RFC 3164 has no year, so the one that comes nearest counts
+     * @param received time of reception, in µs: RFC 3164 has no year, so the nearest one is taken
      */
     static void message(byte[] data, long received, List<Object[]> rows) {
         Scratch scratch = Scratch.get();
@@ -133,7 +133,7 @@ final class Syslog {
                 at = each.end();
             }
             if (!text.startsWith("]", at)) {
-                // Not an element: all of it is the message.
+                // Not an element: the rest is the message.
                 at = start;
                 return;
             }
@@ -217,7 +217,7 @@ final class Syslog {
         return ChronoUnit.MICROS.between(Instant.EPOCH, instant);
     }
 
-    // Taken for UTC, as the message does not say. Of the years around the reception the nearest one.
+    // The message has no zone: UTC is assumed. It has no year: the nearest one to the reception is taken.
     private static Object nearest(Matcher header, long received) {
         int month = MONTHS.indexOf(header.group(1)) / 3 + 1;
         int day = Integer.parseInt(header.group(2).strip());
@@ -238,7 +238,7 @@ final class Syslog {
                         .toInstant(ZoneOffset.UTC));
                 best = best == null || Math.abs(micros - received) < Math.abs(best - received) ? (Long) micros : best;
             } catch (DateTimeException e) {
-                // No such day in this year: a leap day, or nonsense.
+                // No such day in this year: February 29, or an invalid date.
             }
         }
         return best;

@@ -4,7 +4,7 @@ import java.util.Locale;
 import java.util.Map;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** The columns of a log record, one schema for all sources, and what severities are called. */
+/** The columns of a log record, one schema for all sources, and the names of severities. */
 public final class LogRow {
     public static final String SCHEMA =
             "time timestamp, observed_time timestamp, severity string, severity_number int, "
@@ -45,7 +45,7 @@ public final class LogRow {
 
     private LogRow() {}
 
-    /** The number of a level's name; null for one that is not known. */
+    /** The number of a level's name; null for an unknown one. */
     public static Integer severityNumber(UTF8String name) {
         return NUMBERS.get(name.toString().toUpperCase(Locale.ROOT));
     }

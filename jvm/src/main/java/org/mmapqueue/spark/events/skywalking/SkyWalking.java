@@ -4,7 +4,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 import org.mmapqueue.spark.events.wire.JsonBuffer;
 import org.mmapqueue.spark.events.wire.JsonEntries;
 
-/** What SkyWalking's messages share. */
+/** Functions for SkyWalking's messages. */
 public final class SkyWalking {
     private static final UTF8String DASH = UTF8String.fromString("-");
     private static final long MOST_MILLIS = Long.MAX_VALUE / 1000;
@@ -29,7 +29,7 @@ public final class SkyWalking {
         return JsonEntries.taken(out, '}');
     }
 
-    /** Writes a member of the object, which is opened when there is none, unless the text is null. */
+    /** Writes a member of the object, which is opened if necessary. Skips null. */
     static void member(JsonBuffer out, String key, UTF8String text) {
         if (text != null) {
             out.openOnce('{');
@@ -37,7 +37,7 @@ public final class SkyWalking {
         }
     }
 
-    /** Writes a member of an open object, unless the text is null. */
+    /** Writes a member of an open object. Skips null. */
     public static void element(JsonBuffer out, String key, UTF8String text) {
         if (text != null) {
             out.key(key).string(text);

@@ -16,7 +16,7 @@ import org.mmapqueue.spark.events.wire.WireWriter;
 
 /** The logs of a SkyWalking stream: a list of serialized LogData. */
 public final class SkyWalkingLogs {
-    /** Field 1 as bytes: how a list of logs begins, and a LogData of 2020 never. */
+    /** Tag of field 1 as bytes: a list of logs begins with it, a LogData of 2020 never does. */
     private static final int LIST_TAG = 1 << 3 | WireReader.LENGTH;
 
     private static final byte[] LEVEL = "level".getBytes(UTF_8);

@@ -92,7 +92,7 @@ public final class SkyWalkingMeters {
         row[PointRow.BUCKETS] = json(buckets);
     }
 
-    // SkyWalking names the lower bound of each bucket, OpenTelemetry the upper ones and one bucket more.
+    // SkyWalking has the lower bound of each bucket, OpenTelemetry the upper bounds and one more bucket.
     private UTF8String json(List<Bucket> buckets) {
         JsonBuffer out = scratch.third;
         boolean open = !buckets.isEmpty() && buckets.get(0).lowest();

@@ -29,7 +29,7 @@ public final class SkyWalkingSpans {
         this.rows = rows;
     }
 
-    // What the spans share comes after them on the wire.
+    // The shared fields come after the spans on the wire.
     public void read(byte[] data) throws MalformedException {
         WireReader in = new WireReader(data);
         for (int field = in.nextField(); field != 0; field = in.nextField()) {
@@ -142,7 +142,7 @@ public final class SkyWalkingSpans {
     /** The segment that a span follows from. */
     private static final class Reference {
         private static final String[] KINDS = {"CrossProcess", "CrossThread"};
-        /** The span that it names first; null without any. */
+        /** The first span that it names; null for none. */
         private UTF8String parent;
 
         private void read(WireReader in, JsonBuffer out) throws MalformedException {

@@ -3,7 +3,7 @@ package org.mmapqueue.spark.events.wire;
 import java.util.Arrays;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Reads the values of Go's encoding/gob. One thread. */
+/** Reads the values of Go's encoding/gob. Not thread-safe. */
 public final class GobReader {
     private static final int MOST_BYTES_OF_NUMBER = 8;
 
@@ -55,7 +55,7 @@ public final class GobReader {
         return Double.longBitsToDouble(Long.reverseBytes(unsigned()));
     }
 
-    /** A length, which the rest has. */
+    /** A length that does not exceed the rest of the input. */
     public int length() throws MalformedException {
         int start = position;
         long length = unsigned();

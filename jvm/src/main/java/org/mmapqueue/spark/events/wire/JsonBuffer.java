@@ -8,10 +8,10 @@ import java.util.Base64;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Writes JSON as UTF-8 bytes. The caller writes brackets, keys and values in order; commas are put here.
+ * Writes JSON as UTF-8 bytes. The caller writes brackets, keys and values in order; this class adds commas.
  *
- * <p>Numbers that JSON does not have (NaN, Infinity) are written as texts, and bytes as Base64, as protobuf's JSON has
- * it. One thread; the buffer is used again and again.
+ * <p>Numbers that JSON does not have (NaN, Infinity) are written as texts, and bytes as Base64, as in protobuf's JSON.
+ * The buffer is reused. Not thread-safe.
  */
 public final class JsonBuffer {
     private static final byte[] HEX = "0123456789abcdef".getBytes(UTF_8);
@@ -20,7 +20,7 @@ public final class JsonBuffer {
     private static final byte[] FALSE = "false".getBytes(UTF_8);
     /** The escape of a byte: 0 for none, 'u' for four digits, else the letter. */
     private static final byte[] ESCAPES = new byte[128];
-    /** A buffer that a large record made large is not kept. */
+    /** A larger buffer is not kept for reuse. */
     private static final int MOST_KEPT = 1 << 20;
 
     static {
@@ -38,7 +38,7 @@ public final class JsonBuffer {
     private int size;
     private boolean comma;
 
-    /** Forgets what was written. */
+    /** Clears the buffer. */
     void clear() {
         if (bytes.length > MOST_KEPT) {
             bytes = new byte[1024];
@@ -47,7 +47,7 @@ public final class JsonBuffer {
         comma = false;
     }
 
-    /** What was written, as a text of its own; the buffer is cleared. */
+    /** Returns a copy of the text, and clears the buffer. */
     public UTF8String take() {
         UTF8String text = UTF8String.fromBytes(Arrays.copyOf(bytes, size));
         clear();
@@ -158,7 +158,7 @@ public final class JsonBuffer {
         return this;
     }
 
-    /** A whole number without a fraction, as google.protobuf.Value has no other numbers. */
+    /** Writes an integral double without a fraction: google.protobuf.Value has only doubles. */
     public JsonBuffer plainNumber(double value) {
         return value == (long) value && Math.abs(value) < 1L << 53 ? number((long) value) : number(value);
     }

@@ -9,7 +9,7 @@ public final class JsonEntries {
     /**
      * Writes the key of the entry that the reader has entered.
      *
-     * @return where the value's length begins, for {@link WireReader#enterAt}; -1 when there is no value
+     * @return where the value's length begins, for {@link WireReader#enterAt}; -1 if there is no value
      */
     public static int key(WireReader in, JsonBuffer out) throws MalformedException {
         int keyAt = 0;
@@ -32,7 +32,7 @@ public final class JsonEntries {
         return valueAt;
     }
 
-    /** Writes a pair of texts, the nested message of the field, into an object that is opened when there is none. */
+    /** Writes a pair of texts, the nested message of the field, into an object, which is opened if necessary. */
     public static void texts(WireReader in, int field, JsonBuffer out) throws MalformedException {
         out.openOnce('{');
         int outer = in.enter(field);
@@ -46,14 +46,14 @@ public final class JsonEntries {
         in.leave(outer);
     }
 
-    /** Writes the text whose length is next. */
+    /** Writes the next text, which begins with its length. */
     public static void string(WireReader in, JsonBuffer out) throws MalformedException {
         int length = in.length(0);
         out.string(in.bytes(), in.position(), length);
         in.rewind(in.position() + length);
     }
 
-    /** The object that {@link JsonBuffer#openOnce} opened; null when it did not. */
+    /** The object that {@link JsonBuffer#openOnce} has opened; null for none. */
     public static UTF8String taken(JsonBuffer out, char bracket) {
         return out.isEmpty() ? null : out.close(bracket).take();
     }

@@ -1,21 +1,21 @@
 package org.mmapqueue.spark.events.wire;
 
-/** Bytes are not what their format says. Carries no stack trace, as garbled records may come by the million. */
+/** Bytes do not match their format. Has no stack trace, because millions of records may be malformed. */
 public final class MalformedException extends Exception {
     private static final long serialVersionUID = 1;
 
     private final int position;
 
     /**
-     * @param what what is wrong
-     * @param position the byte at which it is wrong, from the first of the record or payload
+     * @param what the error
+     * @param position the position of the error, in bytes from the begin of the record or payload
      */
     public MalformedException(String what, int position) {
         super(what + " at byte " + position, null, false, false);
         this.position = position;
     }
 
-    /** The byte at which the input is wrong. */
+    /** The position of the error, in bytes. */
     int position() {
         return position;
     }

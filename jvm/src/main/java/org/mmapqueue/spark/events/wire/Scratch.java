@@ -1,6 +1,6 @@
 package org.mmapqueue.spark.events.wire;
 
-/** Buffers of a thread for what is written side by side: the functions have no state of their own. */
+/** Buffers of a thread, for functions that write several texts at once and have no state. */
 public final class Scratch {
     private static final ThreadLocal<Scratch> OF_THREAD = ThreadLocal.withInitial(Scratch::new);
 
@@ -11,7 +11,7 @@ public final class Scratch {
 
     private Scratch() {}
 
-    /** The thread's buffers, empty. What was begun and not taken is forgotten. */
+    /** The thread's buffers, cleared. */
     public static Scratch get() {
         Scratch scratch = OF_THREAD.get();
         scratch.attributes.clear();

@@ -7,7 +7,7 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Texts that are UTF-8 for certain: what is not is replaced by U+FFFD, as a client decides what it sends. */
+/** Validates UTF-8: malformed bytes become U+FFFD, as clients may send any bytes. */
 public final class Utf8 {
     private static final VarHandle LONGS = MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
     private static final long HIGH_BITS = 0x8080808080808080L;
@@ -15,12 +15,12 @@ public final class Utf8 {
 
     private Utf8() {}
 
-    /** The text, empty in place of null. */
+    /** The text; empty for null. */
     public static UTF8String orEmpty(UTF8String text) {
         return text == null ? UTF8String.EMPTY_UTF8 : text;
     }
 
-    /** The text, which refers to the array where its bytes are well-formed. */
+    /** The text, which refers to the array if its bytes are well-formed. */
     public static UTF8String text(byte[] bytes, int offset, int length) {
         if (isAscii(bytes, offset, length)) {
             return UTF8String.fromBytes(bytes, offset, length);
@@ -44,7 +44,7 @@ public final class Utf8 {
         return rest >= 0;
     }
 
-    /** Null when the bytes are well-formed UTF-8, else their replacement. */
+    /** Null if the bytes are well-formed UTF-8, else a corrected copy. */
     static byte[] valid(byte[] bytes, int offset, int length) {
         return wellFormed(bytes, offset, offset + length)
                 ? null
@@ -79,7 +79,7 @@ public final class Utf8 {
         return true;
     }
 
-    /** Bytes as hexadecimal digits, null when there are none: identities of OpenTelemetry. */
+    /** Bytes as hexadecimal digits, for identities of OpenTelemetry; null for no bytes. */
     public static UTF8String hex(byte[] bytes, int offset, int length) {
         if (length == 0) {
             return null;

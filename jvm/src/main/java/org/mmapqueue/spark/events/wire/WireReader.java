@@ -17,7 +17,7 @@ public final class WireReader {
     static final int FIXED64 = 1;
     public static final int LENGTH = 2;
     static final int FIXED32 = 5;
-    /** Most messages within one another, as protobuf's own readers have it. */
+    /** The limit of nested messages, as in protobuf's own readers. */
     public static final int MOST_DEPTH = 100;
 
     private static final int GROUP = 3;
@@ -87,7 +87,7 @@ public final class WireReader {
         return wireType;
     }
 
-    /** Refuses the field that was read when its wire type is another one. */
+    /** Checks the wire type of the current field. */
     void expect(int type, int field) throws MalformedException {
         if (wireType != type) {
             throw new MalformedException(
@@ -163,7 +163,7 @@ public final class WireReader {
     /**
      * Enters the nested message of the field.
      *
-     * @return what {@link #leave} takes
+     * @return the argument of {@link #leave}
      */
     public int enter(int field) throws MalformedException {
         int length = length(field);
@@ -178,7 +178,7 @@ public final class WireReader {
     /**
      * Enters a nested message that was skipped before.
      *
-     * @param at where its length begins, which was read as the field's
+     * @param at position of its length, which was read with the field
      */
     public int enterAt(int at, int field) throws MalformedException {
         rewindToLength(at);

@@ -3,8 +3,8 @@ package org.mmapqueue.spark.events.wire;
 import java.util.Arrays;
 
 /**
- * Writes protobuf's wire format. The length of a nested message is put in place when it ends, in five bytes, which all
- * readers take. One thread.
+ * Writes protobuf's wire format. The length of a nested message is stored when it ends, as a varint of five bytes,
+ * which all readers accept. Not thread-safe.
  */
 public final class WireWriter {
     private static final int LENGTH_BYTES = 5;
@@ -50,7 +50,7 @@ public final class WireWriter {
     /**
      * Begins a nested message.
      *
-     * @return what {@link #end} takes
+     * @return the argument of {@link #end}
      */
     public int begin(int field) {
         tag(field, WireReader.LENGTH);

@@ -4,29 +4,29 @@ import org.mmapqueue.spark.common.PartitionDirectory;
 import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
-/** What becomes of records that were asked for and are not there any more. */
+/** Reports requested records that are lost: by an exception or in the log. */
 public final class DataLoss {
     private static final Logger LOG = LoggerFactory.getLogger(DataLoss.class);
 
     private DataLoss() {}
 
     /**
-     * Records were lost.
+     * Reports a loss.
      *
-     * @param fail whether that is an error; if not, it is logged
-     * @param directory their partition
-     * @param from the first one's offset
-     * @param to the offset behind the last one
-     * @param why what became of them
-     * @throws IllegalStateException when it is an error
+     * @param fail true to throw, false to log a warning
+     * @param directory the partition of the records
+     * @param from the first lost offset
+     * @param to the offset after the last lost one
+     * @param why the reason of the loss
+     * @throws IllegalStateException if {@code fail} is true
      */
     public static void found(boolean fail, PartitionDirectory directory, long from, long to, String why) {
-        String what = "partition " + directory.id() + " of the queue in " + directory.path() + ": the records with"
-                + " offsets " + from + ".." + (to - 1) + " were asked for, but " + why;
+        String what = "partition " + directory.id() + " of the queue in " + directory.path() + ": the records"
+                + " with offsets " + from + ".." + (to - 1) + " were requested, but " + why;
         if (fail) {
             throw new IllegalStateException(what + "; with the option " + ReadOptions.FAIL_ON_DATA_LOSS
-                    + " = false reading goes on without them");
+                    + " = false reading continues without them");
         }
-        LOG.warn("{}; reading goes on without them", what);
+        LOG.warn("{}; reading continues without them", what);
     }
 }

@@ -6,11 +6,11 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.spark.common.Hosts;
 import org.mmapqueue.spark.common.OpenPartitions;
 
-/** Cuts ranges into input partitions of about the same size, one for each task. Immutable. */
+/** Splits ranges into input partitions of about equal size, one for each task. Immutable. */
 public final class InputPlanner {
-    /** A task costs some milliseconds, in which this much is read. */
+    /** The smallest size of a part in bytes: reading it takes as long as starting a task. */
     static final long LEAST_BYTES = 1 << 20;
-    /** The same, where nothing but offsets is read. */
+    /** The smallest size of a part in rows, if only offsets are read. */
     private static final long LEAST_OFFSETS = 1 << 20;
 
     private final int cores;
@@ -18,10 +18,10 @@ public final class InputPlanner {
     private final long maxBytes;
 
     /**
-     * A planner.
+     * Makes a planner.
      *
-     * @param options say how many parts, and how large
-     * @param cores how many tasks run at once
+     * @param options options minPartitions and maxPartitionBytes
+     * @param cores the number of tasks that run at once
      */
     public InputPlanner(ReadOptions options, int cores) {
         this.cores = Math.max(1, cores);
@@ -30,11 +30,11 @@ public final class InputPlanner {
     }
 
     /**
-     * Cuts ranges.
+     * Splits ranges.
      *
      * @param partitions the open queue
-     * @param ranges what is to be read
-     * @param stored whether records are read; if not, their offsets alone
+     * @param ranges the ranges to read
+     * @param stored whether records are read; false if only offsets are
      * @return the parts, in the order of the ranges
      */
     public List<QueueInputPartition> plan(OpenPartitions partitions, List<ReadRange> ranges, boolean stored) {
@@ -56,7 +56,7 @@ public final class InputPlanner {
         return inputs;
     }
 
-    /** The size of a part: as many parts as keep all cores at work to the end, none of them too small or too large. */
+    /** The size of a part: enough parts to keep all cores busy, within the smallest and the largest size. */
     private long part(long total, long most, long least) {
         long parts = Math.max(1, ceiling(total, most));
         if (minPartitions > 0) {

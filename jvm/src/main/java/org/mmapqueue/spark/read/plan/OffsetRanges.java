@@ -10,25 +10,25 @@ import org.mmapqueue.spark.common.OpenPartitions;
 import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionOffsets;
 
-/** Finds the offsets that options mean, partition by partition. Any number of threads. */
+/** Resolves starting and ending offsets of options in each partition. Thread-safe. */
 public final class OffsetRanges {
     /**
-     * The consumer whose position "committed" means when none is named. When it does not exist, it would begin with the
-     * oldest record.
+     * The consumer that "committed" refers to if option consumer is not given. If it does not exist, the log start is
+     * used.
      */
     public static final String DEFAULT_CONSUMER = "default";
 
     private OffsetRanges() {}
 
     /**
-     * Where to begin. An offset that was named is given as it is: it may be one that is not retained any more. One
-     * after the end of the log is that end where data loss is not an error.
+     * Resolves the start. An explicit offset is returned even if it is not retained any more. If data loss is not an
+     * error, an offset after the log end becomes the log end.
      *
      * @param partitions the open queue
-     * @param options say it
-     * @param consumer the one whose position "committed" means
-     * @return the first record's offset by partition
-     * @throws IllegalArgumentException when an option does not fit this queue
+     * @param options the options of the read
+     * @param consumer the consumer that "committed" refers to
+     * @return the first offset by partition
+     * @throws IllegalArgumentException if an option does not fit this queue
      */
     public static PartitionOffsets starts(OpenPartitions partitions, ReadOptions options, String consumer) {
         return options.startingTimestamp().isPresent()
@@ -36,17 +36,17 @@ public final class OffsetRanges {
                         partitions,
                         ReadOptions.STARTING_TIMESTAMP,
                         options.startingTimestamp().getAsLong())
-                : places(partitions, options.startingOffsets(), consumer, options.failOnDataLoss());
+                : offsets(partitions, options.startingOffsets(), consumer, options.failOnDataLoss());
     }
 
     /**
-     * Where a batch ends.
+     * Resolves the end of a batch.
      *
      * @param partitions the open queue
-     * @param options say it
-     * @param consumer the one whose position "committed" means
-     * @return the offset behind the last record by partition
-     * @throws IllegalArgumentException when an option does not fit this queue
+     * @param options the options of the read
+     * @param consumer the consumer that "committed" refers to
+     * @return the offset after the last record by partition
+     * @throws IllegalArgumentException if an option does not fit this queue
      */
     public static PartitionOffsets ends(OpenPartitions partitions, ReadOptions options, String consumer) {
         return options.endingTimestamp().isPresent()
@@ -54,10 +54,10 @@ public final class OffsetRanges {
                         partitions,
                         ReadOptions.ENDING_TIMESTAMP,
                         options.endingTimestamp().getAsLong())
-                : places(partitions, options.endingOffsets(), consumer, options.failOnDataLoss());
+                : offsets(partitions, options.endingOffsets(), consumer, options.failOnDataLoss());
     }
 
-    private static PartitionOffsets places(
+    private static PartitionOffsets offsets(
             OpenPartitions partitions, OffsetSpec spec, String consumer, boolean failOnDataLoss) {
         return switch (spec.kind()) {
             case EARLIEST -> partitions.earliest();
@@ -117,7 +117,7 @@ public final class OffsetRanges {
             throw Options.bad(
                     spec.option(),
                     spec.text(),
-                    "at most " + end + " in partition " + id + ", which ends" + " there, in "
+                    "at most " + end + " in partition " + id + ", which ends there, in "
                             + partitions.directories().get(id).path());
         }
         return offset;

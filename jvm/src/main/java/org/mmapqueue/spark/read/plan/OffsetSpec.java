@@ -5,24 +5,25 @@ import org.mmapqueue.spark.common.Options;
 import org.mmapqueue.spark.common.PartitionOffsets;
 
 /**
- * A place in each partition as an option says it. Immutable.
+ * A start or end in each partition, as given by an option. Immutable.
  *
  * @param option the option's name, for messages
  * @param text its value
- * @param kind what it says
- * @param number the offset, where it is one for the only partition
- * @param each the offsets by partition, where it says them; {@link #LATEST} and {@link #EARLIEST} count as in Kafka's
+ * @param kind the kind of the value
+ * @param number the offset of the only partition, for {@link Kind#NUMBER}
+ * @param each the offsets by partition, for {@link Kind#EACH}; {@link #LATEST} and {@link #EARLIEST} have Kafka's
+ *     values
  */
 public record OffsetSpec(String option, String text, Kind kind, long number, PartitionOffsets each) {
-    /** In offsets by partition: the end. */
+    /** In offsets by partition: the log end. */
     public static final long LATEST = -1;
-    /** In offsets by partition: the oldest record that is retained. */
+    /** In offsets by partition: the log start. */
     public static final long EARLIEST = -2;
 
     static final String ALLOWED = "earliest, latest, committed, an offset (with one partition), or an offset for each"
             + " partition such as {\"0\":12,\"1\":40}, where -1 is latest and -2 is earliest";
 
-    /** What a place can be said by. */
+    /** Kinds of values. */
     public enum Kind {
         EARLIEST,
         LATEST,
@@ -32,9 +33,9 @@ public record OffsetSpec(String option, String text, Kind kind, long number, Par
     }
 
     /**
-     * Reads it.
+     * Parses an option's value.
      *
-     * @throws IllegalArgumentException when the text is none of {@link #ALLOWED}
+     * @throws IllegalArgumentException if the text is not one of {@link #ALLOWED}
      */
     static OffsetSpec parse(String option, String text) {
         switch (text.toLowerCase(Locale.ROOT)) {
@@ -56,7 +57,7 @@ public record OffsetSpec(String option, String text, Kind kind, long number, Par
                 return new OffsetSpec(option, text, Kind.NUMBER, number, null);
             }
         } catch (NumberFormatException e) {
-            // said below
+            // reported below
         }
         throw Options.bad(option, text, ALLOWED);
     }
@@ -74,12 +75,12 @@ public record OffsetSpec(String option, String text, Kind kind, long number, Par
         return new OffsetSpec(option, text, Kind.EACH, 0, offsets);
     }
 
-    /** Whether it says the offset of a partition by its number. */
+    /** Whether the value gives an explicit offset for a partition. */
     boolean isNumber(int partition) {
         return kind == Kind.NUMBER || kind == Kind.EACH && each.of(partition, EARLIEST) >= 0;
     }
 
-    /** Whether it says offsets by their numbers. */
+    /** Whether the value gives explicit offsets. */
     boolean isExplicit() {
         return kind == Kind.NUMBER || kind == Kind.EACH;
     }

@@ -7,11 +7,11 @@ import org.mmapqueue.spark.common.PartitionDirectory;
 /**
  * A range of a partition's records, for one task to read. Immutable.
  *
- * @param directory where the partition lies
- * @param queueId what tells it from all others
- * @param host where it was found to lie there
- * @param from the first record's offset
- * @param to the offset behind the last one
+ * @param directory the partition's directory
+ * @param queueId the queue's identity
+ * @param host the host on which the range was planned
+ * @param from the first offset
+ * @param to the offset after the last one
  */
 public record QueueInputPartition(PartitionDirectory directory, UUID queueId, String host, long from, long to)
         implements InputPartition {

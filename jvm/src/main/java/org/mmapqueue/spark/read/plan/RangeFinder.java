@@ -11,13 +11,13 @@ import org.mmapqueue.spark.common.PartitionOffsets;
 import org.mmapqueue.spark.read.pushdown.LongSet;
 import org.mmapqueue.spark.read.pushdown.Selection;
 
-/** Finds the ranges that hold what options and filters ask for. For one thread. */
+/** Finds the ranges of offsets that match options and filters. Not thread-safe. */
 public final class RangeFinder {
     private final OpenPartitions partitions;
     private final ReadOptions options;
     private final Selection selection;
 
-    /** A finder in an open queue. */
+    /** Makes a finder for an open queue. */
     public RangeFinder(OpenPartitions partitions, ReadOptions options, Selection selection) {
         this.partitions = partitions;
         this.options = options;
@@ -25,10 +25,10 @@ public final class RangeFinder {
     }
 
     /**
-     * The ranges, in the order of partitions and offsets. With a selection by time they may hold other records, too.
+     * The ranges, by partition and offset. With a selection by time they may contain records that do not match.
      *
-     * @throws IllegalArgumentException when an option does not fit the queue
-     * @throws IllegalStateException when a record that is asked for is not retained any more, and that is an error
+     * @throws IllegalArgumentException if an option does not fit the queue
+     * @throws IllegalStateException if a requested record is not retained any more and failOnDataLoss is true
      */
     public List<ReadRange> find() {
         String consumer = options.consumerOr(OffsetRanges.DEFAULT_CONSUMER);
@@ -46,7 +46,7 @@ public final class RangeFinder {
         return ranges;
     }
 
-    // By time, or by a consumer's place, the end may well be before the beginning: there is nothing between them then.
+    // An end by time or by a consumer's offset may lie before the start: the range is empty then.
     private void refuseTurned(long from, long to) {
         OffsetSpec start = options.startingOffsets();
         OffsetSpec end = options.endingOffsets();
@@ -71,7 +71,7 @@ public final class RangeFinder {
                         partitions.directories().get(id),
                         each.low(),
                         Math.min(first, to),
-                        "the first one that is retained is " + first);
+                        "the log starts at offset " + first);
             }
             if (Math.max(each.low(), first) < to) {
                 ranges.add(new ReadRange(id, Math.max(each.low(), first), to));
@@ -79,14 +79,14 @@ public final class RangeFinder {
         }
     }
 
-    // Only a number can be too low: every other start is a record that was retained just now.
+    // Only an explicit offset can be too low: every other start is a retained record.
     private boolean isNamed(int id) {
         return options.startingTimestamp().isEmpty()
                 && options.startingOffsets().isNumber(id);
     }
 
-    // Times never fall along the log, so the records of an interval of times lie between two offsets; with them those
-    // that have none.
+    // Timestamps never decrease along the log, so the records of a time interval lie between two offsets, with records
+    // without a timestamp among them.
     private LongSet offsetsOf(MmapQueue queue) {
         LongSet offsets = LongSet.NONE;
         try {
@@ -97,7 +97,7 @@ public final class RangeFinder {
             }
             return offsets;
         } catch (ConfigException e) {
-            return LongSet.ALL; // stores no times now, but what lies there may be older
+            return LongSet.ALL; // stores no timestamps now, but earlier records may have some
         }
     }
 

@@ -12,22 +12,22 @@ import org.mmapqueue.spark.common.OptionUse;
 import org.mmapqueue.spark.common.Options;
 
 /**
- * The options of reading, checked. Immutable.
+ * The validated options of a read. Immutable.
  *
- * @param startingOffsets where to begin; a stream only when it is new
- * @param endingOffsets where a batch ends
- * @param startingTimestamp begin with the first record pushed then or later, in µs since 1970; empty when not given
- * @param endingTimestamp a batch ends before the first record pushed then or later, in µs since 1970; empty when not
+ * @param startingOffsets the start; a stream uses it at its first start only
+ * @param endingOffsets the end of a batch
+ * @param startingTimestamp begin with the first record pushed at this time or later, in µs since 1970; empty if not
  *     given
- * @param consumer the consumer's name; null when not given
- * @param maxOffsetsPerTrigger the most records of a micro-batch; {@link #UNLIMITED} when not given
- * @param minOffsetsPerTrigger the records that a micro-batch waits for; 0 when not given
- * @param maxTriggerDelayMs how long it waits for them at most, in ms
- * @param maxBytesPerTrigger about the most bytes of the log of a micro-batch; {@link #UNLIMITED} when not given
- * @param minPartitions the least number of input partitions; 0 when not given
- * @param maxPartitionBytes about the most bytes of the log of an input partition
- * @param failOnDataLoss whether records that are not there any more are an error
- * @param given what the query itself was given: defaults of its table or catalog may be meant for other uses
+ * @param endingTimestamp end before the first record pushed at this time or later, in µs since 1970; empty if not given
+ * @param consumer the consumer's name; null if not given
+ * @param maxOffsetsPerTrigger the limit of records in a micro-batch; {@link #UNLIMITED} if not given
+ * @param minOffsetsPerTrigger the number of records that a micro-batch waits for; 0 if not given
+ * @param maxTriggerDelayMs the longest wait for minOffsetsPerTrigger, in ms
+ * @param maxBytesPerTrigger the approximate limit of log bytes in a micro-batch; {@link #UNLIMITED} if not given
+ * @param minPartitions the least number of input partitions; 0 if not given
+ * @param maxPartitionBytes the approximate limit of log bytes in an input partition
+ * @param failOnDataLoss whether the loss of a requested record is an error
+ * @param given the options of the query itself: defaults of its table or catalog may be for other uses
  */
 public record ReadOptions(
         OffsetSpec startingOffsets,
@@ -56,7 +56,7 @@ public record ReadOptions(
     static final String MAX_PARTITION_BYTES = "maxPartitionBytes";
     static final String FAIL_ON_DATA_LOSS = "failOnDataLoss";
 
-    /** A limit that was not given. */
+    /** The value of a limit that is not given. */
     public static final long UNLIMITED = Long.MAX_VALUE;
 
     private static final int MOST_PARTITIONS = 1 << 20;
@@ -64,12 +64,12 @@ public record ReadOptions(
     private static final Duration DEFAULT_DELAY = Duration.ofMinutes(15);
 
     /**
-     * Reads and checks them.
+     * Parses and validates options.
      *
      * @param options of the table and of the query
-     * @param given those of the query alone
-     * @return the options, with defaults for those that are not given
-     * @throws IllegalArgumentException when one is wrong, or two contradict each other
+     * @param given the options of the query alone
+     * @return the options, with defaults
+     * @throws IllegalArgumentException if an option is invalid, or two contradict each other
      */
     public static ReadOptions of(Options options, Options given) {
         refuseBoth(options, STARTING_OFFSETS, STARTING_TIMESTAMP);
@@ -96,10 +96,10 @@ public record ReadOptions(
     }
 
     /**
-     * Refuses what has no effect on a batch, and what only a stream may have.
+     * Checks the options of a batch read.
      *
-     * @throws IllegalArgumentException when the query was given an option of other uses, a batch begins at the end, or
-     *     ends at the beginning
+     * @throws IllegalArgumentException if an option of the query has no effect on a batch read, the batch begins at
+     *     latest, or ends at earliest
      */
     public void refuseForBatch() {
         KnownOptions.refuseOthers(given, Set.of(OptionUse.BATCH_READ));
@@ -129,9 +129,9 @@ public record ReadOptions(
     }
 
     /**
-     * Refuses what has no effect on a stream.
+     * Checks the options of a streaming read.
      *
-     * @throws IllegalArgumentException when the query was given an option of other uses
+     * @throws IllegalArgumentException if an option of the query has no effect on a streaming read
      */
     public void refuseForStream() {
         KnownOptions.refuseOthers(given, Set.of(OptionUse.STREAM_READ));
@@ -144,19 +144,19 @@ public record ReadOptions(
     /**
      * The consumer's name.
      *
-     * @param missing what counts when none is given
+     * @param missing the default
      * @return the name
      */
     public String consumerOr(String missing) {
         return consumer == null ? missing : consumer;
     }
 
-    /** Where a read begins, for people. */
+    /** The start, for messages. */
     public String startingText() {
         return text(startingOffsets, startingTimestamp);
     }
 
-    /** Where a batch ends, for people. */
+    /** The end of a batch, for messages. */
     public String endingText() {
         return text(endingOffsets, endingTimestamp);
     }

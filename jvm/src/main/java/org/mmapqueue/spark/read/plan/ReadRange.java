@@ -1,15 +1,15 @@
 package org.mmapqueue.spark.read.plan;
 
 /**
- * Records of a partition that are to be read.
+ * A range of offsets to read in a partition.
  *
- * @param partition its number
- * @param from the first record's offset
- * @param to the offset behind the last one
+ * @param partition the partition's number
+ * @param from the first offset
+ * @param to the offset after the last one
  */
 public record ReadRange(int partition, long from, long to) {
 
-    /** How many records there are. Where a record of a range may be missing, this is the place to say so. */
+    /** The number of offsets in the range. */
     public long records() {
         return to - from;
     }

@@ -9,19 +9,19 @@ import org.apache.spark.sql.connector.expressions.filter.Predicate;
 import org.mmapqueue.spark.common.RecordSchema;
 
 /**
- * What a filter says of one column: the values that pass. A value that is null never does. Immutable.
+ * A filter on one column, as the set of matching values. Null never matches. Immutable.
  *
- * @param column its name: offset, timestamp or partition
- * @param values those that pass; of timestamps, µs since 1970
+ * @param column the column: offset, timestamp or partition
+ * @param values the matching values; timestamps in µs since 1970
  */
 public record Condition(String column, LongSet values) {
     private static final List<String> COLUMNS =
             List.of(RecordSchema.OFFSET, RecordSchema.TIMESTAMP, RecordSchema.PARTITION);
 
     /**
-     * Reads a filter.
+     * Converts a filter of Spark.
      *
-     * @return exactly what it says; empty when it says more than values of one column
+     * @return an equivalent condition; empty if the filter is not a set of values of one column
      */
     public static Optional<Condition> of(Expression filter) {
         if (!(filter instanceof Predicate predicate)) {
@@ -99,7 +99,7 @@ public record Condition(String column, LongSet values) {
                 : Optional.empty();
     }
 
-    // Spark gives literals the column's type, or puts a cast around the column, which is no reference then.
+    // Spark casts literals to the column's type; a cast of the column is not a reference.
     private static Optional<Long> value(Expression expression) {
         return expression instanceof Literal<?> literal
                         && (literal.value() instanceof Long || literal.value() instanceof Integer)

@@ -7,23 +7,23 @@ import java.util.List;
 import java.util.stream.Collectors;
 
 /**
- * A set of whole numbers, as intervals. Immutable.
+ * A set of long integers, as intervals. Immutable.
  *
- * @param intervals rising, with at least one number between two of them
+ * @param intervals the intervals, ascending, with gaps between them
  */
 public record LongSet(List<Interval> intervals) implements Serializable {
     private static final long serialVersionUID = 1L;
 
-    /** Every number. */
+    /** All numbers. */
     public static final LongSet ALL = between(Long.MIN_VALUE, Long.MAX_VALUE);
     /** No number. */
     public static final LongSet NONE = new LongSet(List.of());
 
     /**
-     * Numbers without a gap.
+     * An interval.
      *
-     * @param low the lowest one
-     * @param high the highest one, not below it
+     * @param low the lowest number
+     * @param high the highest number, at least {@code low}
      */
     public record Interval(long low, long high) implements Serializable {
         private static final long serialVersionUID = 1L;
@@ -41,22 +41,22 @@ public record LongSet(List<Interval> intervals) implements Serializable {
         this.intervals = List.copyOf(intervals);
     }
 
-    /** The numbers from low to high; none when there is none. */
+    /** The numbers from low to high; empty if low is above high. */
     public static LongSet between(long low, long high) {
         return low > high ? NONE : new LongSet(List.of(new Interval(low, high)));
     }
 
-    /** The numbers below. */
+    /** The numbers below a bound. */
     static LongSet below(long number) {
         return number == Long.MIN_VALUE ? NONE : between(Long.MIN_VALUE, number - 1);
     }
 
-    /** The numbers above. */
+    /** The numbers above a bound. */
     static LongSet above(long number) {
         return number == Long.MAX_VALUE ? NONE : between(number + 1, Long.MAX_VALUE);
     }
 
-    /** What is in one of two sets, or in both. */
+    /** The union. */
     public LongSet or(LongSet other) {
         List<Interval> all = new ArrayList<>(intervals);
         all.addAll(other.intervals);
@@ -73,7 +73,7 @@ public record LongSet(List<Interval> intervals) implements Serializable {
         return new LongSet(merged);
     }
 
-    /** What is in both of two sets. */
+    /** The intersection. */
     public LongSet and(LongSet other) {
         List<Interval> both = new ArrayList<>();
         int i = 0;
@@ -95,7 +95,7 @@ public record LongSet(List<Interval> intervals) implements Serializable {
         return new LongSet(both);
     }
 
-    /** What is not in it. */
+    /** The complement. */
     LongSet not() {
         LongSet rest = ALL;
         for (Interval each : intervals) {
@@ -104,7 +104,7 @@ public record LongSet(List<Interval> intervals) implements Serializable {
         return rest;
     }
 
-    /** Whether a number is in it. */
+    /** Whether the set contains a number. */
     public boolean contains(long number) {
         int low = 0;
         int high = intervals.size() - 1;
@@ -122,12 +122,12 @@ public record LongSet(List<Interval> intervals) implements Serializable {
         return false;
     }
 
-    /** Whether there is no number in it. */
+    /** Whether the set is empty. */
     boolean isEmpty() {
         return intervals.isEmpty();
     }
 
-    /** From its lowest number to its highest. */
+    /** The interval from the lowest to the highest number. */
     public LongSet hull() {
         return isEmpty() ? this : between(intervals.get(0).low, intervals.get(intervals.size() - 1).high);
     }

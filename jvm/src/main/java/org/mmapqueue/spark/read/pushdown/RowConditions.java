@@ -3,18 +3,18 @@ package org.mmapqueue.spark.read.pushdown;
 import java.io.Serializable;
 
 /**
- * What a task has to look at itself, record by record, besides its range. Immutable.
+ * Conditions that a task checks for each record of its range. Immutable.
  *
- * @param timestamps those that count; null when all do, also records that have none
- * @param limit the most rows of a task
+ * @param timestamps the matching timestamps; null to match all records, also those without a timestamp
+ * @param limit the limit of rows of a task
  */
 public record RowConditions(LongSet timestamps, long limit) implements Serializable {
     private static final long serialVersionUID = 1L;
 
-    /** Every record counts. */
+    /** Matches all records. */
     public static final RowConditions NONE = new RowConditions(null, Long.MAX_VALUE);
 
-    /** Whether a record of this time, in µs since 1970, counts; 0 is that of a record which has none. */
+    /** Whether a record with this timestamp matches; in µs since 1970, 0 for none. */
     public boolean accept(long timestamp) {
         return timestamps == null || timestamp != 0 && timestamps.contains(timestamp);
     }

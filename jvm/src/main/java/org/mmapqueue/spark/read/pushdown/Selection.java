@@ -5,17 +5,17 @@ import java.util.List;
 import org.mmapqueue.spark.common.RecordSchema;
 
 /**
- * Which records filters let pass. Immutable.
+ * The records that match all filters. Immutable.
  *
- * @param offsets their offsets
- * @param partitions their partitions
- * @param timestamps their times in µs since 1970; null when the time does not matter, and there may be none
+ * @param offsets the matching offsets
+ * @param partitions the matching partitions
+ * @param timestamps the matching timestamps in µs since 1970; null to match all records, also those without a timestamp
  */
 public record Selection(LongSet offsets, LongSet partitions, LongSet timestamps) {
     /** All records. */
     public static final Selection ALL = new Selection(LongSet.ALL, LongSet.ALL, null);
 
-    /** Those of them that pass a condition, too. */
+    /** The records that also match a condition. */
     public Selection and(Condition condition) {
         return switch (condition.column()) {
             case RecordSchema.OFFSET -> new Selection(offsets.and(condition.values()), partitions, timestamps);
@@ -28,12 +28,12 @@ public record Selection(LongSet offsets, LongSet partitions, LongSet timestamps)
         };
     }
 
-    /** What is not said by partitions and offsets alone. */
+    /** The conditions that ranges of offsets cannot express. */
     public boolean isByTime() {
         return timestamps != null;
     }
 
-    /** What is selected, for people. */
+    /** The selection, for messages. */
     @Override
     public String toString() {
         List<String> all = new ArrayList<>();

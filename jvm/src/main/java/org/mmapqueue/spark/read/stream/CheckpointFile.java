@@ -16,9 +16,9 @@ import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.internal.SQLConf;
 
 /**
- * What a source keeps in the checkpoint of its query: a {@link StreamOrigin} in files {@code queue-0},
- * {@code queue-1}, …, of which the last one counts. A file is written beside its name and renamed, which every file
- * system that can hold a checkpoint does in one step. Not thread-safe.
+ * The source's own state in the checkpoint of its query: a {@link StreamOrigin} in files {@code queue-0}, {@code
+ * queue-1}, …; the last one is valid. A file is written under a temporary name and renamed, which is atomic in every
+ * file system that can hold a checkpoint. Not thread-safe.
  */
 final class CheckpointFile {
     private static final String PREFIX = "queue-";
@@ -26,35 +26,35 @@ final class CheckpointFile {
     private static final int NAME_BYTES = 8;
     private static final String LOCATION_KEY = "spark.sql.streaming.checkpointLocation";
     private static final String UUID_PATTERN = "[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}";
-    /** How Spark names the checkpoint of a query that was not given one. */
+    /** Spark's name for the checkpoint of a query without checkpointLocation. */
     private static final String TEMPORARY = ".*/temporary-" + UUID_PATTERN + "/sources/[0-9]+";
 
     private final Path directory;
     private final FileSystem files;
 
     /**
-     * Nothing is read yet.
+     * Reads nothing yet.
      *
      * @param location the source's own directory in the checkpoint
-     * @param configuration says how file systems are reached
+     * @param configuration Hadoop's configuration of the file systems
      */
     CheckpointFile(String location, Configuration configuration) {
         Path path = new Path(location);
         try {
             files = path.getFileSystem(configuration);
         } catch (IOException e) {
-            throw new UncheckedIOException("the checkpoint " + location + " can not be reached: " + e, e);
+            throw new UncheckedIOException("the checkpoint " + location + " cannot be reached: " + e, e);
         }
         directory = files.makeQualified(path);
     }
 
-    /** Where it is, in the one form that all ways to write it have in common. */
+    /** The directory as a qualified URI, which is the same for all spellings. */
     @Override
     public String toString() {
         return directory.toString();
     }
 
-    /** The consumer of a query that names none: the same whenever it is started with this checkpoint. */
+    /** The consumer of a query without option consumer: the same at each start with this checkpoint. */
     String consumerName() {
         try {
             byte[] digest = MessageDigest.getInstance(DIGEST).digest(toString().getBytes(StandardCharsets.UTF_8));
@@ -68,16 +68,17 @@ final class CheckpointFile {
         }
     }
 
-    /** Whether Spark has made it up, and so deletes it when the query ends. */
+    /** Whether the checkpoint is temporary: Spark deletes it when the query ends. */
     boolean isTemporary() {
         return directory.toUri().getPath().matches(TEMPORARY);
     }
 
     /**
-     * Whether Spark has made it up beneath spark.sql.streaming.checkpointLocation, for a query that has neither a
-     * checkpoint of its own nor a name. It stays, and no start of the query comes back to it.
+     * Whether Spark has generated the checkpoint below spark.sql.streaming.checkpointLocation, for a query that has
+     * neither checkpointLocation nor a name. Spark does not delete it, and the next start of the query uses another
+     * one.
      */
-    boolean isMadeUp() {
+    boolean isGenerated() {
         String beneath = SQLConf.get().getConfString(LOCATION_KEY, null);
         Path checkpoint = directory.getParent().getParent();
         return beneath != null
@@ -88,7 +89,7 @@ final class CheckpointFile {
                         .equals(checkpoint.getParent().toUri().getPath());
     }
 
-    /** What was written last; empty before the query's first batch. */
+    /** The last state written; empty before the query's first batch. */
     Optional<StreamOrigin> read() {
         try {
             int last = last();
@@ -101,11 +102,11 @@ final class CheckpointFile {
                 return Optional.of(StreamOrigin.parse(text, file.toString()));
             }
         } catch (IOException e) {
-            throw new UncheckedIOException("the checkpoint " + this + " can not be read: " + e, e);
+            throw new UncheckedIOException("the checkpoint " + this + " cannot be read: " + e, e);
         }
     }
 
-    /** Writes it; what was written before stays for people to look at. */
+    /** Writes a new file. Earlier files are kept for inspection. */
     void write(StreamOrigin origin) {
         Path fresh = new Path(directory, "." + PREFIX + UUID.randomUUID());
         try {
@@ -120,7 +121,7 @@ final class CheckpointFile {
                         fresh + " could not be renamed to " + file + "; does another query write this checkpoint?");
             }
         } catch (IOException e) {
-            throw new UncheckedIOException("the checkpoint " + this + " can not be written: " + e, e);
+            throw new UncheckedIOException("the checkpoint " + this + " cannot be written: " + e, e);
         }
     }
 

@@ -40,11 +40,11 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A queue as the source of a streaming query. A batch is a range of offsets of each partition, and nothing else decides
- * what its rows are. A consumer holds what the checkpoint may ask for: it is moved on when Spark says that a batch is
- * committed.
+ * A queue as the source of a streaming query. A micro-batch is one range of offsets for each partition; the range alone
+ * determines the rows. A consumer retains every record that the checkpoint may replay: it advances when Spark commits a
+ * batch.
  *
- * <p>Any number of threads, one at a time inside; Spark uses one.
+ * <p>Thread-safe: all methods lock the stream.
  */
 public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerAvailableNow, ReportsSourceMetrics {
     private static final Logger LOG = LoggerFactory.getLogger(QueueMicroBatchStream.class);
@@ -56,24 +56,24 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     private final StructType columns;
     private final CheckpointFile checkpoint;
     private final StreamLimits limits;
-    /** Null until the first call that needs it: Spark stops what it has made, unless the query fails before. */
+    /** Null until the first call that needs it: Spark does not stop a source if the query fails before its start. */
     private StreamQueue queue;
 
     private boolean stopped;
-    /** Where the run ends, when it reads what is there and no more. */
+    /** The end of the run with trigger availableNow; else null. */
     private PartitionOffsets lastEnds;
-    /** Whether a batch of this run was planned, or looked for. */
+    /** Whether this run has planned a batch or asked for the latest offset. */
     private boolean begun;
 
     private boolean anyBatch;
     private long lastBatchNanos;
 
     /**
-     * A source that is not opened yet.
+     * Makes a source; the first call opens the queue.
      *
      * @param path the queue's directory
      * @param options of the query
-     * @param columns what its rows have
+     * @param columns columns of the rows
      * @param checkpointLocation the source's own directory in the query's checkpoint
      */
     QueueMicroBatchStream(Path path, ReadOptions options, StructType columns, String checkpointLocation) {
@@ -90,11 +90,11 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
     }
 
     /**
-     * A source for the version of Spark that runs: one with real-time mode where it has that.
+     * Makes a source for the running version of Spark, with real-time mode if Spark supports it.
      *
      * @param path the queue's directory
      * @param options of the query
-     * @param columns what its rows have
+     * @param columns columns of the rows
      * @param checkpointLocation the source's own directory in the query's checkpoint
      */
     public static QueueMicroBatchStream of(
@@ -120,7 +120,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         }
     }
 
-    /** The name of the consumer. */
+    /** The consumer's name. */
     private String consumer() {
         return options.consumerOr(checkpoint.consumerName());
     }
@@ -133,13 +133,14 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         return queue;
     }
 
-    // Each start leaves a consumer that holds the ring for nobody.
+    // Each start leaves a consumer that retains records for no query.
     private void warnOfCheckpoint() {
-        if (options.consumer() == null && checkpoint.isMadeUp()) {
+        if (options.consumer() == null && checkpoint.isGenerated()) {
             LOG.warn(
-                    "the query on {} has neither checkpointLocation nor a name: each of its starts makes another"
-                            + " checkpoint, this time for {}, and another consumer, this time {}, which holds what the"
-                            + " query has not read until it is deleted. Give it one of the two",
+                    "the query on {} has neither checkpointLocation nor a name: each start makes a new"
+                            + " checkpoint," + " this time {}, and a new consumer, this time {}, which retains the"
+                            + " records that the query has not read until the consumer is deleted. Set one of"
+                            + " the two",
                     path,
                     checkpoint,
                     consumer());
@@ -154,7 +155,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         return options.failOnDataLoss();
     }
 
-    /** Options of the query itself that have no effect in real-time mode are an error. */
+    /** Raises an error for options of the query that have no effect in real-time mode. */
     final void refuseForRealTime() {
         KnownOptions.refuseOthers(options.given(), Set.of(OptionUse.REAL_TIME_READ));
     }
@@ -163,7 +164,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
 
     @Override
     public final synchronized Offset initialOffset() {
-        StreamQueue opened = queue(); // its errors are not those of a place
+        StreamQueue opened = queue(); // its errors are not about the starting offset
         try {
             return new StreamOffset(opened.begin(this::startOf));
         } catch (IllegalArgumentException e) {
@@ -173,7 +174,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
                     byTime
                             ? options.startingTimestamp().getAsLong() + " µs since 1970"
                             : options.startingOffsets().text(),
-                    "a place that there is; " + e.getMessage());
+                    "a position in the log; " + e.getMessage());
         }
     }
 
@@ -210,7 +211,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         return offset == OffsetSpec.LATEST ? StartAt.LATEST : startAt(partition, offset);
     }
 
-    // An offset outside of the log asks for records that are lost, or not pushed yet.
+    // Records at an offset outside of the log are lost, or not pushed yet.
     private StartAt startAt(int partition, long offset) {
         StreamPartition found = queue().partitions().get(partition);
         long first = found.queue().firstOffset();
@@ -244,7 +245,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
 
     @Override
     public final Offset latestOffset() {
-        throw new UnsupportedOperationException("latestOffset(start, limit) is what says where a batch ends");
+        throw new UnsupportedOperationException("latestOffset(start, limit) gives the end of a batch");
     }
 
     @Override
@@ -257,22 +258,24 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
             most = queue().ends();
         }
         releaseOnce(from);
-        SortedMap<Integer, Range> there = queue().there(from, most);
+        SortedMap<Integer, Range> available = queue().available(from, most);
         Optional<StreamLimits> asked = limits.under(limit);
         long sinceLast = anyBatch ? TimeUnit.NANOSECONDS.toMillis(System.nanoTime() - lastBatchNanos) : Long.MAX_VALUE;
-        if (lastEnds == null && asked.isPresent() && asked.get().waits(there, sinceLast, queue())) {
+        if (lastEnds == null && asked.isPresent() && asked.get().waits(available, sinceLast, queue())) {
             return new StreamOffset(from);
         }
         anyBatch = true;
         lastBatchNanos = System.nanoTime();
         SortedMap<Integer, Long> ends = new TreeMap<>();
-        asked.map(each -> each.take(there, queue())).orElse(there).forEach((id, range) -> ends.put(id, range.to()));
+        asked.map(each -> each.take(available, queue()))
+                .orElse(available)
+                .forEach((id, range) -> ends.put(id, range.to()));
         return new StreamOffset(new PartitionOffsets(ends));
     }
 
-    // Spark commits a batch when the next one is logged, and none is as long as there is nothing new. So the last batch
-    // of a run would be held for ever if it stands in the way of new records. When a run begins, and Spark plans no
-    // batch that was logged before, its log says that all of them are done.
+    // Spark commits a batch when it logs the next one, so the last batch of a run stays uncommitted, and its records
+    // could block new ones in a full ring. If Spark plans no logged batch at the start of a run, all logged batches are
+    // done.
     private void releaseOnce(PartitionOffsets from) {
         if (!begun) {
             begun = true;
@@ -308,13 +311,13 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         }
     }
 
-    /** For a task that reads each partition from a place on, until it is told to end. */
+    /** Plans tasks that read each partition from an offset until Spark ends them. */
     final synchronized QueueInputPartition[] planFrom(Offset start) {
         PartitionOffsets from = StreamOffset.offsets(start);
         queue().checkIdentity();
         queue().lookForPartitions();
         releaseOnce(from);
-        return queue().there(from, queue().ends()).entrySet().stream()
+        return queue().available(from, queue().ends()).entrySet().stream()
                 .filter(each -> queue().partitions().containsKey(each.getKey()))
                 .map(each -> {
                     StreamPartition partition = queue().partitions().get(each.getKey());
@@ -338,9 +341,9 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
         queue().release(StreamOffset.offsets(end));
     }
 
-    // ---- what users see
+    // ---- metrics
 
-    // A batch without records that is run again after a restart is over before anything else has opened the queue.
+    // A batch without records that is repeated after a restart ends before another call has opened the queue.
     @Override
     public final synchronized Map<String, String> metrics(Optional<Offset> latestConsumedOffset) {
         if (stopped || latestConsumedOffset.isEmpty()) {
@@ -363,7 +366,7 @@ public class QueueMicroBatchStream implements MicroBatchStream, SupportsTriggerA
             return;
         }
         try {
-            // When nobody can start this query again, nobody would ever give the space free.
+            // A query that cannot be restarted would retain its records permanently.
             if (options.consumer() == null && (checkpoint.isTemporary() || !queue.hasBegun())) {
                 queue.forget();
             }

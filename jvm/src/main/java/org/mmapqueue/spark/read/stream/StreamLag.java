@@ -13,8 +13,8 @@ import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.spark.common.PartitionOffsets;
 
 /**
- * How far a query is behind, from what it has read and where the queue ends now: 0 when it has read everything. And which
- * consumers hold the ring: a query that has read all may still stand beside one that has not.
+ * The lag of a query: the records between its consumed offsets and the log end; 0 if it has read everything. Also names
+ * the slowest consumers of the ring, which need not be the query's own.
  */
 final class StreamLag {
     private final LongSummaryStatistics offsets = new LongSummaryStatistics();
@@ -24,10 +24,10 @@ final class StreamLag {
     private final SortedSet<String> holders = new TreeSet<>();
 
     /**
-     * Looks at all partitions.
+     * Reads the state of all partitions.
      *
-     * @param queue those that the query reads
-     * @param consumed where it stands
+     * @param queue the partitions of the query
+     * @param consumed consumed offsets
      */
     StreamLag(StreamQueue queue, PartitionOffsets consumed) {
         queue.partitions().forEach((id, partition) -> add(partition.queue(), consumed.of(id, queue.start(id))));
@@ -35,7 +35,7 @@ final class StreamLag {
 
     private void add(MmapQueue queue, long consumed) {
         QueueStats stats = queue.stats();
-        holders.add(stats.slowestConsumer()); // there is one at least, the query's own
+        holders.add(stats.slowestConsumer()); // not null: the query's own consumer exists
         heldBytes = Math.max(heldBytes, stats.writingPosition() - stats.lowWatermark());
         long end = queue.endOffset();
         offsets.accept(Math.max(0, end - consumed));
@@ -49,12 +49,12 @@ final class StreamLag {
                         (offset, timestamp, buffer, start, length, attempts) ->
                                 oldestMicros = timestamp == 0 ? oldestMicros : Math.min(oldestMicros, timestamp));
             } catch (OutOfRangeException e) {
-                // Lost: that is for the next batch to say.
+                // Lost: the next batch reports it.
             }
         }
     }
 
-    /** By name, as Spark shows them in a query's progress. */
+    /** The metrics by name, for the query's progress. */
     Map<String, String> figures() {
         Map<String, String> figures = new LinkedHashMap<>();
         long now = ChronoUnit.MICROS.between(Instant.EPOCH, Instant.now());

@@ -10,36 +10,36 @@ import org.apache.spark.sql.connector.read.streaming.ReadMaxRows;
 import org.apache.spark.sql.connector.read.streaming.ReadMinRows;
 
 /**
- * How much a batch takes of what there is. Immutable.
+ * Admission control: how many of the available records a micro-batch takes. Immutable.
  *
- * @param minRows fewer rows than these wait; 0 when none do
- * @param maxDelayMillis the longest that they wait
- * @param maxRows about the most rows: no partition with something to read gets less than one
- * @param maxBytes about the most bytes of the log; bytes are placed by the share of a segment's records
+ * @param minRows a batch waits until this many rows are available; 0 for no waiting
+ * @param maxDelayMillis longest wait, in ms
+ * @param maxRows approximate upper limit of rows: each partition with unread records gets at least one
+ * @param maxBytes approximate upper limit of log bytes; the size of a range is interpolated within its segments
  */
 record StreamLimits(long minRows, long maxDelayMillis, long maxRows, long maxBytes) {
     /** No limit at all. */
     static final StreamLimits NONE = new StreamLimits(0, 0, Long.MAX_VALUE, Long.MAX_VALUE);
 
-    /** A range of a partition. */
+    /** A range of offsets in a partition; {@code to} is exclusive. */
     record Range(long from, long to) {
         long size() {
             return Math.max(0, to - from);
         }
     }
 
-    /** What is known of a partition's records. */
+    /** Sizes in bytes of a partition's records. */
     interface Bytes {
-        /** How many bytes a range takes. */
+        /** The size of a range, in bytes. */
         long of(int partition, long from, long to);
 
-        /** The most bytes that a batch may hold. */
+        /** The upper limit of a batch, in bytes. */
         long most(int partition);
     }
 
     /**
-     * As Spark is told of it. The limits in bytes have no form that all versions of Spark know, so a limit of rows
-     * stands for them: what must differ is that without a limit, which Spark asks for when a query is to run once.
+     * These limits as Spark's type. Not all supported versions of Spark have limits in bytes, so they are not included;
+     * the result only has to differ from allAvailable, which Spark passes for a query that runs once.
      */
     ReadLimit asReadLimit() {
         ReadLimit most = ReadLimit.maxRows(maxRows);
@@ -48,7 +48,7 @@ record StreamLimits(long minRows, long maxDelayMillis, long maxRows, long maxByt
                 : ReadLimit.compositeLimit(new ReadLimit[] {ReadLimit.minRows(minRows, maxDelayMillis), most});
     }
 
-    /** What Spark asks for: these limits as it hands them back; empty for none. */
+    /** The limits that Spark asks for; empty if it asks for all available records. */
     Optional<StreamLimits> under(ReadLimit limit) {
         return limit.equals(ReadLimit.allAvailable())
                 ? Optional.empty()
@@ -73,7 +73,7 @@ record StreamLimits(long minRows, long maxDelayMillis, long maxRows, long maxByt
         return result;
     }
 
-    /** Whether there is too little for a batch; never when what waits may soon stand in the way of more. */
+    /** Whether the batch waits for more records; never if the waiting records may soon fill the ring. */
     boolean waits(SortedMap<Integer, Range> there, long millisSinceLast, Bytes bytes) {
         return minRows > 0
                 && millisSinceLast < maxDelayMillis
@@ -92,11 +92,11 @@ record StreamLimits(long minRows, long maxDelayMillis, long maxRows, long maxByt
     }
 
     /**
-     * Where a batch ends.
+     * Computes the end of a batch.
      *
-     * @param there what there is to read
-     * @param bytes what is known of it
-     * @return the end of each range, or a place within it
+     * @param there the available ranges
+     * @param bytes their sizes
+     * @return ranges with the same begin, shortened to the limits
      */
     SortedMap<Integer, Range> take(SortedMap<Integer, Range> there, Bytes bytes) {
         SortedMap<Integer, Range> byRows = there;
@@ -138,12 +138,12 @@ record StreamLimits(long minRows, long maxDelayMillis, long maxRows, long maxByt
         return result;
     }
 
-    // In proportion, but at least 1 of a part that has any: a small partition beside large ones would never be read.
+    // In proportion, but at least 1 of each partition that has any: else a small partition would never be read.
     private static long share(long limit, long size, double total) {
         return size == 0 ? 0 : Math.min(size, Math.max(1, (long) (limit * (size / total))));
     }
 
-    // The last end for which the size is within the limit, but for the first record, which a batch takes in any case.
+    // The last end within the limit; the first record is taken in any case.
     private static long last(Range range, long limit, LongUnaryOperator sizeUpTo) {
         long low = range.from() + 1;
         long high = range.to();

@@ -3,7 +3,7 @@ package org.mmapqueue.spark.read.stream;
 import org.apache.spark.sql.connector.read.streaming.Offset;
 import org.mmapqueue.spark.common.PartitionOffsets;
 
-/** Where a query stands in a queue: one offset for each partition, the next one that it reads. Immutable. */
+/** A query's position: the next offset to read of each partition. Immutable. */
 final class StreamOffset extends Offset {
     private final PartitionOffsets offsets;
 
@@ -12,9 +12,9 @@ final class StreamOffset extends Offset {
     }
 
     /**
-     * What Spark hands back: an offset of this class, or one that it has read from a checkpoint.
+     * Converts Spark's offset: one of this class, or one that Spark has read from a checkpoint.
      *
-     * @throws IllegalArgumentException when its text is not that of offsets
+     * @throws IllegalArgumentException if its text is not offsets by partition
      */
     static PartitionOffsets offsets(Offset any) {
         return any instanceof StreamOffset own ? own.offsets : PartitionOffsets.parse(any.json());

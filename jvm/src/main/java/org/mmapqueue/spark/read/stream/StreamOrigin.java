@@ -11,8 +11,8 @@ import java.util.TreeMap;
 import java.util.UUID;
 
 /**
- * What a query reads: for each partition, which queue that is and where in it the query began. An offset alone does not
- * tell a queue from one that was deleted and made again. Immutable.
+ * The identity and first offset of each partition that a query reads. An offset alone does not distinguish a queue from
+ * its successor in the same directory. Immutable.
  *
  * @param parts by partition
  */
@@ -23,7 +23,7 @@ record StreamOrigin(SortedMap<Integer, Part> parts) {
     private static final String START = "start";
 
     /**
-     * Of one partition.
+     * The origin in one partition.
      *
      * @param queue the queue's identity
      * @param start the first offset that the query reads
@@ -34,14 +34,14 @@ record StreamOrigin(SortedMap<Integer, Part> parts) {
         this.parts = Collections.unmodifiableSortedMap(new TreeMap<>(parts));
     }
 
-    /** This one, with another part of a partition. */
+    /** A copy with another origin for one partition. */
     StreamOrigin with(int partition, Part part) {
         SortedMap<Integer, Part> all = new TreeMap<>(parts);
         all.put(partition, part);
         return new StreamOrigin(all);
     }
 
-    /** As text. */
+    /** As JSON. */
     String json() {
         ObjectNode partitions = JSON.createObjectNode();
         parts.forEach((id, part) -> partitions
@@ -54,12 +54,12 @@ record StreamOrigin(SortedMap<Integer, Part> parts) {
     }
 
     /**
-     * From its text.
+     * Parses JSON.
      *
-     * @param place where it was found, for the error's text
-     * @throws IllegalStateException when it is something else
+     * @param file source of the text, for error messages
+     * @throws IllegalStateException if the text is invalid
      */
-    static StreamOrigin parse(String json, String place) {
+    static StreamOrigin parse(String json, String file) {
         try {
             JsonNode root = JSON.readTree(json);
             if (root.path("version").asInt() != VERSION) {
@@ -78,7 +78,7 @@ record StreamOrigin(SortedMap<Integer, Part> parts) {
             return new StreamOrigin(parts);
         } catch (IOException | IllegalArgumentException e) {
             throw new IllegalStateException(
-                    place + " does not say what the query reads: " + e.getMessage() + "; " + json, e);
+                    file + " is not a list of the partitions that the query reads: " + e.getMessage() + "; " + json, e);
         }
     }
 }

@@ -18,8 +18,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A partition that a query reads, open on the driver, with the query's consumer: records from the consumer's committed
- * position on are not reclaimed. Not thread-safe.
+ * A partition that a query reads, open on the driver, with the query's consumer, which retains all records from its
+ * committed offset. Not thread-safe.
  */
 final class StreamPartition implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(StreamPartition.class);
@@ -32,10 +32,10 @@ final class StreamPartition implements AutoCloseable {
     private boolean closed;
 
     /**
-     * Opens a partition and takes its consumer up; one that is not there is made at the oldest record.
+     * Opens a partition and its consumer; a new consumer begins at the log start.
      *
-     * @param user who uses the consumer, for the error that others get
-     * @throws IllegalStateException when another query, or another process, uses the consumer
+     * @param user checkpoint of the query, for error messages of other queries
+     * @throws IllegalStateException if another query or process uses the consumer
      */
     StreamPartition(PartitionDirectory directory, String consumerName, String user) {
         this.directory = directory;
@@ -55,14 +55,13 @@ final class StreamPartition implements AutoCloseable {
             own = opened.consumer(consumerName, StartAt.EARLIEST);
             sayCheckpoint(own, user);
         } catch (LockedException e) {
-            throw inUse(
-                    consumerName, e.pid() < 0 ? "another process, whose pid is not known" : "process " + e.pid(), e);
+            throw inUse(consumerName, e.pid() < 0 ? "another process of unknown pid" : "process " + e.pid(), e);
         } finally {
             if (own == null) {
                 if (opened != null) {
                     opened.close();
                 }
-                ConsumersOfQueries.giveBack(real, consumerName);
+                ConsumersOfQueries.release(real, consumerName);
             }
         }
         queue = opened;
@@ -71,16 +70,16 @@ final class StreamPartition implements AutoCloseable {
         mostHeld = Math.max(0, stats.capacitySegments() / 2 - 1) * (long) stats.segmentSize();
     }
 
-    // So that people, and drop_orphaned_consumers, know whose it is when the query is gone.
+    // The label identifies the query, for operators and drop_orphaned_consumers.
     private static void sayCheckpoint(Consumer consumer, String user) {
         if (consumer.name().equals(OffsetRanges.DEFAULT_CONSUMER)) {
-            return; // it has no page for that
+            return; // default has no page, and so no label
         }
         try {
             consumer.label(ConsumersOfQueries.label(user));
         } catch (MmapQueueException e) {
             LOG.warn(
-                    "consumer {} does not say that it is that of the query with checkpoint {}: {}",
+                    "the label of consumer {} could not be set to the query with checkpoint {}: {}",
                     consumer.name(),
                     user,
                     e.getMessage());
@@ -90,7 +89,7 @@ final class StreamPartition implements AutoCloseable {
     private IllegalStateException inUse(String name, String holder, Exception cause) {
         return new IllegalStateException(
                 "consumer " + name + " of the queue in " + directory.path() + " is in use by " + holder
-                        + "; two queries need a consumer each: see option consumer",
+                        + "; each query needs a consumer of its own: see option consumer",
                 cause);
     }
 
@@ -103,8 +102,8 @@ final class StreamPartition implements AutoCloseable {
     }
 
     /**
-     * The most bytes of a batch. A batch is held until the next one is logged, and that needs records which are pushed
-     * after it; so it must leave them room in the ring, those included that share a segment with its ends.
+     * The upper limit of a batch, in bytes. A batch is retained until the next one is logged, which needs new records.
+     * So the batch must leave room for them in the ring, including its partly filled first and last segment.
      */
     long mostHeld() {
         return mostHeld;
@@ -114,36 +113,36 @@ final class StreamPartition implements AutoCloseable {
         return queue.id();
     }
 
-    /** The first offset that is held. */
+    /** The first offset that the consumer retains. */
     long held() {
         return consumer.committedOffset();
     }
 
     /**
-     * Moves the consumer, back or on.
+     * Seeks the consumer.
      *
-     * @return the offset where it stands then
-     * @throws OutOfRangeException when there is no such record
-     * @throws ConfigException for a time in a queue that stores no timestamps
+     * @return the consumer's new committed offset
+     * @throws OutOfRangeException if the offset is outside of the log
+     * @throws ConfigException if the queue stores no timestamps and a time is given
      */
-    long moveTo(StartAt place) {
+    long moveTo(StartAt start) {
         try {
-            consumer.seek(place);
+            consumer.seek(start);
         } catch (DroppedException e) {
-            consumer.seek(place); // it is told once
+            consumer.seek(start); // DroppedException is thrown once for each loss
         }
         return held();
     }
 
     /**
-     * Sees to it that records are held, as far as they are there.
+     * Retains records, as far as they are still in the log.
      *
-     * @param from the first one that will be read
-     * @return that one's offset, or that of the oldest one behind it which is retained
+     * @param from the first offset that will be read
+     * @return {@code from}, or the log start if that is higher
      */
     long hold(long from) {
         try {
-            consumer.seek(StartAt.COMMITTED); // only to be told what the writer has dropped, if it has
+            consumer.seek(StartAt.COMMITTED); // throws DroppedException if the writer has dropped records
         } catch (DroppedException e) {
             LOG.warn("partition {} of the queue in {}: {}", directory.id(), directory.path(), e.getMessage());
         }
@@ -157,15 +156,15 @@ final class StreamPartition implements AutoCloseable {
         }
     }
 
-    /** Gives the space free of what lies before an offset. Moves on only. */
+    /** Acks all records before an offset. Never moves backwards. */
     void release(long before) {
         if (before > held() && before <= queue.endOffset()) {
             try {
                 moveTo(StartAt.offset(before));
             } catch (OutOfRangeException e) {
-                // Dropped meanwhile, or lost: the next batch finds out, and says what is missing.
+                // Dropped or lost in between: the next batch reports the loss.
                 LOG.warn(
-                        "partition {} of the queue in {} can not be acked before offset {}: {}",
+                        "partition {} of the queue in {} cannot be acked up to offset {}: {}",
                         directory.id(),
                         directory.path(),
                         before,
@@ -174,13 +173,13 @@ final class StreamPartition implements AutoCloseable {
         }
     }
 
-    /** Gives the space free for good: nobody will ask again. Closed afterwards. */
+    /** Deletes the consumer, as the query cannot be restarted, and closes this. */
     void forget() {
         try {
             queue.deleteConsumer(consumer.name());
         } catch (MmapQueueException e) {
             LOG.warn(
-                    "consumer {} of the queue in {} could not be deleted, and holds space: {}",
+                    "consumer {} of the queue in {} could not be deleted, and retains records: {}",
                     consumer.name(),
                     directory.path(),
                     e.getMessage());
@@ -189,7 +188,7 @@ final class StreamPartition implements AutoCloseable {
         }
     }
 
-    /** Gives the consumer back; whatever fails: the queue is gone from its place. */
+    /** Closes this after the queue was replaced; failures are logged. */
     void abandon() {
         try {
             close();
@@ -198,18 +197,18 @@ final class StreamPartition implements AutoCloseable {
         }
     }
 
-    /** Gives the consumer back, where it stands. A second close does nothing. */
+    /** Closes the consumer at its committed offset. A second close does nothing. */
     @Override
     public void close() {
         if (closed) {
-            return; // it may be another query's by now
+            return; // another query may own the consumer now
         }
         closed = true;
         try {
             consumer.close();
         } finally {
             queue.close();
-            ConsumersOfQueries.giveBack(real, consumer.name());
+            ConsumersOfQueries.release(real, consumer.name());
         }
     }
 }

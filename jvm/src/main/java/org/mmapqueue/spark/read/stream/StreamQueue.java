@@ -22,8 +22,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The partitions that a query reads, what its checkpoint says of them, and what to do when the two do not go together.
- * Not thread-safe.
+ * The partitions that a query reads, compared with the state in its checkpoint; detects replaced queues and lost
+ * records. Not thread-safe.
  */
 final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(StreamQueue.class);
@@ -33,19 +33,19 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     private final String consumerName;
     private final boolean failOnDataLoss;
     private final SortedMap<Integer, StreamPartition> partitions = new TreeMap<>();
-    /** Those whose queue is another one than the checkpoint tells of. */
+    /** Partitions with another queue identity than in the checkpoint. */
     private final Set<Integer> replaced = new HashSet<>();
-    /** The last loss of each partition that was told of. */
-    private final Map<Integer, String> said = new HashMap<>();
-    /** Null until a new query has been told where to begin. */
+    /** The last logged loss of each partition. */
+    private final Map<Integer, String> reported = new HashMap<>();
+    /** Null until {@link #begin} of a new query. */
     private StreamOrigin origin;
 
     /**
-     * Opens the partitions that are there.
+     * Opens the existing partitions.
      *
-     * @param consumerName holds what the query has not committed
-     * @throws IllegalArgumentException when there is no queue
-     * @throws IllegalStateException when the consumer is in use
+     * @param consumerName retains the records that the query has not committed
+     * @throws IllegalArgumentException if there is no queue
+     * @throws IllegalStateException if the consumer is in use
      */
     StreamQueue(Path root, CheckpointFile checkpoint, String consumerName, boolean failOnDataLoss) {
         this.root = root;
@@ -65,41 +65,41 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     }
 
     /**
-     * Looks whether the queues that are open are the ones that lie there. One that was moved away is still whole for who
-     * has it open; the query would read it on, or wait for records that come to another one.
+     * Checks that each open queue is still the one in its directory. A queue that was moved away stays readable, so the
+     * query would not notice that new records go to another queue.
      *
-     * @throws IllegalStateException when one has been replaced and failOnDataLoss is true
+     * @throws IllegalStateException if a queue was replaced and failOnDataLoss is true
      */
     void checkIdentity() {
         for (StreamPartition each : List.copyOf(partitions.values())) {
-            Optional<UUID> inPlace = MmapQueue.idIn(each.directory().directory());
-            if (!inPlace.equals(Optional.of(each.id()))) {
-                replace(each, inPlace);
+            Optional<UUID> current = MmapQueue.idIn(each.directory().directory());
+            if (!current.equals(Optional.of(each.id()))) {
+                replace(each, current);
             }
         }
     }
 
-    private void replace(StreamPartition former, Optional<UUID> inPlace) {
+    private void replace(StreamPartition former, Optional<UUID> current) {
         int id = former.directory().id();
         String what = "partition " + id + " of the queue in " + root + " was replaced while the query with checkpoint "
                 + checkpoint + " was reading it: "
-                + inPlace.map(now -> "the queue that is there now has the id " + now)
-                        .orElse("there is none now") + ", the one that it was reading has the id " + former.id();
+                + current.map(now -> "the present queue has the id " + now).orElse("there is none now")
+                + ", the one that it was reading has the id " + former.id();
         if (failOnDataLoss) {
             throw new IllegalStateException(
-                    what + ". With option failOnDataLoss = false it goes on with what is there");
+                    what + ". With option failOnDataLoss = false the query continues with the present queue");
         }
-        LOG.warn("{}; it goes on with what is there, as failOnDataLoss is false", what);
+        LOG.warn("{}; the query continues with the present queue, as failOnDataLoss is false", what);
         partitions.remove(id);
         former.abandon();
-        if (inPlace.isEmpty()) {
+        if (current.isEmpty()) {
             return;
         }
         StreamPartition next = open(former.directory());
         partitions.put(id, next);
-        if (!next.id().equals(inPlace.get())) {
-            throw new IllegalStateException(what + ", and this process has it open elsewhere, so that the one that is"
-                    + " there can not be opened: close it first");
+        if (!next.id().equals(current.get())) {
+            throw new IllegalStateException(what + ", and this process still has the former one open, so the"
+                    + " present one cannot be opened: close the former one first");
         }
         if (origin != null) {
             compare(id);
@@ -110,7 +110,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         return new StreamPartition(directory, consumerName, checkpoint.toString());
     }
 
-    /** Opens partitions that have been added. Their records are read from the oldest one on. */
+    /** Opens added partitions. The query reads them from the log start. */
     @SuppressWarnings("ReferenceEquality") // each change makes a new object
     void lookForPartitions() {
         StreamOrigin before = origin;
@@ -142,18 +142,18 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     }
 
     /**
-     * Where the query begins; found once, and kept in the checkpoint.
+     * The first offsets of the query; computed once, and stored in the checkpoint.
      *
-     * @param place where a new query begins in a partition
-     * @throws IllegalArgumentException when there is no such place
+     * @param start the start of a new query in a partition
+     * @throws IllegalArgumentException if a start is outside of the log
      */
-    PartitionOffsets begin(IntFunction<StartAt> place) {
+    PartitionOffsets begin(IntFunction<StartAt> start) {
         if (origin == null) {
             StreamOrigin begun = new StreamOrigin(new TreeMap<>());
             for (StreamPartition each : partitions.values()) {
                 int id = each.directory().id();
                 try {
-                    begun = begun.with(id, new StreamOrigin.Part(each.id(), each.moveTo(place.apply(id))));
+                    begun = begun.with(id, new StreamOrigin.Part(each.id(), each.moveTo(start.apply(id))));
                 } catch (OutOfRangeException | ConfigException e) {
                     throw new IllegalArgumentException("partition " + id + ": " + e.getMessage(), e);
                 }
@@ -166,23 +166,23 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         return new PartitionOffsets(starts);
     }
 
-    /** Whether the checkpoint says where the query begins, so that it may be started again. */
+    /** Whether the checkpoint has the first offsets, so that the query can be restarted. */
     boolean hasBegun() {
         return origin != null;
     }
 
-    /** The partitions that are open, by number. */
+    /** The open partitions, by number. */
     SortedMap<Integer, StreamPartition> partitions() {
         return partitions;
     }
 
-    /** Where the query has begun in a partition. */
+    /** The query's first offset in a partition. */
     long start(int id) {
         StreamOrigin.Part part = origin == null ? null : origin.parts().get(id);
         return part == null ? 0 : part.start();
     }
 
-    /** The ends now. */
+    /** The present log ends. */
     PartitionOffsets ends() {
         SortedMap<Integer, Long> ends = new TreeMap<>();
         partitions.forEach((id, partition) -> ends.put(id, partition.queue().endOffset()));
@@ -190,33 +190,33 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     }
 
     /**
-     * What there is to read.
+     * The available records.
      *
-     * @param from where the query stands
-     * @param ends nothing behind them counts
-     * @return by partition; a range that begins elsewhere than the query stands has lost what is between the two
-     * @throws IllegalStateException when something is lost and failOnDataLoss is true
+     * @param from the query's position
+     * @param ends upper bounds of the ranges, exclusive
+     * @return ranges by partition; if a range begins after the query's position, the records between the two are lost
+     * @throws IllegalStateException if records are lost and failOnDataLoss is true
      */
-    SortedMap<Integer, Range> there(PartitionOffsets from, PartitionOffsets ends) {
-        SortedMap<Integer, Range> there = new TreeMap<>();
+    SortedMap<Integer, Range> available(PartitionOffsets from, PartitionOffsets ends) {
+        SortedMap<Integer, Range> ranges = new TreeMap<>();
         from.map().forEach((id, offset) -> {
             if (!partitions.containsKey(id)) {
-                lost(id, offset, Long.MAX_VALUE, "the partition is not there any more");
-                there.put(id, new Range(offset, offset));
+                lost(id, offset, Long.MAX_VALUE, "the partition does not exist any more");
+                ranges.put(id, new Range(offset, offset));
             }
         });
         partitions.forEach((id, partition) ->
-                there.put(id, there(partition, from.of(id, start(id)), ends.of(id, Long.MAX_VALUE))));
-        return there;
+                ranges.put(id, available(partition, from.of(id, start(id)), ends.of(id, Long.MAX_VALUE))));
+        return ranges;
     }
 
-    private Range there(StreamPartition partition, long from, long most) {
+    private Range available(StreamPartition partition, long from, long most) {
         int id = partition.directory().id();
         if (replaced.contains(id)) {
             long first = partition.moveTo(StartAt.EARLIEST);
             lostFormer(id, from);
             if (from != first) {
-                return new Range(first, first); // the batch that ends here leads from the one queue to the other
+                return new Range(first, first); // an empty batch leads from the former queue to the present one
             }
             adopt(partition, first);
         }
@@ -226,8 +226,8 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
                     id,
                     end,
                     from,
-                    "the queue ends with offset " + end + ", so its last records were not on the disk when"
-                            + " the machine failed");
+                    "the queue ends at offset " + end + ", so its last records were not durable when the machine"
+                            + " failed");
             return new Range(end, end);
         }
         long first = partition.hold(from);
@@ -237,7 +237,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         return new Range(first, Math.max(first, Math.min(end, most)));
     }
 
-    // Only once the query's own log says that it stands there: before that a restart must find the difference again.
+    // Only after Spark has logged the new position: until then a restart must detect the replacement again.
     private void adopt(StreamPartition partition, long first) {
         int id = partition.directory().id();
         origin = origin.with(id, new StreamOrigin.Part(partition.id(), first));
@@ -246,12 +246,12 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
     }
 
     /**
-     * What is left to read of a batch.
+     * The part of a batch that can be read.
      *
-     * @param from its first offset
-     * @param to the offset behind its last one
-     * @return all of it, unless something is lost
-     * @throws IllegalStateException when something is lost and failOnDataLoss is true
+     * @param from the batch's first offset
+     * @param to the offset after the batch's last one
+     * @return the batch's range without lost records
+     * @throws IllegalStateException if records are lost and failOnDataLoss is true
      */
     Range readable(int id, long from, long to) {
         Range nothing = new Range(to, to);
@@ -260,7 +260,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         }
         StreamPartition partition = partitions.get(id);
         if (partition == null) {
-            lost(id, from, to, "the partition is not there any more");
+            lost(id, from, to, "the partition does not exist any more");
             return nothing;
         }
         if (replaced.contains(id)) {
@@ -293,7 +293,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
         return partitions.get(partition).mostHeld();
     }
 
-    /** Nothing before these offsets will be asked for again. */
+    /** Acks all records before these offsets: the query will not read them again. */
     void release(PartitionOffsets before) {
         before.map().forEach((id, offset) -> {
             StreamPartition partition = partitions.get(id);
@@ -309,7 +309,7 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
                     id,
                     from,
                     Long.MAX_VALUE,
-                    "the queue was deleted and made again, and is another one: "
+                    "the queue was replaced by another one: "
                             + partitions.get(id).id() + " instead of "
                             + origin.parts().get(id).queue());
         }
@@ -317,23 +317,27 @@ final class StreamQueue implements StreamLimits.Bytes, AutoCloseable {
 
     private void lost(int id, long from, long to, String why) {
         String range = to == Long.MAX_VALUE ? "from " + from + " on" : from + ".." + (to - 1);
-        String what = "partition " + id + " of the queue in " + root + " has not got the records with offsets " + range
-                + " any more, which the query with checkpoint " + checkpoint + " is to read: " + why;
+        String what = "partition " + id + " of the queue in " + root + " has lost the records with offsets" + " "
+                + range + ", which the query with checkpoint " + checkpoint + " has to read: " + why;
         if (failOnDataLoss) {
-            throw new IllegalStateException(what + ". With option failOnDataLoss = false it goes on without them");
+            throw new IllegalStateException(
+                    what + ". With option failOnDataLoss = false the query continues" + " without them");
         }
-        if (!what.equals(said.put(id, what))) { // not at each trigger
-            LOG.warn("{}; it goes on without them, as failOnDataLoss is false", what);
+        if (!what.equals(reported.put(id, what))) { // not at each trigger
+            LOG.warn("{}; the query continues without them, as failOnDataLoss is false", what);
         }
     }
 
-    /** Ends the query for good: what its consumer has held is free. */
+    /** Deletes the query's consumers, as it cannot be restarted. */
     void forget() {
         partitions.values().forEach(StreamPartition::forget);
         partitions.clear();
     }
 
-    /** Gives all back; consumers stay where they are, and hold what the checkpoint may ask for. */
+    /**
+     * Closes all partitions. The consumers keep their committed offsets, and retain the records that the checkpoint may
+     * replay.
+     */
     @Override
     public void close() {
         partitions.values().forEach(StreamPartition::close);

@@ -4,13 +4,13 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-/** Reads a range in batches of rows. For one thread. */
+/** Reads a range as columnar batches. Not thread-safe. */
 final class BatchReader implements PartitionReader<ColumnarBatch> {
     private final RecordSource source;
     private final BatchRows rows;
     private boolean more = true;
 
-    /** A reader before its first batch; closes the source. */
+    /** Makes a reader, which closes the source. */
     BatchReader(RecordSource source, BatchRows rows) {
         this.source = source;
         this.rows = rows;

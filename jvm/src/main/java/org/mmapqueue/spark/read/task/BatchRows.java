@@ -10,7 +10,7 @@ import org.mmapqueue.RecordReader;
 import org.mmapqueue.spark.common.RecordSchema;
 import org.mmapqueue.spark.read.pushdown.RowConditions;
 
-/** The rows of a batch while they are read: takes records, drops those that do not count. For one thread. */
+/** Collects matching records into a columnar batch. Not thread-safe. */
 public final class BatchRows {
     private static final int ROWS = 4096;
     private static final byte[] NO_BYTES = new byte[0];
@@ -27,9 +27,9 @@ public final class BatchRows {
     private long bytes;
 
     /**
-     * Room for the rows of one batch at a time.
+     * Makes an empty batch.
      *
-     * @param columns those that are wanted, in this order
+     * @param columns the requested columns, in order
      * @param partition the number of the partition
      */
     BatchRows(StructType columns, RowConditions conditions, int partition) {
@@ -55,7 +55,7 @@ public final class BatchRows {
         batch = new ColumnarBatch(vectors.toArray(ColumnVector[]::new));
     }
 
-    /** Whether records have to be read for these columns. */
+    /** Whether these columns need records, and not only offsets. */
     public static boolean needRecords(StructType columns) {
         return has(columns, RecordSchema.VALUE) || has(columns, RecordSchema.TIMESTAMP);
     }
@@ -64,22 +64,22 @@ public final class BatchRows {
         return List.of(columns.fieldNames()).contains(name);
     }
 
-    /** Begins another batch, which takes the place of the last one. */
+    /** Begins a new batch, which overwrites the last one. */
     void begin() {
         rows = 0;
     }
 
-    /** How many records may come. */
+    /** The number of rows that fit into the batch. */
     int room() {
         return (int) Math.min(ROWS - rows, left);
     }
 
-    /** Whether no row may come any more. */
+    /** Whether the task's limit is reached. */
     boolean isComplete() {
         return left == 0;
     }
 
-    /** Takes records that are nothing but their numbers, at most {@link #room}. */
+    /** Adds rows that have only offsets, at most {@link #room}. */
     void offsets(long first, int count) {
         for (int i = 0; i < count; i++) {
             offsets[rows + i] = first + i;
@@ -90,10 +90,10 @@ public final class BatchRows {
     }
 
     /**
-     * Takes records of a reader, at most {@link #room}.
+     * Adds records of a reader, at most {@link #room}.
      *
-     * @param maxBytes the most bytes of payload
-     * @return how many there were
+     * @param maxBytes the limit of payload bytes
+     * @return the number of records read
      */
     int take(RecordReader reader, long maxBytes) {
         return values != null
@@ -120,24 +120,24 @@ public final class BatchRows {
         left--;
     }
 
-    /** How many rows there are in this batch. */
+    /** The number of rows in this batch. */
     int rows() {
         return rows;
     }
 
-    /** The batch; overwritten by the next one. */
+    /** The batch. The next batch overwrites it. */
     ColumnarBatch batch() {
         timestampColumn.rows(rows);
         batch.setNumRows(rows);
         return batch;
     }
 
-    /** Records that were read. */
+    /** The number of records read. */
     long recordsRead() {
         return records;
     }
 
-    /** Bytes of payload that were read. */
+    /** The number of payload bytes read. */
     long bytesRead() {
         return bytes;
     }

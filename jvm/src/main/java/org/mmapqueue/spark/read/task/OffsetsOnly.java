@@ -2,12 +2,12 @@ package org.mmapqueue.spark.read.task;
 
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
 
-/** A range of offsets, for scans that ask for nothing that is stored: opens no file. For one thread. */
+/** A range of offsets, for scans without stored columns. Opens no file. Not thread-safe. */
 final class OffsetsOnly implements RecordSource {
     private final long to;
     private long next;
 
-    /** The offsets of a range. */
+    /** Makes a source of a range's offsets. */
     OffsetsOnly(QueueInputPartition input) {
         next = input.from();
         to = input.to();

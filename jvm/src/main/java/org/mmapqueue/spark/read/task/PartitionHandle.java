@@ -7,15 +7,15 @@ import org.mmapqueue.spark.common.Hosts;
 import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
 
-/** Opens partitions where tasks run, which may be another process, or another host, than where they were found. */
+/** Opens partitions in tasks, which may run in another process, or on another host, than the planning. */
 final class PartitionHandle {
     private PartitionHandle() {}
 
     /**
-     * Opens the partition that an input partition is of.
+     * Opens the partition of an input partition.
      *
-     * @return a handle to be closed
-     * @throws IllegalStateException when there is none here, or another one
+     * @return a handle, which the caller closes
+     * @throws IllegalStateException if the directory holds no queue, or another one
      */
     static MmapQueue open(QueueInputPartition input) {
         PartitionDirectory directory = input.directory();
@@ -33,7 +33,7 @@ final class PartitionHandle {
             same = queue.id().equals(input.queueId());
             if (!same) {
                 throw new IllegalStateException(elsewhere(
-                        input, "the queue that is there has the id " + queue.id() + ", not " + input.queueId()));
+                        input, "the queue in the directory has the id " + queue.id() + ", not " + input.queueId()));
             }
             return queue;
         } finally {
@@ -44,9 +44,9 @@ final class PartitionHandle {
     }
 
     private static String elsewhere(QueueInputPartition input, String what) {
-        return "partition " + input.directory().id() + " can not be read in "
+        return "partition " + input.directory().id() + " cannot be read in "
                 + input.directory().path() + " on host "
-                + Hosts.own() + ": " + what + "; it was found on host " + input.host() + ", and its directory must be"
-                + " on a file system that both see, under the same path";
+                + Hosts.own() + ": " + what + "; it was planned on host " + input.host() + ", and its directory"
+                + " must be on a file system that both hosts mount under the same path";
     }
 }

@@ -9,7 +9,7 @@ import org.apache.spark.sql.vectorized.ColumnarBatch;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
 import org.mmapqueue.spark.read.pushdown.RowConditions;
 
-/** Makes the readers of {@link QueueInputPartition}s, where tasks run. Immutable. */
+/** Makes readers of {@link QueueInputPartition}s inside tasks. Immutable. */
 public final class QueueReaderFactory implements PartitionReaderFactory {
     private static final long serialVersionUID = 1L;
 
@@ -18,10 +18,10 @@ public final class QueueReaderFactory implements PartitionReaderFactory {
     private final RowConditions conditions;
 
     /**
-     * Readers of all records of their ranges.
+     * A factory of readers without conditions.
      *
-     * @param columns those of the schema that are read, in this order
-     * @param failOnDataLoss whether records that are not there any more are an error
+     * @param columns the columns to read, in order
+     * @param failOnDataLoss whether the loss of a requested record is an error
      */
     public QueueReaderFactory(StructType columns, boolean failOnDataLoss) {
         this(columns, failOnDataLoss, RowConditions.NONE);

@@ -10,8 +10,8 @@ import org.mmapqueue.spark.read.plan.DataLoss;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
 
 /**
- * Reads the records of an input partition in order, for batches and in real time: opens the queue, takes a permit for
- * each read, counts lost records. Between calls no segment is pinned. For one thread.
+ * Reads the records of an input partition in order, in batches and in real-time mode: opens the queue, acquires a
+ * permit for each read, counts lost records. Between calls no segment is pinned. Not thread-safe.
  */
 final class RangeReader implements Closeable {
     private final QueueInputPartition input;
@@ -21,7 +21,7 @@ final class RangeReader implements Closeable {
     private RecordReader reader;
     private long next;
     private long lost;
-    /** Those of readers that are closed. */
+    /** Figures of closed readers. */
     private long segmentsBefore;
 
     private long waitedNanos;
@@ -43,7 +43,7 @@ final class RangeReader implements Closeable {
     /**
      * Reads some records.
      *
-     * @param read reads from the reader, and returns how many records it has read
+     * @param read reads from the reader, and returns the number of records read
      * @return the number that {@code read} has returned
      * @throws OutOfRangeException when the next record is not retained
      */
@@ -79,17 +79,17 @@ final class RangeReader implements Closeable {
         return next;
     }
 
-    /** How many records were lost. */
+    /** The number of lost records. */
     long lost() {
         return lost;
     }
 
-    /** The number of segments that were read. */
+    /** The number of segments read. */
     long segments() {
         return segmentsBefore + (reader == null ? 0 : reader.segments());
     }
 
-    /** How long reads have waited for permits, in ms. */
+    /** The total wait for permits, in ms. */
     long waitedMillis() {
         return TimeUnit.NANOSECONDS.toMillis(waitedNanos);
     }
@@ -102,7 +102,7 @@ final class RangeReader implements Closeable {
         }
     }
 
-    // Spark asks for the metrics once more after the close.
+    // Spark asks for the metrics again after the close.
     @Override
     public void close() {
         closeReader();

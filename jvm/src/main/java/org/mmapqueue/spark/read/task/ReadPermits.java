@@ -8,12 +8,13 @@ import java.util.concurrent.Semaphore;
 import org.mmapqueue.MmapQueue;
 
 /**
- * How many tasks of this process may be in a partition's segments at once. A task pins the segment that it reads in,
- * and the next one while a record leads on; when max_in_mem_segments of them do, and each wants its second, nobody gets
- * on. So as many are let in as leave a place to spare; the others wait for the length of a batch. Any number of threads.
+ * Limits the tasks of this process that read a partition at once. A task pins the segment that it reads, and a second
+ * one while a record spans both. If tasks pinned max_in_mem_segments segments and each needed a second one, none could
+ * continue. So the permits leave at least one mapping free; a task without a permit waits for another one's batch.
+ * Thread-safe.
  */
 final class ReadPermits implements Closeable {
-    /** Places that are not for tasks: two of the writer, two of a consumer, and the one to spare. */
+    /** Mappings that are not for tasks: two for the writer, two for a consumer, and one spare. */
     private static final int OTHERS = 5;
 
     private static final String MAX_IN_MEM_SEGMENTS = "max_in_mem_segments";
@@ -36,7 +37,7 @@ final class ReadPermits implements Closeable {
         this.shared = shared;
     }
 
-    /** Those of a queue, to be closed. */
+    /** The permits of a queue. The caller closes them. */
     static ReadPermits of(MmapQueue queue) {
         UUID id = queue.id();
         int mapped = Integer.parseInt(queue.config().asMap().get(MAX_IN_MEM_SEGMENTS));
@@ -48,9 +49,9 @@ final class ReadPermits implements Closeable {
     }
 
     /**
-     * Waits for a permit, which must be given back; not while holding one.
+     * Waits for a permit. A thread must not hold two.
      *
-     * @return ns that it has waited
+     * @return the wait, in ns
      */
     long acquire() {
         long start = System.nanoTime();
@@ -58,7 +59,7 @@ final class ReadPermits implements Closeable {
         return System.nanoTime() - start;
     }
 
-    /** Gives the permit back. */
+    /** Releases the permit. */
     void release() {
         shared.permits.release();
     }

@@ -9,13 +9,13 @@ import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.sql.vectorized.ColumnarMap;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** A column of the rows of a batch. It refuses what its type does not have. */
+/** A column of a batch. Access by another type throws UnsupportedOperationException. */
 abstract class RecordColumn extends ColumnVector {
     private RecordColumn(DataType type) {
         super(type);
     }
 
-    /** Payloads; each array is the reader's own copy, handed on as it is. */
+    /** Payloads; each array is a copy by the reader, passed to Spark without copying. */
     static final class Values extends RecordColumn {
         private final byte[][] values;
 
@@ -29,7 +29,7 @@ abstract class RecordColumn extends ColumnVector {
             return values[row];
         }
 
-        // Lets go of the payloads, which may be large, before the reader itself goes.
+        // Makes large payloads collectable before the reader is.
         @Override
         public void close() {
             Arrays.fill(values, null);
@@ -51,7 +51,7 @@ abstract class RecordColumn extends ColumnVector {
         }
     }
 
-    /** Times; 0 stands for a record that has none. */
+    /** Timestamps; 0 means none. */
     static final class Timestamps extends RecordColumn {
         private final long[] micros;
         private int rows;
@@ -61,7 +61,7 @@ abstract class RecordColumn extends ColumnVector {
             this.micros = micros;
         }
 
-        /** Told of each batch. */
+        /** Updated at each batch. */
         void rows(int count) {
             rows = count;
         }
@@ -91,7 +91,7 @@ abstract class RecordColumn extends ColumnVector {
         }
     }
 
-    /** The partition, the same in all rows. */
+    /** The partition, equal in all rows. */
     static final class Partition extends RecordColumn {
         private final int partition;
 
@@ -108,7 +108,7 @@ abstract class RecordColumn extends ColumnVector {
 
     @Override
     public void close() {
-        // heap alone
+        // on the heap only
     }
 
     @Override

@@ -2,24 +2,24 @@ package org.mmapqueue.spark.read.task;
 
 import java.io.Closeable;
 
-/** The records of a range, in order. For one thread. */
+/** A source of the records of a range, in order. Not thread-safe. */
 interface RecordSource extends Closeable {
 
     /**
-     * Hands some records on.
+     * Reads some records.
      *
-     * @param rows gets them
+     * @param rows receives the records
      * @return whether the range may hold more
      */
     boolean next(BatchRows rows);
 
-    /** Records that were not there any more. */
+    /** The number of lost records. */
     long lost();
 
-    /** In how many segments it has read. */
+    /** The number of segments read. */
     long segments();
 
-    /** Ms that it has waited until a segment could be kept in memory. */
+    /** The total wait for read permits, in ms. */
     long waitedMillis();
 
     @Override

@@ -5,13 +5,15 @@ import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.vectorized.ColumnarBatch;
 
-/** Reads a range row by row, for plans that take no batches. A row is overwritten by the next. For one thread. */
+/**
+ * Reads a range row by row, for plans without columnar batches. The next row overwrites the last one. Not thread-safe.
+ */
 final class RowReader implements PartitionReader<InternalRow> {
     private final BatchReader reader;
     private ColumnarBatch batch;
     private int row;
 
-    /** A reader before its first row; closes the other one. */
+    /** Makes a reader, which closes the batch reader. */
     RowReader(BatchReader reader) {
         this.reader = reader;
     }

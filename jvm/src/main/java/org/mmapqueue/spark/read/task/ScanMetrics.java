@@ -4,15 +4,15 @@ import org.apache.spark.sql.connector.metric.CustomMetric;
 import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 
-/** What the SQL tab shows of a scan. Spark makes the metrics anew by their classes' names. */
+/** Metrics of a scan in the SQL tab. Spark instantiates them by class name. */
 public final class ScanMetrics {
     private ScanMetrics() {}
 
-    /** Records that were read, those that a filter on their time has dropped included. */
+    /** Records read, including those that a filter on their timestamp has dropped. */
     public static final class Records extends CustomSumMetric {
         static final String NAME = "recordsRead";
 
-        /** Made by Spark. */
+        /** Called by Spark, by reflection. */
         public Records() {}
 
         @Override
@@ -26,11 +26,11 @@ public final class ScanMetrics {
         }
     }
 
-    /** Bytes of payload that were read. */
+    /** Payload bytes read. */
     public static final class Bytes extends CustomSumMetric {
         static final String NAME = "bytesRead";
 
-        /** Made by Spark. */
+        /** Called by Spark, by reflection. */
         public Bytes() {}
 
         @Override
@@ -44,11 +44,11 @@ public final class ScanMetrics {
         }
     }
 
-    /** Records that were not there any more. */
+    /** Lost records. */
     public static final class Lost extends CustomSumMetric {
         static final String NAME = "recordsLost";
 
-        /** Made by Spark. */
+        /** Called by Spark, by reflection. */
         public Lost() {}
 
         @Override
@@ -62,11 +62,11 @@ public final class ScanMetrics {
         }
     }
 
-    /** Segments that tasks have read in: one that two tasks share counts twice. */
+    /** Segments read; a segment that two tasks read counts twice. */
     public static final class Segments extends CustomSumMetric {
         static final String NAME = "segmentsRead";
 
-        /** Made by Spark. */
+        /** Called by Spark, by reflection. */
         public Segments() {}
 
         @Override
@@ -80,11 +80,11 @@ public final class ScanMetrics {
         }
     }
 
-    /** Ms that tasks have waited until a segment could be kept in memory. */
+    /** The total wait of tasks for read permits, in ms. */
     public static final class MemoryWait extends CustomSumMetric {
         static final String NAME = "memoryWaitMs";
 
-        /** Made by Spark. */
+        /** Called by Spark, by reflection. */
         public MemoryWait() {}
 
         @Override
@@ -98,11 +98,11 @@ public final class ScanMetrics {
         }
     }
 
-    /** Ms that tasks have waited for records that were not pushed yet: in real-time mode alone. */
+    /** The total wait of tasks for new records, in ms; in real-time mode only. */
     public static final class RecordWait extends CustomSumMetric {
         static final String NAME = "recordWaitMs";
 
-        /** Made by Spark. */
+        /** Called by Spark, by reflection. */
         public RecordWait() {}
 
         @Override
@@ -121,7 +121,7 @@ public final class ScanMetrics {
     /**
      * The metrics of every scan.
      *
-     * @return what Spark is told of them
+     * @return the metrics for Spark
      */
     public static CustomMetric[] all() {
         return new CustomMetric[] {
@@ -130,15 +130,15 @@ public final class ScanMetrics {
     }
 
     /**
-     * What a task has counted.
+     * The values of a task.
      *
      * @param records records read
      * @param bytes bytes of payload read
-     * @param lost records that were not there any more
-     * @param segments segments that were read in
-     * @param memoryWait ms waited until a segment could be kept in memory
-     * @param recordWait ms waited for records that were not there yet
-     * @return their values
+     * @param lost lost records
+     * @param segments segments read
+     * @param memoryWait wait for read permits, in ms
+     * @param recordWait wait for new records, in ms
+     * @return the values for Spark
      */
     public static CustomTaskMetric[] values(
             long records, long bytes, long lost, long segments, long memoryWait, long recordWait) {

@@ -3,9 +3,9 @@ package org.mmapqueue.spark.read.task;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
 
-/** The stored records of a range. Between calls no segment is pinned. For one thread. */
+/** The stored records of a range. Between calls no segment is pinned. Not thread-safe. */
 final class StoredRecords implements RecordSource {
-    /** Payload of a batch: small enough to stay in a core's cache until Spark has copied it. */
+    /** Limit of payload bytes in a batch: small enough to stay in a core's cache until Spark has copied it. */
     private static final long BATCH_BYTES = 1 << 20;
 
     private final RangeReader reader;
@@ -31,16 +31,16 @@ final class StoredRecords implements RecordSource {
                 if (read > 0 || reader.next() > from) { // or only tombstones were read
                     return reader.next() < end;
                 }
-                // It existed when the range was planned: the end of the log was lost in a crash of the machine, or
-                // files were deleted.
+                // The range existed when it was planned: a crash of the machine has lost the log's end, or files were
+                // deleted.
                 reader.lose(end, "the queue ends at " + reader.next());
             } catch (OutOfRangeException e) {
                 if (e.last() < e.first()) {
                     reader.lose(end, "nothing is retained any more");
                 } else if (e.first() > reader.next()) {
-                    reader.lose(Math.min(e.first(), end), "the first one that is retained is " + e.first());
+                    reader.lose(Math.min(e.first(), end), "the log starts at offset " + e.first());
                 } else {
-                    reader.lose(end, "the last one that is there is " + e.last());
+                    reader.lose(end, "the last offset of the log is " + e.last());
                 }
             }
         }

@@ -23,7 +23,7 @@ import org.mmapqueue.spark.write.staging.StagedFile;
 import org.mmapqueue.spark.write.staging.StagedFiles;
 import org.mmapqueue.spark.write.staging.StagedRecords;
 
-/** Pushes the staged rows of a manifest, each partition's at once, several partitions side by side. */
+/** Pushes the staged rows of a manifest: one push for each partition, several partitions in parallel. */
 final class ManifestPusher {
     private final Storage storage;
     private final List<MmapQueue> partitions;
@@ -33,11 +33,11 @@ final class ManifestPusher {
     private final Push push;
 
     /**
-     * A pusher of known files.
+     * Makes a pusher.
      *
-     * @param storage where the files are
-     * @param directory where the files lie, which are known to be whole
-     * @param what they are, for people
+     * @param storage the file system
+     * @param directory the directory of the files, which the caller has verified
+     * @param the name of the write, for messages
      */
     ManifestPusher(
             Storage storage, List<MmapQueue> partitions, Path directory, Manifest manifest, String what, Push push) {
@@ -50,11 +50,11 @@ final class ManifestPusher {
     }
 
     /**
-     * Pushes; what a partition has got already it does not get again.
+     * Pushes the rows. A partition that already has them is skipped.
      *
      * @param parts the files by partition
-     * @throws FullException when there was no room in time; other partitions may have got theirs
-     * @throws TooLargeException when there can be no room
+     * @throws FullException if there was no room in time; other partitions may have received their rows
+     * @throws TooLargeException if the rows can never fit
      */
     void push(SortedMap<Integer, List<StagedFile>> parts) throws IOException, InterruptedException {
         if (parts.size() == 1) {
@@ -104,7 +104,7 @@ final class ManifestPusher {
         }
     }
 
-    // None may be pushing any more when the manifest is looked at again; who waits for room need not go on.
+    // All pushes must have ended before the manifest is read again; a push that waits for room is cancelled.
     private static void end(ExecutorService executor) {
         executor.shutdownNow();
         boolean interrupted = false;
@@ -139,7 +139,7 @@ final class ManifestPusher {
         }
     }
 
-    // In two steps, to know how long it waits; storing the rows counts as well then.
+    // Two steps, to measure the wait for room and the push separately.
     private void push(MmapQueue queue, Records records) throws InterruptedException {
         try {
             push(queue, records, Duration.ZERO);

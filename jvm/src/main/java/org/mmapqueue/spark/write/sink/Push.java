@@ -3,21 +3,21 @@ package org.mmapqueue.spark.write.sink;
 import java.time.Duration;
 
 /**
- * How staged rows are pushed.
+ * Settings of a push of staged rows.
  *
- * @param timeout the longest to wait for room
- * @param sync whether what has been pushed is on the disk when it is told
- * @param failOnDataLoss whether an epoch that comes again with other rows is an error; else these are dropped
- * @param figures count what is done and waited for
+ * @param timeout the longest wait for room
+ * @param sync whether rows are durable when the push returns
+ * @param failOnDataLoss whether a repeated epoch with other rows is an error; if false, its rows are dropped
+ * @param figures receives counts and waits
  */
 public record Push(Duration timeout, boolean sync, boolean failOnDataLoss, PushFigures figures) {
 
-    /** A push that is counted for nobody. */
+    /** Settings without figures. */
     Push(Duration timeout, boolean sync, boolean failOnDataLoss) {
         this(timeout, sync, failOnDataLoss, new PushFigures(figures -> {}));
     }
 
-    /** The same, with other figures. */
+    /** A copy with other figures. */
     Push counting(PushFigures others) {
         return new Push(timeout, sync, failOnDataLoss, others);
     }

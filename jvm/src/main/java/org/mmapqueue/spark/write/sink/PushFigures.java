@@ -6,21 +6,21 @@ import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.LongAdder;
 import java.util.function.Consumer;
 
-/** What the driver's part of one write, or of one epoch, has done and waited for. Any number of threads. */
+/** Counts and waits of the driver's part of one write, or of one epoch. Thread-safe. */
 public final class PushFigures {
     private final LongAdder segments = new LongAdder();
     private final LongAdder lockNanos = new LongAdder();
     private final LongAdder roomNanos = new LongAdder();
     private final LongAdder commitNanos = new LongAdder();
-    private final Consumer<PushFigures> told;
+    private final Consumer<PushFigures> onEnd;
 
     /**
-     * Of a write that has not begun.
+     * Makes figures of zero.
      *
-     * @param told is told of these figures when the write has committed, or failed to
+     * @param onEnd receives these figures when the commit has ended or failed
      */
-    public PushFigures(Consumer<PushFigures> told) {
-        this.told = told;
+    public PushFigures(Consumer<PushFigures> onEnd) {
+        this.onEnd = onEnd;
     }
 
     void wroteIn(long count) {
@@ -37,31 +37,31 @@ public final class PushFigures {
 
     void committed(long nanos) {
         commitNanos.add(nanos);
-        told.accept(this);
+        onEnd.accept(this);
     }
 
-    /** Segments that rows were pushed into, summed over partitions. */
+    /** Segments that received rows, summed over partitions. */
     long segments() {
         return segments.sum();
     }
 
-    /** Ms that it has waited for other writes of the queue to commit. */
+    /** The wait for commits of other writes of the queue, in ms. */
     long lockWaitMillis() {
         return TimeUnit.NANOSECONDS.toMillis(lockNanos.sum());
     }
 
-    /** Ms that it has waited for room, summed over partitions. */
+    /** The wait for room, in ms, summed over partitions. */
     long roomWaitMillis() {
         return TimeUnit.NANOSECONDS.toMillis(roomNanos.sum());
     }
 
-    /** Ms of checking and pushing, with all waits. */
+    /** The duration of verification and push, with all waits, in ms. */
     long commitMillis() {
         return TimeUnit.NANOSECONDS.toMillis(commitNanos.sum());
     }
 
     /**
-     * By name, as Spark shows them in a query's progress.
+     * The figures by name, for the query's progress.
      *
      * @return numbers as text
      */

@@ -11,9 +11,9 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * An epoch whose number the queue knows already: whether it is the same one, done again, whose rows are there, or
- * another one under that number. Spark does not fsync its checkpoint to the disk; one that has lost what was noted of an
- * epoch plans another epoch in its place, and its rows are nowhere.
+ * An epoch with a number that the queue has stored. Either Spark repeats the same epoch, and its rows are already
+ * pushed; or it is another epoch with that number. The second happens because Spark does not fsync its checkpoint:
+ * after a loss of power the checkpoint may have lost an epoch, and Spark plans another one with its number.
  */
 final class RepeatedEpoch {
     private static final Logger LOG = LoggerFactory.getLogger(RepeatedEpoch.class);
@@ -24,12 +24,12 @@ final class RepeatedEpoch {
     private final Manifest now;
 
     /**
-     * An epoch that some partition knows.
+     * Makes an epoch that at least one partition has stored.
      *
      * @param root the queue's directory
      * @param partitions of the queue
      * @param query its id
-     * @param now what it holds this time
+     * @param now the epoch as it is now
      */
     RepeatedEpoch(Path root, List<MmapQueue> partitions, String query, Manifest now) {
         this.root = root;
@@ -39,27 +39,27 @@ final class RepeatedEpoch {
     }
 
     /**
-     * Compares what it holds with what it held when it was pushed.
+     * Compares the epoch's rows with those that were pushed.
      *
-     * @param failOnDataLoss whether a difference is an error; else a line in the log
-     * @throws IllegalStateException when there is one, or when the queue does not remember what the epoch held
+     * @param failOnDataLoss whether a difference is an error; if false, it is logged
+     * @throws IllegalStateException if the rows differ, or the queue has no digest of the pushed rows
      */
     void check(boolean failOnDataLoss) {
         Optional<BatchDigest> then = partitions.stream()
                 .flatMap(each -> each.digest(now.producer(), now.sequence()).stream())
                 .findFirst();
         if (then.isPresent() && then.get().equals(now.digest())) {
-            LOG.info("epoch {} of query {} is in {} already", now.sequence(), query, root);
+            LOG.info("epoch {} of query {} is already in {}", now.sequence(), query, root);
         } else if (then.isPresent()) {
             differs(failOnDataLoss, "it held " + text(then.get()) + " when it was pushed");
         } else if (last() > now.sequence()) {
             differs(
                     failOnDataLoss,
-                    "the queue has epoch " + last() + " since, and does not remember what this one" + " held");
+                    "the last epoch of the queue is " + last() + ", and the queue has no checksum of this one");
         } else {
             LOG.warn(
-                    "epoch {} of query {} is in {} already; a version of mmapqueue that kept no checksum of its rows"
-                            + " has pushed it, so whether it is the same one is not known",
+                    "epoch {} of query {} is already in {}, without a checksum of its rows: an earlier version of"
+                            + " mmapqueue has pushed it, so it cannot be compared",
                     now.sequence(),
                     query,
                     root);
@@ -77,13 +77,13 @@ final class RepeatedEpoch {
 
     private void differs(boolean failOnDataLoss, String how) {
         String what = "epoch " + now.sequence() + " of query " + query + " has been pushed to " + root
-                + " before and comes again with other rows: it holds " + text(now.digest()) + " now; " + how
-                + ". The checkpoint has lost what Spark noted of it, as after a loss of power, or its rows come out"
-                + " otherwise when they are computed again";
+                + " before and is repeated with other rows: it holds " + text(now.digest()) + " now; " + how
+                + ". Either the checkpoint has lost the epoch's offsets, as after a loss of power, or the query is"
+                + " not deterministic";
         if (failOnDataLoss) {
             throw new IllegalStateException(what + ". Its rows were not pushed. Restore the checkpoint's offsets/"
-                    + now.sequence() + "; or forget producer " + now.producer() + " of the queue, to push them besides"
-                    + " those of the first time; or drop them, with option " + WriteOptions.FAIL_ON_DATA_LOSS
+                    + now.sequence() + "; or forget producer " + now.producer() + " of the queue, to push them in"
+                    + " addition to the first ones; or drop them, with option " + WriteOptions.FAIL_ON_DATA_LOSS
                     + " = false");
         }
         LOG.warn("{}. Its rows are dropped, as {} is false", what, WriteOptions.FAIL_ON_DATA_LOSS);

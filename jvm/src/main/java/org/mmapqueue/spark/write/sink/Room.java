@@ -11,7 +11,7 @@ import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.TooLargeException;
 import org.mmapqueue.spark.write.staging.StagedFile;
 
-/** Whether rows fit into a partition, and what to say when they do not. */
+/** Computes whether rows fit into a partition, and makes the errors if they do not. */
 final class Room {
     private static final long SEGMENT_HEADER = 64;
     private static final long LOOK_AGAIN_MILLIS = 5;
@@ -21,11 +21,11 @@ final class Room {
     private final long needed;
 
     /**
-     * The room that some rows need.
+     * Computes the room that rows need.
      *
-     * @param queue their partition
+     * @param queue the partition
      * @param files the rows
-     * @param what they are, for people
+     * @param the name of the write, for messages
      */
     Room(MmapQueue queue, List<StagedFile> files, String what) {
         this.queue = queue;
@@ -51,11 +51,11 @@ final class Room {
      * Waits until the rows fit.
      *
      * @param deadline of System.nanoTime
-     * @throws TooLargeException when they never will
-     * @throws FullException when they do not in time
+     * @throws TooLargeException if the rows can never fit
+     * @throws FullException if the rows do not fit in time
      */
     void await(long deadline, Duration timeout) throws InterruptedException {
-        // A consumer that lags too much makes room only when the writer asks for it.
+        // Records of a consumer beyond max_consumer_lag are dropped only when the writer needs the slot.
         boolean drops = !"0".equals(queue.config().asMap().get("max_consumer_lag"));
         while (true) {
             QueueStats stats = queue.stats();
@@ -72,14 +72,14 @@ final class Room {
         }
     }
 
-    /** What to throw when the rows are more than the ring can ever hold; the cause itself when it is not that. */
+    /** Makes the error for rows that exceed the ring; returns the cause if they do not. */
     TooLargeException tooLarge(TooLargeException cause) {
         QueueStats stats = queue.stats();
         if (cause != null && needed <= most(stats)) {
             return cause;
         }
-        TooLargeException error = new TooLargeException(what + " takes " + needed + " bytes of " + path()
-                + ", whose ring holds " + most(stats) + " (" + stats.capacitySegments() + " segments of "
+        TooLargeException error = new TooLargeException(what + " takes " + needed + " bytes of " + path() + "; its"
+                + " ring holds " + most(stats) + " (" + stats.capacitySegments() + " segments of "
                 + stats.segmentSize() + " bytes): write less at once (for streams by a limit of the source such as"
                 + " maxOffsetsPerTrigger, for batches by parts), to more partitions, or to a larger queue (option"
                 + " capacity of a new one)");
@@ -89,14 +89,14 @@ final class Room {
         return error;
     }
 
-    /** What to throw when there was no room in time. */
+    /** Makes the error for rows that did not fit in time. */
     FullException full(Duration timeout, FullException cause) {
         QueueStats stats = queue.stats();
         String lag = queue.consumerStats().stream()
                 .max(Comparator.comparingLong(ConsumerStats::lagBytes))
-                .map(each -> "; consumer " + each.name() + " is " + each.lagRecords() + " records (" + each.lagBytes()
-                        + " bytes) behind")
-                .orElse("; it has no consumer, so nobody has read what it holds");
+                .map(each -> "; consumer " + each.name() + " lags by " + each.lagRecords() + " records" + " ("
+                        + each.lagBytes() + " bytes)")
+                .orElse("; it has no consumer, so no record was acked");
         FullException error = new FullException(what + " takes " + needed + " bytes of " + path() + ", of which "
                 + Math.max(0, free(stats)) + " of " + most(stats) + " are free, and there was no room within"
                 + " pushTimeout = " + timeout.toMillis() + "ms" + lag);

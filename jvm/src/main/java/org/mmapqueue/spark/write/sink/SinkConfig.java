@@ -3,13 +3,13 @@ package org.mmapqueue.spark.write.sink;
 import java.util.Map;
 
 /**
- * What the partitions of a queue are made and opened with.
+ * The configuration of a queue's partitions.
  *
- * @param partitions how many there are to be; 0 for those that there are, or 1
- * @param keys keys of docs/reference/configuration.md, and capacity in bytes, that were given
+ * @param partitions the requested number of partitions; 0 for the existing ones, or 1
+ * @param keys keys of docs/reference/configuration.md, and capacity in bytes, as given
  */
 record SinkConfig(int partitions, Map<String, String> keys) {
-    /** Stands for queue_capacity_segments. */
+    /** Capacity in bytes, an alternative to queue_capacity_segments. */
     static final String CAPACITY = "capacity";
 
     static final String CAPACITY_SEGMENTS = "queue_capacity_segments";

@@ -7,12 +7,12 @@ import org.mmapqueue.io.DiskStorage;
 import org.mmapqueue.io.Storage;
 
 /**
- * Everything the sink does to a file system goes through this; tests put a disk in its place that fails or forgets.
+ * The sink's access to the file system. Tests replace it by one that fails or loses writes.
  *
- * @param storage of staged files and manifests
- * @param queues opens a partition to be written
+ * @param storage for staged files and manifests
+ * @param queues opens a partition for writing
  */
 public record SinkDisk(Storage storage, Function<QueueConfig, MmapQueue> queues) {
-    /** The file system of this machine; what is staged there belongs to its owner alone. */
+    /** The machine's file system. Only the user of the process can access staged files. */
     public static final SinkDisk REAL = new SinkDisk(DiskStorage.INSTANCE, MmapQueue::open);
 }

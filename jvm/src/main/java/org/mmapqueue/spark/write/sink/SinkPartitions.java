@@ -16,9 +16,9 @@ import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.spark.common.PartitionDirectory;
 import org.mmapqueue.spark.write.staging.StagingArea;
 
-/** Opens the partitions of a queue to be written; makes those that are not there. */
+/** Opens the partitions of a queue for writing, and makes missing ones. */
 final class SinkPartitions {
-    /** In which a new partition is like those that there are, if nothing else was said. */
+    /** Keys that a new partition takes from the existing ones, unless given. */
     private static final List<String> INHERITED = List.of(
             SinkConfig.SEGMENT_SIZE,
             SinkConfig.CAPACITY_SEGMENTS,
@@ -30,17 +30,17 @@ final class SinkPartitions {
     private SinkPartitions() {}
 
     /**
-     * Opens all of them.
+     * Opens all partitions.
      *
-     * @return in the order of their numbers, to be closed
-     * @throws IllegalArgumentException when there can not be so many, or a key is wrong
-     * @throws org.mmapqueue.errors.LockedException when another process writes one of them
+     * @return the partitions, by number; the caller closes them
+     * @throws IllegalArgumentException if the number of partitions is not possible, or a key is invalid
+     * @throws org.mmapqueue.errors.LockedException if another process writes one of them
      */
     static List<MmapQueue> open(Path root, SinkConfig config) {
         return open(root, config, MmapQueue::open);
     }
 
-    /** The same, with what opens a partition. */
+    /** As above, with a given way to open a partition. */
     static List<MmapQueue> open(Path root, SinkConfig config, Function<QueueConfig, MmapQueue> opener) {
         List<PartitionDirectory> there = PartitionDirectory.isQueue(root) ? PartitionDirectory.find(root) : List.of();
         check(root, there, config.partitions());
@@ -68,15 +68,15 @@ final class SinkPartitions {
             throw bad(
                     "partitions",
                     Integer.toString(wanted),
-                    there.size() + " or more, as the queue in " + root + " has " + there.size()
-                            + "; partitions can not be taken away");
+                    there.size() + " or more, as the queue in " + root + " has " + there.size() + "; partitions"
+                            + " cannot be removed");
         }
         if (wanted > 1 && !there.isEmpty() && there.get(0).directory().equals(root)) {
             throw bad(
                     "partitions",
                     Integer.toString(wanted),
-                    "1, as the queue lies in " + root + " itself and not in"
-                            + " directories p=0, p=1, …, so that it can not grow; write to another directory");
+                    "1, as the queue is in " + root + " itself and not in directories p=0, p=1, …, so"
+                            + " partitions cannot be added; write to another directory");
         }
         if (wanted > 1 && there.isEmpty() && Files.isDirectory(root)) {
             refuseForeign(root);
@@ -87,16 +87,16 @@ final class SinkPartitions {
         try (DirectoryStream<Path> entries = Files.newDirectoryStream(root)) {
             for (Path entry : entries) {
                 String name = entry.getFileName().toString();
-                // A partition that was just being made when its process died.
+                // The process was killed while it made this partition.
                 if (!name.startsWith("p=") && !name.equals(StagingArea.NAME)) {
                     throw bad(
                             "path",
                             root.toString(),
-                            "a directory that holds a queue, or nothing; this one holds " + name);
+                            "a directory that holds a queue, or an empty one; this one holds " + name);
                 }
             }
         } catch (IOException e) {
-            throw new UncheckedIOException("the directory " + root + " can not be read: " + e, e);
+            throw new UncheckedIOException("the directory " + root + " cannot be read: " + e, e);
         }
     }
 
@@ -139,7 +139,7 @@ final class SinkPartitions {
         all.put("queue_dir", directory.toString());
         if (capacity != null) {
             String set = QueueConfig.of(all).asMap().get(SinkConfig.SEGMENT_SIZE);
-            // For a new directory; others say it themselves.
+            // For a new directory; existing ones store it.
             long segments = segments(
                     Long.parseLong(capacity),
                     Long.parseLong(set != null ? set : QueueConfig.defaults().get(SinkConfig.SEGMENT_SIZE)));

@@ -23,17 +23,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * A queue that is written, as the driver has it: its partitions, open, and its staging area. Any number of threads; one
- * commits at a time.
+ * A queue that a query writes, on the driver: open partitions and staging area. Thread-safe; commits run one at a time.
  *
- * <p>What goes to one partition goes in by one push. For more of them a manifest is written first; a partition
- * remembers what it has got, so when some have and some have not, the manifest is carried through before anything else
- * is pushed. When none has, it is as if nothing had been begun.
+ * <p>Rows for one partition are one idempotent push. For several partitions a manifest is written first. Each partition
+ * stores the sequence of its push, so after a failure between two partitions the manifest is completed before any other
+ * push. If no partition has received rows, the manifest is dropped.
  */
 public final class SinkQueue implements Closeable {
     private static final Logger LOG = LoggerFactory.getLogger(SinkQueue.class);
     private static final String EPOCHS = "spark-";
-    // Batch writes are numbered through: their ids do not come back, and each would leave a page.
+    // All batch writes share one producer: their ids are not used again, and each would leave a page.
     private static final String BATCHES = EPOCHS + "batch";
 
     private final Path root;
@@ -44,11 +43,11 @@ public final class SinkQueue implements Closeable {
     private volatile List<MmapQueue> partitions;
 
     /**
-     * Opens the queue, and makes it when there is none.
+     * Opens the queue, and makes it if it does not exist.
      *
-     * @param root its directory
-     * @param config with what
-     * @throws IllegalArgumentException when what is asked for is not what there is
+     * @param root the queue's directory
+     * @param config the requested configuration
+     * @throws IllegalArgumentException if the request does not match the existing queue
      */
     SinkQueue(Path root, SinkConfig config) {
         this(root, config, SinkDisk.REAL);
@@ -62,11 +61,11 @@ public final class SinkQueue implements Closeable {
         this.partitions = SinkPartitions.open(root, config, disk.queues());
     }
 
-    /** Checks what another write asks for, and adds the partitions that it wants. */
+    /** Checks the configuration of another write, and adds the partitions that it requests. */
     synchronized void adopt(SinkConfig config) {
         checkIdentity();
         List<MmapQueue> opened = SinkPartitions.open(root, config, disk.queues());
-        List<MmapQueue> known = partitions; // others may be pushing through them
+        List<MmapQueue> known = partitions; // other threads may be pushing to them
         List<MmapQueue> added = opened.subList(known.size(), opened.size());
         List<MmapQueue> all = new ArrayList<>(known);
         all.addAll(added);
@@ -74,15 +73,14 @@ public final class SinkQueue implements Closeable {
         opened.subList(0, known.size()).forEach(MmapQueue::close);
     }
 
-    // What is open stays open when its directory is moved away, and would be written on.
+    // A queue stays open when its directory is moved away; writes would go to the wrong one.
     private void checkIdentity() {
         for (MmapQueue each : partitions) {
             Path directory = Path.of(each.config().asMap().get("queue_dir"));
-            Optional<UUID> inPlace = MmapQueue.idIn(directory);
-            if (!inPlace.equals(Optional.of(each.id()))) {
+            Optional<UUID> current = MmapQueue.idIn(directory);
+            if (!current.equals(Optional.of(each.id()))) {
                 throw new IllegalStateException("the queue in " + directory + " was replaced while it was written: "
-                        + inPlace.map(id -> "the one that is there now has the id " + id)
-                                .orElse("there is none now")
+                        + current.map(id -> "the present one has the id " + id).orElse("there is none now")
                         + ", the one that this process has open and was writing to has the id " + each.id()
                         + ". Nothing was written. It is closed some seconds after the last write has ended, when"
                         + " nothing else has it open");
@@ -94,12 +92,12 @@ public final class SinkQueue implements Closeable {
         return partitions.size();
     }
 
-    /** Whether tasks fsync what they stage: rows for one partition are fsynced there, in the same push. */
+    /** Whether tasks fsync staged files: not for one partition, because the push fsyncs the rows. */
     public boolean syncsStagedFiles(boolean sync) {
         return sync && partitions.size() > 1;
     }
 
-    /** The largest row that every partition takes, in bytes. */
+    /** The limit of a row in all partitions, in bytes. */
     public int maxEventSize() {
         return partitions.stream()
                 .mapToInt(each -> Integer.parseInt(each.config().asMap().get("max_event_size")))
@@ -111,7 +109,7 @@ public final class SinkQueue implements Closeable {
         return staging;
     }
 
-    /** Ends what earlier writes have begun, and deletes what dead ones have left. */
+    /** Completes the manifests of earlier writes, and deletes the files of dead ones. */
     void recover(Push push, Predicate<String> isAlive) throws IOException, InterruptedException {
         lock(push);
         try {
@@ -123,12 +121,12 @@ public final class SinkQueue implements Closeable {
     }
 
     /**
-     * Pushes the rows of an epoch, unless they are there already.
+     * Pushes the rows of an epoch, unless they were pushed before.
      *
-     * @param query its id
-     * @param epoch its number
-     * @param files the rows
-     * @return whether they were pushed now
+     * @param query the query's id
+     * @param epoch the epoch's number
+     * @param files the staged rows
+     * @return whether this call has pushed them
      */
     public boolean commitEpoch(String query, long epoch, List<StagedFile> files, Push push)
             throws IOException, InterruptedException {
@@ -154,8 +152,8 @@ public final class SinkQueue implements Closeable {
     /**
      * Pushes the rows of a batch write.
      *
-     * @param query the id of the write
-     * @param files the rows
+     * @param query the write's id
+     * @param files the staged rows
      */
     public void commitBatch(String query, List<StagedFile> files, Push push) throws IOException, InterruptedException {
         lock(push);
@@ -180,7 +178,7 @@ public final class SinkQueue implements Closeable {
         push.figures().waitedForLock(System.nanoTime() - start);
     }
 
-    /** Deletes staged rows that are not to be pushed; what a manifest names stays until that is carried through. */
+    /** Deletes the staged rows of an aborted write. Files of a manifest are kept until it is completed. */
     public void discard(String query, List<StagedFile> files) throws IOException {
         Path directory = staging.of(query);
         committing.lock();
@@ -204,7 +202,7 @@ public final class SinkQueue implements Closeable {
         SortedMap<Integer, List<StagedFile>> parts = manifest.byPartition();
         String fault = faultOf(directory, parts);
         if (fault != null) {
-            throw new IOException(what + " can not be pushed: " + fault);
+            throw new IOException(what + " cannot be pushed: " + fault);
         }
         if (parts.size() == 1) {
             new ManifestPusher(storage, partitions, directory, manifest, what, push).push(parts);
@@ -233,7 +231,7 @@ public final class SinkQueue implements Closeable {
         return System.nanoTime() + Math.min(timeout.toNanos(), Long.MAX_VALUE / 2);
     }
 
-    // Only when no partition has got any of it. Else the next write carries it through.
+    // Only if no partition has received rows. Else the next write completes the manifest.
     private void giveUp(Path directory, Manifest manifest, String what, Exception cause) {
         try {
             if (!isKnownSomewhere(manifest.producer(), manifest.sequence())) {
@@ -244,7 +242,7 @@ public final class SinkQueue implements Closeable {
             cause.addSuppressed(e);
         }
         LOG.warn(
-                "{} is in some partitions of {} and will be in the others with the next write: {}",
+                "{} is in some partitions of {}; the next write pushes the others: {}",
                 what,
                 root,
                 manifest.path(directory));
@@ -254,7 +252,7 @@ public final class SinkQueue implements Closeable {
         for (List<StagedFile> files : parts.values()) {
             int partition = files.get(0).partition();
             if (partition >= partitions.size()) {
-                return "partition " + partition + " is not there any more, " + root + " has " + partitions.size();
+                return "partition " + partition + " does not exist any more, " + root + " has " + partitions.size();
             }
             for (StagedFile file : files) {
                 String fault = StagedFiles.fault(storage, directory, file);
@@ -287,10 +285,10 @@ public final class SinkQueue implements Closeable {
         if (manifest == null) {
             long sequence = Manifest.sequenceOf(path);
             if (isKnownSomewhere(EPOCHS + directory.getFileName(), sequence) || isKnownSomewhere(BATCHES, sequence)) {
-                throw new IOException(path + " is not whole, as after a loss of power, and some partitions may have"
-                        + " got their rows of it: those of the others are lost; delete the file to go on");
+                throw new IOException(path + " is incomplete, as after a loss of power, and some partitions may"
+                        + " have received their rows: those of the others are lost; delete the file to continue");
             }
-            LOG.warn("{} is not whole, and nothing of it is in the queue: it is dropped", path);
+            LOG.warn("{} is incomplete, and none of its rows are in the queue: it is dropped", path);
             storage.delete(path);
             return;
         }
@@ -300,16 +298,16 @@ public final class SinkQueue implements Closeable {
                 .removeIf(partition -> partition < partitions.size()
                         && isKnown(partitions.get(partition), manifest.producer(), manifest.sequence()));
         if (missing.size() == all.size()) {
-            LOG.info("nothing of {} is in the queue: it is dropped", path);
+            LOG.info("no rows of {} are in the queue: it is dropped", path);
         } else if (!missing.isEmpty()) {
             String fault = faultOf(directory, missing);
             if (fault != null) {
-                throw new IOException(path + " can not be carried through: " + fault + "; the rows for partitions "
+                throw new IOException(path + " cannot be completed: " + fault + "; the rows for partitions "
                         + missing.keySet() + " are lost, those for the others are in the queue; delete " + path
-                        + " to go on");
+                        + " to continue");
             }
-            new ManifestPusher(storage, partitions, directory, manifest, "what is left of " + path, push).push(missing);
-            LOG.info("{} is carried through: partitions {}", path, missing.keySet());
+            new ManifestPusher(storage, partitions, directory, manifest, "the rest of " + path, push).push(missing);
+            LOG.info("{} is completed: partitions {}", path, missing.keySet());
         }
         storage.delete(path);
         for (StagedFile file : manifest.files()) {

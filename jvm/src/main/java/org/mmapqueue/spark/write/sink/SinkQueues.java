@@ -17,13 +17,14 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The queues that this process writes through Spark. Writes of one queue share it. Any number of threads.
+ * The queues that this process writes through Spark, shared by all writes of a queue. Thread-safe.
  *
- * <p>Spark makes a write anew for each micro-batch, and tells nobody when a query ends. So a queue stays open for some
- * seconds after the last of its writes: a running query finds it open, and an ended one does not keep others away.
+ * <p>Spark makes a new write for each micro-batch, and does not report the end of a query. So a queue stays open for
+ * some seconds after its last write: a running query does not reopen it, and after the end of a query other processes
+ * can open it.
  */
 public final class SinkQueues {
-    /** How long a queue that a query has written stays open. */
+    /** How long a queue stays open after a micro-batch. */
     public static final Duration LINGER = Duration.ofSeconds(5);
 
     private static final Logger LOG = LoggerFactory.getLogger(SinkQueues.class);
@@ -35,17 +36,20 @@ public final class SinkQueues {
     }
 
     private static final class Shared {
-        /** Held while the queue is opened, grown or closed, which takes as long as a recovery: not for other queues. */
+        /**
+         * Locked while the queue is opened, extended or closed, which may take as long as a recovery; one lock for each
+         * queue.
+         */
         private final ReentrantLock opening = new ReentrantLock();
-        /** The ids of the queries that write now; as uses, guarded by the monitor of OPEN. */
+        /** The ids of the writing queries. Like uses, guarded by the monitor of OPEN. */
         private final List<String> writing = new ArrayList<>();
 
         private int uses;
-        /** Null while it is not open. Stored under opening. */
+        /** Null while the queue is closed. Guarded by opening. */
         private volatile SinkQueue queue;
     }
 
-    /** The right to use a queue; to be given back once. */
+    /** A use of a queue; the holder closes it once. */
     public static final class Lease implements AutoCloseable {
         private final Path root;
         private final Shared shared;
@@ -110,21 +114,21 @@ public final class SinkQueues {
     }
 
     /**
-     * A queue to write; the first one to ask for it opens it, and ends what dead writes have begun.
+     * Returns a queue for writing. The first call opens it, and completes the manifests of dead writes.
      *
-     * @param named its directory
-     * @param query the id of the query that writes
-     * @param config what it is to be like
-     * @param push how to push what was begun
-     * @param linger how long it stays open afterwards
-     * @throws IllegalArgumentException when it is not what it is to be like
+     * @param named the queue's directory
+     * @param query the id of the writing query
+     * @param config the requested configuration
+     * @param push settings for completing manifests
+     * @param linger how long the queue stays open after the use
+     * @throws IllegalArgumentException if the queue does not match the configuration
      */
     public static Lease acquire(Path named, String query, SinkConfig config, Push push, Duration linger)
             throws IOException, InterruptedException {
         return acquire(named, query, config, push, linger, SinkDisk.REAL);
     }
 
-    /** The same, on another disk. */
+    /** As above, on a given disk. */
     public static Lease acquire(Path named, String query, SinkConfig config, Push push, Duration linger, SinkDisk disk)
             throws IOException, InterruptedException {
         Lease lease = reserve(real(named.toAbsolutePath().normalize()), query, linger);
@@ -150,7 +154,7 @@ public final class SinkQueues {
         }
     }
 
-    // Without links in it, so that there is one for all names of the queue.
+    // The real path, so that all paths of a queue share one entry.
     private static Path real(Path path) throws IOException {
         if (Files.exists(path) || path.getParent() == null) {
             return path.toRealPath();
@@ -174,7 +178,8 @@ public final class SinkQueues {
             }
             close(root, shared);
             synchronized (OPEN) {
-                if (shared.writing.isEmpty()) { // else that write waits for the lock, and opens it again
+                if (shared.writing
+                        .isEmpty()) { // else the other write waits for the lock, and would have to reopen the queue
                     OPEN.remove(root, shared);
                 }
             }
@@ -190,7 +195,7 @@ public final class SinkQueues {
             try {
                 queue.close();
             } catch (RuntimeException e) {
-                LOG.warn("{} could not be closed; it is recovered when it is opened next", root, e);
+                LOG.warn("{} could not be closed; the next open recovers it", root, e);
             }
         }
     }
@@ -205,7 +210,7 @@ public final class SinkQueues {
             });
         }
         unused.forEach((root, shared) -> {
-            if (shared.opening.tryLock()) { // else somebody is at it
+            if (shared.opening.tryLock()) { // else another thread opens or closes it
                 try {
                     close(root, shared);
                 } finally {

@@ -5,31 +5,31 @@ import java.util.List;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.spark.common.Options;
 
-/** The partitions of a queue, opened to be written as options say. */
+/** Opens the partitions of a queue for writing. */
 public final class WritablePartitions {
     private WritablePartitions() {}
 
     /**
-     * Opens them; makes those that are not there.
+     * Opens all partitions, and makes missing ones.
      *
      * @param root the queue's directory
      * @param options partitions, capacity, and the keys of the queue's configuration
-     * @return in the order of their numbers, to be closed
-     * @throws IllegalArgumentException when there can not be so many, or a value is refused
-     * @throws org.mmapqueue.errors.LockedException when another process writes one of them
+     * @return the partitions, by number; the caller closes them
+     * @throws IllegalArgumentException if the number of partitions is not possible, or a value is invalid
+     * @throws org.mmapqueue.errors.LockedException if another process writes one of them
      */
     public static List<MmapQueue> makeAndOpen(Path root, Options options) {
         return SinkPartitions.open(root, WriteOptions.of(root, options).config());
     }
 
     /**
-     * Opens those that are there.
+     * Opens the existing partitions.
      *
      * @param root the queue's directory
      * @param options the keys of the queue's configuration
-     * @return in the order of their numbers, to be closed
-     * @throws IllegalArgumentException when a value is refused
-     * @throws org.mmapqueue.errors.LockedException when another process writes one of them
+     * @return the partitions, by number; the caller closes them
+     * @throws IllegalArgumentException if a value is invalid
+     * @throws org.mmapqueue.errors.LockedException if another process writes one of them
      */
     public static List<MmapQueue> open(Path root, Options options) {
         return SinkPartitions.open(

@@ -6,7 +6,7 @@ import org.apache.spark.sql.connector.metric.CustomSumMetric;
 import org.apache.spark.sql.connector.metric.CustomTaskMetric;
 import org.apache.spark.sql.connector.write.Write;
 
-/** What the SQL tab shows of a write. Spark makes the metrics anew by their class names. */
+/** Metrics of a write in the SQL tab. Spark instantiates them by class name. */
 public final class WriteMetrics {
     private static final String RECORDS = "recordsWritten";
     private static final String BYTES = "bytesWritten";
@@ -15,15 +15,15 @@ public final class WriteMetrics {
     static final String ROOM_WAIT = "roomWaitMs";
     static final String COMMIT = "commitMs";
 
-    /** Whether the driver can tell of what it does itself, which older versions of Spark have no way for. */
+    /** Whether this version of Spark supports metrics of the driver. */
     private static final boolean FROM_DRIVER = Arrays.stream(Write.class.getMethods())
             .anyMatch(each -> each.getName().equals("reportDriverMetrics"));
 
     private WriteMetrics() {}
 
-    /** Rows that tasks have staged. */
+    /** Rows staged by tasks. */
     public static final class Records extends CustomSumMetric {
-        /** Found by its name. */
+        /** Called by Spark, by reflection. */
         public Records() {}
 
         @Override
@@ -37,9 +37,9 @@ public final class WriteMetrics {
         }
     }
 
-    /** Bytes that tasks have staged, framing included. */
+    /** Bytes staged by tasks, including framing. */
     public static final class Bytes extends CustomSumMetric {
-        /** Found by its name. */
+        /** Called by Spark, by reflection. */
         public Bytes() {}
 
         @Override
@@ -53,9 +53,9 @@ public final class WriteMetrics {
         }
     }
 
-    /** Segments that the driver has pushed rows into. */
+    /** Segments that received rows of the driver's pushes. */
     public static final class Segments extends CustomSumMetric {
-        /** Found by its name. */
+        /** Called by Spark, by reflection. */
         public Segments() {}
 
         @Override
@@ -69,9 +69,9 @@ public final class WriteMetrics {
         }
     }
 
-    /** Ms that the driver has waited for other writes of the queue to commit. */
+    /** The driver's wait for commits of other writes, in ms. */
     public static final class LockWait extends CustomSumMetric {
-        /** Found by its name. */
+        /** Called by Spark, by reflection. */
         public LockWait() {}
 
         @Override
@@ -85,9 +85,9 @@ public final class WriteMetrics {
         }
     }
 
-    /** Ms that the driver has waited for room in the queue. */
+    /** The driver's wait for room in the queue, in ms. */
     public static final class RoomWait extends CustomSumMetric {
-        /** Found by its name. */
+        /** Called by Spark, by reflection. */
         public RoomWait() {}
 
         @Override
@@ -101,9 +101,9 @@ public final class WriteMetrics {
         }
     }
 
-    /** Ms of the driver's own part, all waits included. */
+    /** The duration of the commit on the driver, with all waits, in ms. */
     public static final class Commit extends CustomSumMetric {
-        /** Found by its name. */
+        /** Called by Spark, by reflection. */
         public Commit() {}
 
         @Override
@@ -119,7 +119,7 @@ public final class WriteMetrics {
 
     private record Value(String name, long value) implements CustomTaskMetric {}
 
-    /** Those of a write, as far as Spark takes them: of a stream's, tasks alone can tell in the SQL tab. */
+    /** The metrics that Spark supports for a write: a stream has only those of tasks in the SQL tab. */
     public static CustomMetric[] all(boolean streaming) {
         if (streaming || !FROM_DRIVER) {
             return new CustomMetric[] {new Records(), new Bytes()};
@@ -129,7 +129,7 @@ public final class WriteMetrics {
         };
     }
 
-    /** What the driver has counted. */
+    /** The driver's values. */
     public static CustomTaskMetric[] of(PushFigures figures) {
         return new CustomTaskMetric[] {
             new Value(SEGMENTS, figures.segments()),
@@ -139,7 +139,7 @@ public final class WriteMetrics {
         };
     }
 
-    /** What a task has counted. */
+    /** A task's values. */
     public static CustomTaskMetric[] of(long records, long bytes) {
         return new CustomTaskMetric[] {new Value(RECORDS, records), new Value(BYTES, bytes)};
     }

@@ -9,12 +9,12 @@ import org.mmapqueue.QueueConfig;
 import org.mmapqueue.spark.common.Options;
 
 /**
- * What is said of a write.
+ * The validated options of a write.
  *
  * @param path the queue's directory
- * @param config what the queue is to be like
- * @param push how its rows are pushed
- * @param key the column that decides on the partition; null for none
+ * @param config the requested configuration of the queue
+ * @param push settings of the push
+ * @param key the name of the key column; null for none
  */
 public record WriteOptions(Path path, SinkConfig config, Push push, String key) {
     static final String KEY = "key";
@@ -27,19 +27,19 @@ public record WriteOptions(Path path, SinkConfig config, Push push, String key) 
     private static final Duration DEFAULT_TIMEOUT = Duration.ofSeconds(60);
     private static final String FORMAT_VERSION = "format_version";
 
-    /** Keys of the queue that say how it is read, or of version 1 alone. */
+    /** Keys that have no effect on a write. */
     private static final Set<String> NOT_WRITERS = Set.of("read_only", "v1_recover", FORMAT_VERSION);
 
-    /** Keys of the queue that are times, in ms. */
+    /** Keys that are durations, in ms. */
     private static final Set<String> TIMES = Set.of("flush_period", "visibility_timeout", "retain_ms", "gc_on_idle");
 
     /**
-     * Reads them.
+     * Parses and validates options.
      *
      * @param path the queue's directory
-     * @param options as they were given
-     * @return what they say
-     * @throws IllegalArgumentException when one is wrong
+     * @param options the options of the table and the query
+     * @return the parsed options
+     * @throws IllegalArgumentException if an option is invalid
      */
     public static WriteOptions of(Path path, Options options) {
         long partitions = options.number(Options.PARTITIONS, 0, 1);
@@ -48,10 +48,10 @@ public record WriteOptions(Path path, SinkConfig config, Push push, String key) 
         }
         String version = options.text(FORMAT_VERSION, "2");
         if (!version.equals("2")) {
-            throw Options.bad(FORMAT_VERSION, version, "2, as version 1 can not tell what has been pushed already");
+            throw Options.bad(FORMAT_VERSION, version, "2, as version 1 does not support idempotent pushes");
         }
         if (options.flag(ASYNC_PROGRESS, false)) {
-            throw Options.bad(ASYNC_PROGRESS, "true", "false, as an epoch that is done again has to be the same one");
+            throw Options.bad(ASYNC_PROGRESS, "true", "false, as a repeated epoch must have the same rows");
         }
         String key = options.text(KEY, null);
         if (key != null && key.isEmpty()) {
@@ -67,7 +67,7 @@ public record WriteOptions(Path path, SinkConfig config, Push push, String key) 
                 key);
     }
 
-    /** The same, with figures that count its push. */
+    /** A copy with figures for its push. */
     public WriteOptions counting(PushFigures figures) {
         return new WriteOptions(path, config, push.counting(figures), key);
     }

@@ -14,21 +14,21 @@ import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 
 /**
- * What goes into the partitions together: the rows of one epoch of a query, or of one batch write. As a file it is
- * text: a line that names the format, the producer, the sequence, a line for each staged file, and a checksum.
+ * The rows that are pushed to several partitions together: one epoch of a query, or one batch write. The file is text:
+ * a line each for format, producer, sequence and every staged file, and a checksum.
  *
- * @param producer whom the partitions know it by
- * @param sequence the number they know it by
+ * @param producer the name of the idempotent producer
+ * @param sequence the producer's sequence
  * @param files the staged rows
- * @param digest of all rows; null in a manifest of format 1, which has none
+ * @param digest of all rows; null in a manifest of format 1
  */
 public record Manifest(String producer, long sequence, List<StagedFile> files, BatchDigest digest) {
     private static final String SUFFIX = ".manifest";
     private static final String FORMAT = "mmapqueue manifest 2";
-    /** Its lines of files end with the checksum. */
+    /** Format 1: a line of a file ends with its checksum, without a digest. */
     private static final String FORMAT_WITHOUT_DIGEST = "mmapqueue manifest 1";
 
-    /** One that is to be written. */
+    /** Makes a manifest. */
     public static Manifest of(String producer, long sequence, List<StagedFile> files) {
         return new Manifest(producer, sequence, files, digestOf(files));
     }
@@ -39,7 +39,7 @@ public record Manifest(String producer, long sequence, List<StagedFile> files, B
                 files.stream().mapToLong(StagedFile::digest).sum());
     }
 
-    /** The files by the partition they go to, in the order in which their rows go in. */
+    /** The files by partition, in the order of the push. */
     public SortedMap<Integer, List<StagedFile>> byPartition() {
         SortedMap<Integer, List<StagedFile>> map = new TreeMap<>();
         for (StagedFile file : files) {
@@ -49,7 +49,7 @@ public record Manifest(String producer, long sequence, List<StagedFile> files, B
         return map;
     }
 
-    /** Where it is written. */
+    /** The manifest's path. */
     public Path path(Path directory) {
         return directory.resolve(sequence + SUFFIX);
     }
@@ -59,20 +59,20 @@ public record Manifest(String producer, long sequence, List<StagedFile> files, B
     }
 
     /**
-     * The sequence that a manifest's name tells.
+     * Parses the sequence in a manifest's name.
      *
-     * @throws IOException when it tells none
+     * @throws IOException if the name has no sequence
      */
     public static long sequenceOf(Path file) throws IOException {
         String name = file.getFileName().toString();
         try {
             return Long.parseLong(name.substring(0, name.length() - SUFFIX.length()));
         } catch (NumberFormatException e) {
-            throw new IOException(file + ": the name of a manifest is a number and " + SUFFIX, e);
+            throw new IOException(file + ": the name of a manifest is a number followed by " + SUFFIX, e);
         }
     }
 
-    /** Writes it: whole or not at all. */
+    /** Writes the manifest atomically. */
     public void write(Storage storage, Path directory, boolean force) throws IOException {
         StringBuilder text = new StringBuilder(FORMAT).append('\n');
         text.append("producer ").append(producer).append('\n');
@@ -111,10 +111,10 @@ public record Manifest(String producer, long sequence, List<StagedFile> files, B
     }
 
     /**
-     * Reads one.
+     * Reads a manifest.
      *
-     * @return null when it is not whole, as after a loss of power
-     * @throws IOException when it can not be read, or is of another format
+     * @return null if the file is incomplete, as after a loss of power
+     * @throws IOException if the file cannot be read, or has another format
      */
     public static Manifest read(Storage storage, Path path) throws IOException {
         String text = text(storage, path);
@@ -126,7 +126,7 @@ public record Manifest(String producer, long sequence, List<StagedFile> files, B
         boolean hasDigests = lines[0].equals(FORMAT);
         if (!hasDigests && !lines[0].equals(FORMAT_WITHOUT_DIGEST)) {
             throw new IOException(path + ": the format is \"" + lines[0] + "\", expected \"" + FORMAT + "\"; another"
-                    + " version of mmapqueue has begun this write and has to end it");
+                    + " version of mmapqueue has begun this write and must complete it");
         }
         List<StagedFile> files = new ArrayList<>();
         for (int i = 3; i < lines.length; i++) {

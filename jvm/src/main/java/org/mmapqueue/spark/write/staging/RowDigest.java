@@ -3,8 +3,8 @@ package org.mmapqueue.spark.write.staging;
 import java.util.zip.CRC32C;
 
 /**
- * A checksum of rows whose order does not count: the sum of a 64-bit number for each row, which is made of the CRC32C
- * and the length of its bytes. Sums of parts add up to the sum of the whole. One thread.
+ * An order-independent checksum of rows: the sum, modulo 2⁶⁴, of a 64-bit value for each row, mixed from the CRC32C and
+ * the length of its bytes. Sums of parts add up to the sum of the whole. Not thread-safe.
  */
 public final class RowDigest {
     private final CRC32C crc = new CRC32C();
@@ -20,8 +20,7 @@ public final class RowDigest {
         return sum;
     }
 
-    // Sums of bare checksums would be alike for rows that have swapped a few bits: CRCs are linear. As MurmurHash3
-    // ends.
+    // The finalizer of MurmurHash3. CRCs are linear, so sums of plain CRCs would not detect bits swapped between rows.
     private static long mix(long value) {
         long mixed = (value ^ value >>> 33) * 0xFF51_AFD7_ED55_8CCDL;
         mixed = (mixed ^ mixed >>> 33) * 0xC4CE_B9FE_1A85_EC53L;

@@ -10,15 +10,16 @@ import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 
 /**
- * Writes rows into a file of blocks: count (4 bytes, little-endian), bytes of payload (4), the lengths (4 each), the
- * payloads back to back. The lengths stand together, as they are asked for before the payloads. One thread.
+ * Writes rows into a file of blocks. A block has the number of rows (4 bytes, little-endian), the size of all payloads
+ * (4), the lengths (4 each), and the payloads back to back. The lengths come first because the push reads them before
+ * the payloads. Not thread-safe.
  */
 public final class StagedFileWriter implements Closeable {
-    /** What comes before the lengths. */
+    /** Size of a block's fields before the lengths, in bytes. */
     static final int HEADER = 8;
 
     private static final int MOST_IN_BLOCK = 32_768;
-    // A header and a timestamp of 8 bytes each, and up to 7 to a multiple of 8.
+    // A header and a timestamp of 8 bytes each, and padding to a multiple of 8.
     private static final int RECORD_OVERHEAD = 16;
 
     private final int partition;
@@ -35,12 +36,12 @@ public final class StagedFileWriter implements Closeable {
     private long logBytes;
 
     /**
-     * Begins a file.
+     * Creates a file.
      *
-     * @param storage makes it
-     * @param partition where its rows go
-     * @param path must not be there
-     * @param blockBytes bytes of payload that are written at once
+     * @param storage the file system
+     * @param partition the partition of the rows
+     * @param path a file that does not exist
+     * @param blockBytes the payload bytes of a block
      */
     public StagedFileWriter(Storage storage, int partition, Path path, int blockBytes) throws IOException {
         this.partition = partition;
@@ -65,7 +66,7 @@ public final class StagedFileWriter implements Closeable {
         return made;
     }
 
-    /** Sees to it that there is room for a row at {@link #position} of {@link #array}. */
+    /** Ensures that a row fits into {@link #array} at {@link #position}. */
     public void reserve(int length) throws IOException {
         if (length > payload.length - used) {
             if (used > 0) {
@@ -85,7 +86,7 @@ public final class StagedFileWriter implements Closeable {
         return used;
     }
 
-    /** Takes what has been stored at {@link #position} for the next row. */
+    /** Adds the bytes stored at {@link #position} as the next row. */
     public void add(int length) throws IOException {
         if (head.remaining() < HEADER + 4) {
             head = StagedFiles.buffer(2 * head.capacity()).put(head.flip());
@@ -120,10 +121,10 @@ public final class StagedFileWriter implements Closeable {
     }
 
     /**
-     * Ends the file.
+     * Completes the file.
      *
-     * @param fsync whether it is to be on the disk
-     * @return what tells it
+     * @param fsync whether to fsync the file
+     * @return the description of the file
      */
     public StagedFile finish(boolean force) throws IOException {
         if (inBlock > 0) {

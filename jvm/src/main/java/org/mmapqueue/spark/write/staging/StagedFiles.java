@@ -9,7 +9,7 @@ import java.util.zip.CRC32C;
 import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 
-/** What the files of the staging area have in common. */
+/** Functions for the files of the staging area. */
 public final class StagedFiles {
     private static final int PIECE = 256 << 10;
 
@@ -19,7 +19,7 @@ public final class StagedFiles {
         return ByteBuffer.allocate(bytes).order(ByteOrder.LITTLE_ENDIAN);
     }
 
-    /** A thread that does not keep the process from ending. */
+    /** A daemon thread. */
     public static Thread daemon(Runnable work) {
         Thread thread = new Thread(work, "mmapqueue-sink");
         thread.setDaemon(true);
@@ -27,9 +27,9 @@ public final class StagedFiles {
     }
 
     /**
-     * What is wrong with a file that a task has left.
+     * Verifies a staged file.
      *
-     * @return null when it is as the task has written it
+     * @return null if the file is intact, else the error
      */
     public static String fault(Storage storage, Path directory, StagedFile file) throws IOException {
         Path path = directory.resolve(file.name());
@@ -54,7 +54,7 @@ public final class StagedFiles {
             file.read(piece.clear(), at);
             checksum.update(piece.flip());
             if (piece.limit() == 0) {
-                break; // shorter than it was
+                break; // the file is shorter than at the start
             }
         }
         return (int) checksum.getValue();

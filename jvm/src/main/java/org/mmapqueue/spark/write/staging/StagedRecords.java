@@ -16,20 +16,20 @@ import org.mmapqueue.io.Mapped;
 import org.mmapqueue.io.Storage;
 
 /**
- * The rows of staged files, mapped: the heap holds their lengths alone, and no file is read while the queue's log is
- * locked for the push. One thread.
+ * The rows of staged files, mapped. Only their lengths are on the heap, and no file is read while the push holds the
+ * appender's lock. Not thread-safe.
  */
 public final class StagedRecords implements Closeable {
     private final List<MappedByteBuffer> mappings = new ArrayList<>();
     private final Records records;
 
     /**
-     * The rows of some files.
+     * Maps files.
      *
-     * @param storage where they are
-     * @param directory where they lie
-     * @param files of one partition, known to be whole
-     * @throws IllegalArgumentException when there are more rows, or more bytes in a file, than one batch may have
+     * @param storage the file system
+     * @param directory the directory of the files
+     * @param files intact files of one partition
+     * @throws IllegalArgumentException if the rows, or the bytes of one file, exceed the limit of a push
      */
     public StagedRecords(Storage storage, Path directory, List<StagedFile> files) {
         long sum = files.stream().mapToLong(StagedFile::count).sum();
@@ -53,7 +53,7 @@ public final class StagedRecords implements Closeable {
             records = Records.packed(payloads, lengths);
             done = true;
         } catch (IOException e) {
-            throw new UncheckedIOException("a staged file of " + directory + " can not be read: " + e, e);
+            throw new UncheckedIOException("a staged file of " + directory + " cannot be read: " + e, e);
         } finally {
             if (!done) {
                 close();
@@ -62,9 +62,9 @@ public final class StagedRecords implements Closeable {
     }
 
     private static IllegalArgumentException tooLarge(String found, StagedFile file, String allowed) {
-        return new IllegalArgumentException(found + " for partition " + file.partition() + " at once; allowed: up to "
-                + allowed + "; write in smaller batches (for streams, by limits of the source such as"
-                + " maxOffsetsPerTrigger) or by more tasks");
+        return new IllegalArgumentException(found + " for partition " + file.partition() + " at once; allowed: up"
+                + " to " + allowed + "; write smaller batches (for streams, by limits of the source such as" + ""
+                + " maxOffsetsPerTrigger) or use more tasks");
     }
 
     private ByteBuffer map(Storage storage, Path path, int size) throws IOException {
@@ -78,7 +78,7 @@ public final class StagedRecords implements Closeable {
         }
     }
 
-    // The payloads and lengths of each block; returns how many lengths there are then.
+    // Reads the lengths of each block; returns the new number of lengths.
     private static int read(ByteBuffer file, List<ByteBuffer> payloads, int[] lengths, int count) {
         int known = count;
         for (int at = 0; at < file.limit(); ) {
@@ -97,12 +97,12 @@ public final class StagedRecords implements Closeable {
         return known;
     }
 
-    /** The rows, for one push at a time. */
+    /** The rows. Not for concurrent pushes. */
     public Records records() {
         return records;
     }
 
-    /** The rows must not be used any more. */
+    /** Unmaps the files; the rows must not be used after the close. */
     @Override
     public void close() {
         mappings.forEach(Mapped::unmap);

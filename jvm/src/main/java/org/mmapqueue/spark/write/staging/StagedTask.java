@@ -4,8 +4,8 @@ import java.util.List;
 import org.apache.spark.sql.connector.write.WriterCommitMessage;
 
 /**
- * What a task tells the driver: where its rows are.
+ * The commit message of a task: its staged files.
  *
- * @param files one for each partition that got some
+ * @param files one for each partition with rows
  */
 public record StagedTask(List<StagedFile> files) implements WriterCommitMessage {}

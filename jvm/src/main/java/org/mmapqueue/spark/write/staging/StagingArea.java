@@ -15,14 +15,14 @@ import java.util.function.Predicate;
 import org.mmapqueue.io.Storage;
 
 /**
- * The directory beside the partitions, {@code .staging}, in which each write has one of its own, by the id of its
- * query. A staged file's name begins with the sequence that its rows belong to.
+ * The directory {@code .staging} beside the partitions. Each write has a subdirectory, named by its query's id. A
+ * staged file's name begins with the sequence of its rows.
  *
- * <p>What lies there belongs to the process that holds the partitions open; when another one has opened them, all
- * writes of the one before it are dead.
+ * <p>The process that has the partitions open owns the directory. When another process opens them, all writes of the
+ * former owner are dead.
  */
 public final class StagingArea {
-    /** Its name. */
+    /** The directory's name. */
     public static final String NAME = ".staging";
 
     private final Storage storage;
@@ -33,12 +33,12 @@ public final class StagingArea {
         this.path = root.resolve(NAME);
     }
 
-    /** The directory of a write, there or not. */
+    /** The directory of a write; it need not exist. */
     public Path of(String query) {
         return path.resolve(query);
     }
 
-    /** Makes the directory of a write, durably; what is made in it later is fsynced by who makes it. */
+    /** Makes the directory of a write and fsyncs it. Files in it are fsynced by the tasks that make them. */
     public Path make(String query) throws IOException {
         Path directory = of(query);
         if (!Files.isDirectory(directory)) {
@@ -47,12 +47,12 @@ public final class StagingArea {
         return directory;
     }
 
-    /** The name of a staged file, without its partition. */
+    /** The name of a staged file, without the partition. */
     public static String fileName(long sequence, String write, int task, long attempt) {
         return sequence + "-" + write + "-" + task + "-" + attempt;
     }
 
-    /** All manifests that there are, of whatever query: what has been begun and not ended. */
+    /** The manifests of all queries: writes that have begun and not ended. */
     public List<Path> manifests() throws IOException {
         List<Path> found = new ArrayList<>();
         for (Path directory : entries(path)) {
@@ -63,7 +63,7 @@ public final class StagingArea {
         return found;
     }
 
-    /** Deletes what a query has staged up to a sequence; manifests stay. */
+    /** Deletes the staged files of a query up to a sequence, except manifests. */
     public void deleteThrough(String query, long sequence) throws IOException {
         for (Path file : entries(of(query))) {
             String name = file.getFileName().toString();
@@ -74,12 +74,12 @@ public final class StagingArea {
         }
     }
 
-    /** Deletes the directory of a write with all in it. */
+    /** Deletes the directory of a write recursively. */
     public void delete(String query) throws IOException {
         deleteAll(of(query));
     }
 
-    /** Deletes the directories of writes that are dead and have left no manifest. */
+    /** Deletes the directories of dead writes without a manifest. */
     public void clean(Predicate<String> isAlive) throws IOException {
         for (Path directory : entries(path)) {
             if (!isAlive.test(directory.getFileName().toString())
@@ -95,13 +95,13 @@ public final class StagingArea {
             try (DirectoryStream<Path> entries = Files.newDirectoryStream(directory)) {
                 entries.forEach(found::add);
             } catch (NoSuchFileException e) {
-                // gone meanwhile
+                // deleted in between
             }
         }
         return found;
     }
 
-    // A task that nobody waits for any more may still be writing there.
+    // A task of an aborted write may still be writing here.
     private void deleteAll(Path directory) throws IOException {
         if (!Files.exists(directory)) {
             return;
@@ -123,7 +123,7 @@ public final class StagingArea {
                 try {
                     storage.delete(visited);
                 } catch (DirectoryNotEmptyException raced) {
-                    // next time
+                    // retried at the next open
                 }
                 return FileVisitResult.CONTINUE;
             }

@@ -15,13 +15,13 @@ import org.mmapqueue.spark.read.task.RealTimeOffset;
 import org.mmapqueue.spark.read.task.RealTimeReaderFactory;
 
 /**
- * A source that can also be read in real-time mode: tasks run for as long as a batch lasts and hand each record on
- * when it is pushed; where they have come to is the batch's end.
+ * A source with real-time mode: tasks run as long as a batch, and return each record when it is pushed. Their last
+ * offsets are the end of the batch.
  */
 final class QueueRealTimeStream extends QueueMicroBatchStream implements SupportsRealTimeMode {
     private volatile boolean realTime;
 
-    /** As {@link QueueMicroBatchStream}. Called by its name: older versions of Spark can not load this class. */
+    /** As {@link QueueMicroBatchStream}. Called by reflection: older versions of Spark cannot load this class. */
     QueueRealTimeStream(Path path, ReadOptions options, StructType columns, String checkpointLocation) {
         super(path, options, columns, checkpointLocation);
     }

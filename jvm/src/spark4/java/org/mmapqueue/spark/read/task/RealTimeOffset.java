@@ -3,10 +3,10 @@ package org.mmapqueue.spark.read.task;
 import org.apache.spark.sql.connector.read.streaming.PartitionOffset;
 
 /**
- * Where a task stands.
+ * The position of a task.
  *
  * @param partition the partition's number
- * @param next the offset of the record that is read next
+ * @param next the next offset to read
  */
 public record RealTimeOffset(int partition, long next) implements PartitionOffset {
     private static final long serialVersionUID = 1L;

@@ -14,9 +14,9 @@ import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.spark.common.RecordSchema;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
 
-/** Reads a partition record by record, and waits for those that are not there yet. For one thread. */
+/** Reads a partition record by record, and waits for new records. Not thread-safe. */
 final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
-    /** How often it looks: what a push wakes are the threads of its own process alone. */
+    /** Poll interval: a push wakes only threads of its own process. */
     private static final long LOOK_NANOS = 200_000;
 
     private final RangeReader reader;
@@ -25,7 +25,7 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
     private long count;
     private long recordWaitNanos;
 
-    /** The record that was read last, as a row. */
+    /** The last record, as a row. */
     private static final class Next implements RecordSink {
         private final String[] columns;
         private final int partition;
@@ -58,10 +58,10 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
     /**
      * Opens the partition.
      *
-     * @param input where it begins; it has no end
-     * @param columns those of the schema that are read, in this order
-     * @param failOnDataLoss whether records that are not there any more are an error
-     * @throws IllegalStateException when it is not there
+     * @param input the partition and its first offset; the end is not used
+     * @param columns the columns to read, in order
+     * @param failOnDataLoss whether the loss of a requested record is an error
+     * @throws IllegalStateException if the directory holds no queue, or another one
      */
     RealTimeReader(QueueInputPartition input, String[] columns, boolean failOnDataLoss) {
         this.reader = new RangeReader(input, failOnDataLoss);
@@ -78,7 +78,7 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
     public boolean next() {
         while (true) {
             try {
-                // As in all tasks: while it waits for records it has no permit.
+                // As in all tasks, no permit is held while waiting for records.
                 if (reader.read(records -> records.read(1, Long.MAX_VALUE, record)) == 0) {
                     return false;
                 }
@@ -88,19 +88,19 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
                 if (e.first() <= reader.next()) {
                     throw e;
                 }
-                reader.lose(e.first(), "the first one that is retained is " + e.first());
+                reader.lose(e.first(), "the log starts at offset " + e.first());
             }
         }
     }
 
-    // Both forms, without @Override: 4.1 has the first alone, later versions call the second.
+    // Both overloads, without @Override: Spark 4.1 has only the first, later versions call the second.
 
     /**
-     * Reads the next record, waiting for it.
+     * Reads the next record; waits for it if necessary.
      *
-     * @param timeoutMs the longest to wait, in ms
-     * @return whether there is one, and when it was pushed
-     * @throws IOException when the task is to end
+     * @param timeoutMs the longest wait, in ms
+     * @return whether there is a record, and its timestamp
+     * @throws IOException if the task was interrupted
      */
     @SuppressWarnings("MissingOverride")
     public RecordStatus nextWithTimeout(Long timeoutMs) throws IOException {
@@ -108,12 +108,12 @@ final class RealTimeReader implements SupportsRealTimeRead<InternalRow> {
     }
 
     /**
-     * Reads the next record, waiting for it.
+     * Reads the next record; waits for it if necessary.
      *
-     * @param startTimeMs since when it waits, in ms since 1970
-     * @param timeoutMs the longest to wait from then on, in ms
-     * @return whether there is one, and when it was pushed
-     * @throws IOException when the task is to end
+     * @param startTimeMs begin of the wait, in ms since 1970
+     * @param timeoutMs the longest wait from then on, in ms
+     * @return whether there is a record, and its timestamp
+     * @throws IOException if the task was interrupted
      */
     public RecordStatus nextWithTimeout(Long startTimeMs, Long timeoutMs) throws IOException {
         while (!next()) {

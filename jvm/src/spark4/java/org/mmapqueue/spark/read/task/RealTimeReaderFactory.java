@@ -7,9 +7,7 @@ import org.apache.spark.sql.connector.read.PartitionReaderFactory;
 import org.apache.spark.sql.types.StructType;
 import org.mmapqueue.spark.read.plan.QueueInputPartition;
 
-/**
- * Makes readers that wait for records. Immutable.
- */
+/** Makes readers for real-time mode. Immutable. */
 public final class RealTimeReaderFactory implements PartitionReaderFactory {
     private static final long serialVersionUID = 1L;
 
@@ -17,10 +15,10 @@ public final class RealTimeReaderFactory implements PartitionReaderFactory {
     private final boolean failOnDataLoss;
 
     /**
-     * For partitions without an end.
+     * Makes a factory.
      *
-     * @param columns those of the schema that are read, in this order
-     * @param failOnDataLoss whether records that are not there any more are an error
+     * @param columns the columns to read, in order
+     * @param failOnDataLoss whether the loss of a requested record is an error
      */
     public RealTimeReaderFactory(StructType columns, boolean failOnDataLoss) {
         this.columns = columns;

@@ -125,7 +125,7 @@ class EventDecoderTest {
     }
 
     @Test
-    void dataCountsBeforeTheOneof() {
+    void dataTakesPrecedenceOverTheOneof() {
         Map<String, Object> event = Rows.event(
                 Wire.message().text(9, "seg").text(1000, "a/b").text(1001, "d").toBytes());
         assertEquals("a/b", event.get("content_type"));
@@ -165,7 +165,7 @@ class EventDecoderTest {
     }
 
     @Test
-    void nestedFieldsHaveABound() {
+    void nestingIsLimited() {
         Wire value = Wire.message().varint(4, 1);
         for (int i = 0; i < 60; i++) {
             value = Wire.message().nested(6, Wire.message().nested(1, value));
@@ -188,7 +188,7 @@ class EventDecoderTest {
     }
 
     @Test
-    void noRecordIsNoEvent() {
+    void nullIsDecodedToNull() {
         assertNull(EventFunction.invoke(null));
         assertNull(EventRowsFunction.invoke(null));
     }

@@ -375,7 +375,7 @@ class PayloadTest {
     }
 
     @Test
-    void anEventsErrorAndTimeAreItsRows() {
+    void rowsInheritErrorAndTimeOfTheEvent() {
         byte[] data = "a\nb".getBytes(UTF_8);
         assertEquals(
                 List.of(Map.of("index", 0, "error", "why")),

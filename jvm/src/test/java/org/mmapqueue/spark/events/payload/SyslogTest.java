@@ -95,7 +95,7 @@ class SyslogTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"<13>1 soon h a p m [x y", "<13>Feb 31 00:00:00 h t: m", "<13>Feb 12 30:00:00 h t: m"})
-    void whatCannotBeReadIsNotInvented(String message) {
+    void anInvalidTimeIsReplacedByTheReceptionTime(String message) {
         assertEquals(RECEIVED, row(message).get("time"));
     }
 

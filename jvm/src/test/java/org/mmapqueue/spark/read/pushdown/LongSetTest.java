@@ -13,7 +13,7 @@ import net.jqwik.api.Property;
 import net.jqwik.api.Provide;
 import org.junit.jupiter.api.Test;
 
-/** Sets of numbers against predicates over all numbers near to their bounds. */
+/** Sets compared with predicates over all numbers near their bounds. */
 class LongSetTest {
     private static final List<Long> BOUNDS = List.of(
             Long.MIN_VALUE, Long.MIN_VALUE + 1, -3L, -1L, 0L, 1L, 2L, 5L, 9L, Long.MAX_VALUE - 1, Long.MAX_VALUE);
@@ -29,7 +29,7 @@ class LongSetTest {
     }
 
     @Property
-    void holdWhatTheirPartsHold(@ForAll("sets") LongSet one, @ForAll("sets") LongSet two) {
+    void operationsMatchPredicates(@ForAll("sets") LongSet one, @ForAll("sets") LongSet two) {
         assertHolds(one.or(two), number -> one.contains(number) || two.contains(number));
         assertHolds(one.and(two), number -> one.contains(number) && two.contains(number));
         assertHolds(one.not(), number -> !one.contains(number));

@@ -10,14 +10,14 @@ import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 
-/** So many tasks in a partition's segments at once, and no more. */
+/** The number of tasks that read a partition at once is limited. */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ReadPermitsTest {
     @TempDir
     private Path directory;
 
     @Test
-    void theOthersWaitAndSayHowLong() throws Exception {
+    void tasksWithoutAPermitWaitAndReportTheWait() throws Exception {
         try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(directory)
                         .segmentSize(4096)
                         .queueCapacitySegments(16)
@@ -31,7 +31,7 @@ class ReadPermitsTest {
             Thread waiting = new Thread(third);
             waiting.start();
             while (waiting.getState() != Thread.State.WAITING) {
-                assertTrue(waiting.isAlive(), "it has got a third one of two");
+                assertTrue(waiting.isAlive(), "a third permit of two was acquired");
                 Thread.onSpinWait();
             }
             long since = System.nanoTime();

@@ -25,15 +25,15 @@ import org.mmapqueue.spark.write.staging.StagedFile;
 import org.mmapqueue.spark.write.staging.StagedFileWriter;
 import org.mmapqueue.spark.write.staging.StagingArea;
 
-/** What the driver counts of its own part of a write. */
+/** Figures of the driver's part of a write. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class PushFiguresTest {
     private static final Map<String, String> SMALL =
             Map.of("segment_size", "4096", "queue_capacity_segments", "8", "max_event_size", "8000");
     private static final int ROW = 1000;
-    /** What a partition has room for, but for a few rows. */
+    /** Nearly the capacity of a partition, in rows. */
     private static final int MOST = 24;
-    /** Longer than any clock's step, and than what the figures are rounded to. */
+    /** Longer than a clock tick, and than the rounding of the figures. */
     private static final long WAITED_MILLIS = 20;
 
     @TempDir
@@ -56,7 +56,7 @@ class PushFiguresTest {
         sink = new SinkQueue(root, new SinkConfig(partitions, SMALL));
     }
 
-    private StagedFile stage(String query, long epoch, int partition, int rows) throws IOException {
+    private StagedFile staged(String query, long epoch, int partition, int rows) throws IOException {
         Path own = sink.staging().make(query);
         Path file = own.resolve(StagingArea.fileName(epoch, "w", 0, 0) + ".p" + partition);
         try (StagedFileWriter writer = new StagedFileWriter(DiskStorage.INSTANCE, partition, file, 4096)) {
@@ -72,7 +72,7 @@ class PushFiguresTest {
         return new Push(Duration.ofMinutes(1), false, true);
     }
 
-    /** A commit in a thread of its own. */
+    /** A commit in a thread. */
     private final class Commit extends Thread {
         private final String query;
         private final List<StagedFile> files;
@@ -95,7 +95,7 @@ class PushFiguresTest {
 
         void awaitWaiting() {
             while (getState() != State.WAITING && getState() != State.TIMED_WAITING) {
-                assertTrue(isAlive(), () -> "it has not waited: " + failure.get());
+                assertTrue(isAlive(), () -> "the commit did not wait: " + failure.get());
                 Thread.onSpinWait();
             }
         }
@@ -103,14 +103,14 @@ class PushFiguresTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void waitsForRoomAndForOthersAreTold(int partitions) throws Exception {
+    void waitsForRoomAndForOtherCommitsAreMeasured(int partitions) throws Exception {
         open(partitions);
         for (int id = 0; id < partitions; id++) {
-            sink.commitEpoch("first" + id, 0, List.of(stage("first" + id, 0, id, MOST)), patient());
+            sink.commitEpoch("first" + id, 0, List.of(staged("first" + id, 0, id, MOST)), patient());
         }
         List<StagedFile> many = partitions == 1
-                ? List.of(stage("q", 0, 0, MOST))
-                : List.of(stage("q", 0, 0, MOST), stage("q", 0, 1, MOST));
+                ? List.of(staged("q", 0, 0, MOST))
+                : List.of(staged("q", 0, 0, MOST), staged("q", 0, 1, MOST));
         Commit forRoom = new Commit("q", many);
         Commit forLock = new Commit("other", List.of());
         forRoom.start();
@@ -139,14 +139,14 @@ class PushFiguresTest {
     }
 
     @Test
-    void segmentsAreThoseThatRowsLieIn() throws Exception {
+    void segmentsThatReceivedRowsAreCounted() throws Exception {
         open(2);
         Push push = patient();
-        sink.commitEpoch("q", 0, List.of(stage("q", 0, 0, 9), stage("q", 0, 1, 1)), push);
-        // 9 rows of 1016 bytes lie in three segments of 4096 bytes, one more in a single one.
+        sink.commitEpoch("q", 0, List.of(staged("q", 0, 0, 9), staged("q", 0, 1, 1)), push);
+        // 9 rows of 1016 bytes need three segments of 4096 bytes; the row of the other partition needs one.
         assertEquals("4", push.figures().figures().get("segmentsWritten"));
         Push again = patient();
-        sink.commitEpoch("q", 0, List.of(stage("q", 0, 0, 9), stage("q", 0, 1, 1)), again);
+        sink.commitEpoch("q", 0, List.of(staged("q", 0, 0, 9), staged("q", 0, 1, 1)), again);
         assertEquals("0", again.figures().figures().get("segmentsWritten"));
     }
 }

@@ -29,7 +29,7 @@ import org.mmapqueue.spark.write.staging.StagedFileWriter;
 import org.mmapqueue.spark.write.staging.StagingArea;
 import org.mmapqueue.support.QuickDirectory;
 
-/** The disk fails while an epoch is staged and pushed: then, and when it is done again, each row is there once. */
+/** The disk fails while an epoch is staged and pushed: after a repetition each row is in the queue once. */
 @Timeout(300)
 class SinkFaultTest {
     private static final Map<String, String> SMALL = Map.of(
@@ -56,7 +56,7 @@ class SinkFaultTest {
         sink = new SinkQueue(root, new SinkConfig(partitions, SMALL), new SinkDisk(disk.storage(), disk::open));
     }
 
-    /** As after the death of the process, on a disk that works. */
+    /** Reopens the queue on an intact disk, as a new process does. */
     private void reopen() throws IOException, InterruptedException {
         disk.heal();
         close();
@@ -69,11 +69,11 @@ class SinkFaultTest {
         try {
             sink.close();
         } catch (RuntimeException e) {
-            // after a fault it may say so once more
+            // a close after a fault may report it again
         }
     }
 
-    private StagedFile stage(long epoch, int partition, String... rows) throws IOException {
+    private StagedFile staged(long epoch, int partition, String... rows) throws IOException {
         Path own = sink.staging().make("q");
         Path file = own.resolve(StagingArea.fileName(epoch, "w" + staged, 0, staged++) + ".p" + partition);
         try (StagedFileWriter writer = new StagedFileWriter(disk.storage(), partition, file, 4096)) {
@@ -103,53 +103,53 @@ class SinkFaultTest {
     }
 
     @Test
-    void theManifestStaysWhenAPushFailsAfterAnother() throws Exception {
-        List<StagedFile> files = List.of(stage(7, 0, "a"), stage(7, 1, "b", "c"));
+    void theManifestIsKeptWhenASecondPushFails() throws Exception {
+        List<StagedFile> files = List.of(staged(7, 0, "a"), staged(7, 1, "b", "c"));
         disk.watch((isSync, path) -> isSync && path.startsWith(root.resolve("p=1/producers")));
         assertThrows(RuntimeException.class, () -> sink.commitEpoch("q", 7, files, SYNC));
         assertEquals(List.of("a"), rows(0));
-        assertTrue(Files.exists(manifest()), "what is left of the epoch is known by it alone");
+        assertTrue(Files.exists(manifest()), "only the manifest names the rest of the epoch");
         reopen();
         assertFalse(Files.exists(manifest()));
         assertEquals(List.of("b", "c"), rows(1));
-        assertFalse(sink.commitEpoch("q", 7, List.of(stage(7, 1, "a"), stage(7, 0, "b", "c")), SYNC));
+        assertFalse(sink.commitEpoch("q", 7, List.of(staged(7, 1, "a"), staged(7, 0, "b", "c")), SYNC));
         assertEquals(List.of("a"), rows(0));
     }
 
     @Test
-    void theManifestGoesWhenNoPushHasGotThrough() throws Exception {
-        List<StagedFile> files = List.of(stage(7, 0, "a"), stage(7, 1, "b"));
+    void theManifestIsDeletedWhenNoPushSucceeded() throws Exception {
+        List<StagedFile> files = List.of(staged(7, 0, "a"), staged(7, 1, "b"));
         disk.watch((isSync, path) -> isSync && path.getParent().endsWith("producers"));
         assertThrows(RuntimeException.class, () -> sink.commitEpoch("q", 7, files, SYNC));
         assertFalse(Files.exists(manifest()));
         reopen();
-        assertTrue(sink.commitEpoch("q", 7, List.of(stage(7, 0, "c")), SYNC));
+        assertTrue(sink.commitEpoch("q", 7, List.of(staged(7, 0, "c")), SYNC));
         assertEquals(List.of("c"), rows(0));
         assertEquals(List.of(), rows(1));
     }
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void anyCallThatFailsLeavesEachRowOnce(int partitions) throws Exception {
+    void noRowIsLostOrDuplicateAfterAFailureOfAnyCall(int partitions) throws Exception {
         int calls = 0;
         for (int number = 0; number <= calls; number++) {
             close();
             open(partitions);
-            sink.commitEpoch("q", 0, List.of(stage(0, 0, "x")), SYNC);
+            sink.commitEpoch("q", 0, List.of(staged(0, 0, "x")), SYNC);
             AtomicInteger count = new AtomicInteger();
             int failing = number;
             disk.watch((isSync, path) -> count.getAndIncrement() == failing);
             boolean isPushed = false;
             try {
                 isPushed =
-                        sink.commitEpoch("q", 1, List.of(stage(1, 0, "a"), stage(1, partitions - 1, "b", "c")), SYNC);
+                        sink.commitEpoch("q", 1, List.of(staged(1, 0, "a"), staged(1, partitions - 1, "b", "c")), SYNC);
             } catch (IOException | RuntimeException e) {
                 assertTrue(count.get() > failing, e::toString);
             }
             calls = Math.max(calls, count.get());
             assertTrue(isPushed || count.get() > failing);
             reopen();
-            sink.commitEpoch("q", 1, List.of(stage(1, partitions - 1, "c", "a"), stage(1, 0, "b")), SYNC);
+            sink.commitEpoch("q", 1, List.of(staged(1, partitions - 1, "c", "a"), staged(1, 0, "b")), SYNC);
             List<String> found = new ArrayList<>(rows(0));
             if (partitions > 1) {
                 found.addAll(rows(1));

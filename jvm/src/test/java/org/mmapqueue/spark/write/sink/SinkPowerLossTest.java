@@ -25,8 +25,8 @@ import org.mmapqueue.spark.write.staging.StagingArea;
 import org.mmapqueue.support.QuickDirectory;
 
 /**
- * A loss of power at any call to the disk, and between epochs, with sync: what Spark has been told of is there, and the
- * epoch that it does again is there once. power.runs in the system properties makes it longer.
+ * A loss of power at any call to the disk, and between epochs, with sync: committed epochs are in the queue, and a
+ * repeated epoch leaves no duplicate row. System property power.runs sets the number of runs.
  */
 @Tag("long-form")
 @Timeout(600)
@@ -46,7 +46,7 @@ class SinkPowerLossTest {
     private TestDisk disk;
     private int partitions;
     private SplittableRandom random;
-    /** Epochs that Spark has been told of; the next one may be under way. */
+    /** The number of committed epochs; the next one may be in progress. */
     private int done;
 
     private int checks;
@@ -55,7 +55,7 @@ class SinkPowerLossTest {
         return epoch + ":" + number + "x".repeat(number * 37 % 400);
     }
 
-    /** An epoch as Spark writes it: the tasks, then the driver. */
+    /** Writes an epoch as Spark does: tasks first, then the driver. */
     private void write(SinkQueue sink, int epoch) throws IOException, InterruptedException {
         List<StagedFile> files = new ArrayList<>();
         for (int task = 0; task < TASKS; task++) {
@@ -82,7 +82,7 @@ class SinkPowerLossTest {
         writer.add(bytes.length);
     }
 
-    /** Spark does the epoch again that it has not been told of, on what a loss of power leaves now. */
+    /** Repeats the uncommitted epoch on the files that a loss of power leaves at this moment. */
     private synchronized void check() {
         checks++;
         try {
@@ -91,7 +91,7 @@ class SinkPowerLossTest {
             SinkQueue again = new SinkQueue(left, new SinkConfig(partitions, SMALL));
             try {
                 again.recover(SYNC, query -> false);
-                again.commitEpoch("q", done, List.of(stage(again, 0), stage(again, 1)), SYNC);
+                again.commitEpoch("q", done, List.of(staged(again, 0), staged(again, 1)), SYNC);
             } finally {
                 again.close();
             }
@@ -109,8 +109,8 @@ class SinkPowerLossTest {
         }
     }
 
-    // Dealt out in another way than the first time.
-    private StagedFile stage(SinkQueue sink, int part) throws IOException {
+    // Rows are distributed in another way than the first time.
+    private StagedFile staged(SinkQueue sink, int part) throws IOException {
         int partition = part * (partitions - 1);
         Path file = sink.staging().make("q").resolve(StagingArea.fileName(done, "again", part, 0) + ".p" + partition);
         try (StagedFileWriter writer = new StagedFileWriter(SinkDisk.REAL.storage(), partition, file, 4096)) {
@@ -136,7 +136,7 @@ class SinkPowerLossTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 3})
-    void whatSparkHasBeenToldOfIsThereOnce(int count) throws Exception {
+    void noCommittedEpochIsLostOrDuplicate(int count) throws Exception {
         partitions = count;
         for (int run = 0; run < RUNS; run++) {
             random = new SplittableRandom(run);
@@ -144,7 +144,7 @@ class SinkPowerLossTest {
             disk = new TestDisk();
             done = 0;
             SinkConfig config = new SinkConfig(partitions, SMALL);
-            // Open all the time, as between the epochs of a query: a close would fsync what a commit has not.
+            // Stays open, as between the epochs of a query: a close would fsync more than a commit does.
             try (SinkQueue sink = new SinkQueue(root, config, new SinkDisk(disk.storage(), disk::open))) {
                 disk.watch((isSync, path) -> {
                     if (chance()) {

@@ -34,7 +34,7 @@ import org.mmapqueue.spark.write.staging.StagedFileWriter;
 import org.mmapqueue.spark.write.staging.StagedRecords;
 import org.mmapqueue.spark.write.staging.StagingArea;
 
-/** What the driver does with staged rows: each epoch goes in once and whole, wherever the one before has stopped. */
+/** The driver pushes staged rows: each epoch is complete and without duplicates, wherever the previous attempt stopped. */
 class SinkQueueTest {
     private static final Map<String, String> SMALL =
             Map.of("segment_size", "4096", "queue_capacity_segments", "8", "max_event_size", "8000");
@@ -53,7 +53,7 @@ class SinkQueueTest {
         sink = new SinkQueue(root, new SinkConfig(partitions, SMALL));
     }
 
-    /** As after the death of the process: a new one opens the queue. */
+    /** Reopens the queue, as a new process does after a kill. */
     private void reopen() throws IOException, InterruptedException {
         sink.close();
         sink = new SinkQueue(root, new SinkConfig(0, Map.of()));
@@ -67,7 +67,7 @@ class SinkQueueTest {
         }
     }
 
-    private StagedFile stage(String query, long epoch, int partition, String... rows) throws IOException {
+    private StagedFile staged(String query, long epoch, int partition, String... rows) throws IOException {
         Path own = sink.staging().make(query);
         Path file = own.resolve(StagingArea.fileName(epoch, "w" + staged, 0, staged++) + ".p" + partition);
         try (StagedFileWriter writer = new StagedFileWriter(DiskStorage.INSTANCE, partition, file, 4096)) {
@@ -106,21 +106,21 @@ class SinkQueueTest {
     }
 
     @Test
-    void anEpochGoesInOnce() throws Exception {
+    void aRepeatedEpochIsSkipped() throws Exception {
         open(0);
-        assertTrue(sink.commitEpoch("q", 0, List.of(stage("q", 0, 0, "a", "b"), stage("q", 0, 0, "c")), PUSH));
-        assertFalse(sink.commitEpoch("q", 0, List.of(stage("q", 0, 0, "a"), stage("q", 0, 0, "b", "c")), PUSH));
+        assertTrue(sink.commitEpoch("q", 0, List.of(staged("q", 0, 0, "a", "b"), staged("q", 0, 0, "c")), PUSH));
+        assertFalse(sink.commitEpoch("q", 0, List.of(staged("q", 0, 0, "a"), staged("q", 0, 0, "b", "c")), PUSH));
         assertTrue(sink.commitEpoch("q", 1, List.of(), PUSH));
-        assertTrue(sink.commitEpoch("q", 2, List.of(stage("q", 2, 0, "d")), SYNC));
+        assertTrue(sink.commitEpoch("q", 2, List.of(staged("q", 2, 0, "d")), SYNC));
         reopen();
-        assertFalse(sink.commitEpoch("q", 2, List.of(stage("q", 2, 0, "d")), PUSH));
-        assertTrue(sink.commitEpoch("other", 2, List.of(stage("other", 2, 0, "e")), PUSH));
+        assertFalse(sink.commitEpoch("q", 2, List.of(staged("q", 2, 0, "d")), PUSH));
+        assertTrue(sink.commitEpoch("other", 2, List.of(staged("other", 2, 0, "e")), PUSH));
         assertEquals(List.of("a", "b", "c", "d", "e"), rows(0));
         assertEquals(List.of(), left("q"));
         assertEquals(List.of(), left("other"));
     }
 
-    /** What the sink says of an epoch that comes again. */
+    /** The sink's error for a repeated epoch. */
     private String refused(long epoch, StagedFile... files) {
         return assertThrows(IllegalStateException.class, () -> sink.commitEpoch("q", epoch, List.of(files), PUSH))
                 .getMessage();
@@ -136,67 +136,67 @@ class SinkQueueTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void anEpochThatComesAgainWithOtherRowsIsAnError(int partitions) throws Exception {
+    void aRepeatedEpochWithOtherRowsIsAnError(int partitions) throws Exception {
         open(partitions);
         int last = partitions - 1;
-        sink.commitEpoch("q", 6, List.of(stage("q", 6, 0, "x")), PUSH);
-        sink.commitEpoch("q", 7, List.of(stage("q", 7, 0, "a"), stage("q", 7, last, "b")), PUSH);
+        sink.commitEpoch("q", 6, List.of(staged("q", 6, 0, "x")), PUSH);
+        sink.commitEpoch("q", 7, List.of(staged("q", 7, 0, "a"), staged("q", 7, last, "b")), PUSH);
         for (int opened = 0; opened < 2; opened++) {
-            String more = refused(7, stage("q", 7, 0, "a", "b", "c"));
+            String more = refused(7, staged("q", 7, 0, "a", "b", "c"));
             assertTrue(
-                    more.startsWith("epoch 7 of query q has been pushed to " + root + " before and comes again with"
-                            + " other rows: it holds " + digest(3, "a", "b", "c") + " now; it held "
+                    more.startsWith("epoch 7 of query q has been pushed to " + root + " before and is repeated"
+                            + " with other rows: it holds " + digest(3, "a", "b", "c") + " now; it held "
                             + digest(2, "a", "b")
                             + " when it was pushed."),
                     more);
             assertTrue(more.contains("forget producer spark-q of the queue"), more);
-            assertTrue(refused(7, stage("q", 7, 0, "a", "c")).contains("it holds " + digest(2, "a", "c")));
+            assertTrue(refused(7, staged("q", 7, 0, "a", "c")).contains("it holds " + digest(2, "a", "c")));
             assertTrue(refused(7).contains("it holds " + digest(0)));
-            assertFalse(sink.commitEpoch("q", 7, List.of(stage("q", 7, last, "b", "a")), PUSH));
-            assertTrue(refused(6, stage("q", 6, 0, "y")).contains("it held " + digest(1, "x")));
-            assertFalse(sink.commitEpoch("q", 6, List.of(stage("q", 6, 0, "x")), PUSH));
+            assertFalse(sink.commitEpoch("q", 7, List.of(staged("q", 7, last, "b", "a")), PUSH));
+            assertTrue(refused(6, staged("q", 6, 0, "y")).contains("it held " + digest(1, "x")));
+            assertFalse(sink.commitEpoch("q", 6, List.of(staged("q", 6, 0, "x")), PUSH));
             assertFalse(
-                    sink.commitEpoch("q", 7, List.of(stage("q", 7, 0, "z")), new Push(Duration.ZERO, false, false)),
-                    "asked to drop them");
+                    sink.commitEpoch("q", 7, List.of(staged("q", 7, 0, "z")), new Push(Duration.ZERO, false, false)),
+                    "failOnDataLoss = false drops them");
             reopen();
         }
         assertEquals(partitions == 1 ? List.of("x", "a", "b") : List.of("x", "a"), rows(0));
-        assertTrue(sink.commitEpoch("q", 8, List.of(stage("q", 8, 0, "c")), PUSH));
+        assertTrue(sink.commitEpoch("q", 8, List.of(staged("q", 8, 0, "c")), PUSH));
     }
 
     @Test
-    void anEpochThatIsNotRememberedIsAnError() throws Exception {
+    void aRepeatedEpochWithoutAStoredDigestIsAnError() throws Exception {
         open(0);
         for (int epoch = 0; epoch < 9; epoch++) {
-            sink.commitEpoch("q", epoch, List.of(stage("q", epoch, 0, "a" + epoch)), PUSH);
+            sink.commitEpoch("q", epoch, List.of(staged("q", epoch, 0, "a" + epoch)), PUSH);
         }
-        String lost = refused(2, stage("q", 2, 0, "a2"));
-        assertTrue(lost.contains("the queue has epoch 8 since, and does not remember what this one held"), lost);
+        String lost = refused(2, staged("q", 2, 0, "a2"));
+        assertTrue(lost.contains("the last epoch of the queue is 8, and the queue has no checksum of this one"), lost);
         assertEquals(9, rows(0).size());
     }
 
     @Test
-    void anEpochThatWasPushedWithoutADigestIsTakenForDone() throws Exception {
+    void aRepeatedEpochThatWasPushedWithoutADigestIsSkipped() throws Exception {
         open(1);
         try (MmapQueue queue = MmapQueue.open(QueueConfig.builder(root).build())) {
             queue.pushOnce("spark-q", 3, List.of("a".getBytes(UTF_8)), Duration.ZERO);
         }
-        assertFalse(sink.commitEpoch("q", 3, List.of(stage("q", 3, 0, "b")), PUSH));
+        assertFalse(sink.commitEpoch("q", 3, List.of(staged("q", 3, 0, "b")), PUSH));
         assertEquals(List.of("a"), rows(0));
     }
 
     @Test
-    void whatOlderAttemptsHaveLeftGoesWithTheEpoch() throws Exception {
+    void filesOfEarlierAttemptsAreDeletedAtTheCommit() throws Exception {
         open(0);
-        stage("q", 3, 0, "of a task that was lost");
-        stage("q", 4, 0, "of an attempt that was lost");
-        StagedFile later = stage("q", 5, 0, "of the epoch to come");
-        sink.commitEpoch("q", 4, List.of(stage("q", 4, 0, "a")), PUSH);
+        staged("q", 3, 0, "of a task that was lost");
+        staged("q", 4, 0, "of an attempt that was lost");
+        StagedFile later = staged("q", 5, 0, "of the epoch to come");
+        sink.commitEpoch("q", 4, List.of(staged("q", 4, 0, "a")), PUSH);
         assertEquals(List.of(later.name()), left("q"));
     }
 
     @Test
-    void severalPartitionsGetTheirs() throws Exception {
+    void eachPartitionReceivesItsRows() throws Exception {
         open(3);
         for (Push push : List.of(PUSH, SYNC)) {
             long epoch = push.sync() ? 1 : 0;
@@ -204,14 +204,14 @@ class SinkQueueTest {
                     "q",
                     epoch,
                     List.of(
-                            stage("q", epoch, 0, "a" + epoch),
-                            stage("q", epoch, 2, "c" + epoch),
-                            stage("q", epoch, 0, "b" + epoch)),
+                            staged("q", epoch, 0, "a" + epoch),
+                            staged("q", epoch, 2, "c" + epoch),
+                            staged("q", epoch, 0, "b" + epoch)),
                     push));
             assertFalse(sink.commitEpoch(
                     "q",
                     epoch,
-                    List.of(stage("q", epoch, 1, "b" + epoch, "c" + epoch), stage("q", epoch, 2, "a" + epoch)),
+                    List.of(staged("q", epoch, 1, "b" + epoch, "c" + epoch), staged("q", epoch, 2, "a" + epoch)),
                     push));
         }
         assertEquals(List.of("a0", "b0", "a1", "b1"), rows(0));
@@ -220,7 +220,7 @@ class SinkQueueTest {
         assertEquals(List.of(), left("q"));
     }
 
-    /** What a kill between the pushes of two partitions leaves. */
+    /** Leaves the state of a kill between the pushes to two partitions. */
     private void halfPushed(List<StagedFile> files) throws Exception {
         Manifest manifest = Manifest.of("spark-q", 7, files);
         manifest.write(DiskStorage.INSTANCE, sink.staging().of("q"), false);
@@ -237,11 +237,11 @@ class SinkQueueTest {
     }
 
     @Test
-    void whatWasHalfPushedIsCarriedThroughWithTheRowsOfThatTime() throws Exception {
+    void aHalfPushedEpochIsCompletedWithItsStagedRows() throws Exception {
         open(2);
-        halfPushed(List.of(stage("q", 7, 0, "a"), stage("q", 7, 1, "b", "c")));
-        // The same rows, dealt out in another way: c would be there twice, or b not at all.
-        List<StagedFile> again = List.of(stage("q", 7, 0, "a", "b"), stage("q", 7, 1, "c"));
+        halfPushed(List.of(staged("q", 7, 0, "a"), staged("q", 7, 1, "b", "c")));
+        // The same rows, distributed in another way: without the manifest c would be pushed twice, or b never.
+        List<StagedFile> again = List.of(staged("q", 7, 0, "a", "b"), staged("q", 7, 1, "c"));
         assertFalse(sink.commitEpoch("q", 7, again, PUSH));
         assertEquals(List.of("a"), rows(0));
         assertEquals(List.of("b", "c"), rows(1));
@@ -249,84 +249,84 @@ class SinkQueueTest {
     }
 
     @Test
-    void whoeverOpensTheQueueNextCarriesItThrough() throws Exception {
+    void theNextOpenCompletesAHalfPushedEpoch() throws Exception {
         open(2);
-        halfPushed(List.of(stage("q", 7, 0, "a"), stage("q", 7, 1, "b")));
-        stage("dead", 1, 0, "x");
+        halfPushed(List.of(staged("q", 7, 0, "a"), staged("q", 7, 1, "b")));
+        staged("dead", 1, 0, "x");
         reopen();
         assertEquals(List.of("b"), rows(1));
         assertEquals(List.of(), left("q"));
         assertFalse(Files.exists(sink.staging().of("dead")));
-        assertFalse(sink.commitEpoch("q", 7, List.of(stage("q", 7, 0, "a"), stage("q", 7, 1, "b")), PUSH));
+        assertFalse(sink.commitEpoch("q", 7, List.of(staged("q", 7, 0, "a"), staged("q", 7, 1, "b")), PUSH));
         assertEquals(List.of("a"), rows(0));
     }
 
     @Test
-    void aManifestOfWhichNothingIsInIsDropped() throws Exception {
+    void aManifestWithoutPushedRowsIsDropped() throws Exception {
         open(2);
-        StagedFile old = stage("q", 7, 0, "old");
-        Manifest.of("spark-q", 7, List.of(old, stage("q", 7, 1, "old")))
+        StagedFile old = staged("q", 7, 0, "old");
+        Manifest.of("spark-q", 7, List.of(old, staged("q", 7, 1, "old")))
                 .write(DiskStorage.INSTANCE, sink.staging().of("q"), false);
-        assertTrue(sink.commitEpoch("q", 7, List.of(stage("q", 7, 0, "a"), stage("q", 7, 1, "b")), PUSH));
+        assertTrue(sink.commitEpoch("q", 7, List.of(staged("q", 7, 0, "a"), staged("q", 7, 1, "b")), PUSH));
         assertEquals(List.of("a"), rows(0));
         assertEquals(List.of("b"), rows(1));
         assertEquals(List.of(), left("q"));
     }
 
     @Test
-    void aManifestOfWhichAllIsInIsForgotten() throws Exception {
+    void aManifestWithAllRowsPushedIsDeleted() throws Exception {
         open(2);
-        List<StagedFile> files = List.of(stage("q", 7, 0, "a"), stage("q", 7, 1, "b"));
+        List<StagedFile> files = List.of(staged("q", 7, 0, "a"), staged("q", 7, 1, "b"));
         sink.commitEpoch("q", 7, files, PUSH);
         sink.staging().make("q");
         Manifest.of("spark-q", 7, files)
-                .write(DiskStorage.INSTANCE, sink.staging().of("q"), false); // and its files are gone
+                .write(DiskStorage.INSTANCE, sink.staging().of("q"), false); // the staged files do not exist
         reopen();
         assertEquals(List.of("b"), rows(1));
         assertEquals(List.of(), left("q"));
     }
 
     @Test
-    void rowsThatAreLostAreTold() throws Exception {
+    void lostStagedRowsAreReported() throws Exception {
         open(2);
-        StagedFile lost = stage("q", 7, 1, "b");
-        halfPushed(List.of(stage("q", 7, 0, "a"), lost));
+        StagedFile lost = staged("q", 7, 1, "b");
+        halfPushed(List.of(staged("q", 7, 0, "a"), lost));
         Path file = sink.staging().of("q").resolve(lost.name());
         Files.delete(file);
         Path manifest = sink.staging().of("q").resolve("7.manifest");
         IOException error = assertThrows(IOException.class, () -> sink.commitEpoch("q", 8, List.of(), PUSH));
         assertEquals(
-                manifest + " can not be carried through: " + file + " is missing; the rows for partitions [1] are"
-                        + " lost, those for the others are in the queue; delete " + manifest + " to go on",
+                manifest + " cannot be completed: " + file + " is missing; the rows for partitions [1] are"
+                        + " lost, those for the others are in the queue; delete " + manifest + " to continue",
                 error.getMessage());
         Files.writeString(manifest, "torn");
         error = assertThrows(IOException.class, () -> sink.commitEpoch("q", 8, List.of(), PUSH));
-        assertTrue(error.getMessage().startsWith(manifest + " is not whole"), error.getMessage());
+        assertTrue(error.getMessage().startsWith(manifest + " is incomplete"), error.getMessage());
         Files.delete(manifest);
-        assertTrue(sink.commitEpoch("q", 8, List.of(stage("q", 8, 1, "c")), PUSH));
+        assertTrue(sink.commitEpoch("q", 8, List.of(staged("q", 8, 1, "c")), PUSH));
         assertEquals(List.of("c"), rows(1));
     }
 
     @Test
-    void aTornManifestOfWhichNothingIsInIsDropped() throws Exception {
+    void aTornManifestWithoutPushedRowsIsDropped() throws Exception {
         open(2);
         sink.staging().make("q");
         Files.writeString(sink.staging().of("q").resolve("7.manifest"), "");
-        assertTrue(sink.commitEpoch("q", 7, List.of(stage("q", 7, 0, "a")), PUSH));
+        assertTrue(sink.commitEpoch("q", 7, List.of(staged("q", 7, 0, "a")), PUSH));
         assertEquals(List.of("a"), rows(0));
         assertEquals(List.of(), left("q"));
     }
 
     @Test
-    void aStagedFileThatIsNotWholeStopsTheEpochBeforeAnythingIsPushed() throws Exception {
+    void anIncompleteStagedFileFailsTheEpochBeforeAnyPush() throws Exception {
         open(2);
-        StagedFile torn = stage("q", 0, 1, "b");
+        StagedFile torn = staged("q", 0, 1, "b");
         Path file = sink.staging().of("q").resolve(torn.name());
         Files.write(file, new byte[3]);
         IOException error = assertThrows(
-                IOException.class, () -> sink.commitEpoch("q", 0, List.of(stage("q", 0, 0, "a"), torn), PUSH));
+                IOException.class, () -> sink.commitEpoch("q", 0, List.of(staged("q", 0, 0, "a"), torn), PUSH));
         assertEquals(
-                "epoch 0 of query q can not be pushed: " + file + " has 3 bytes, expected " + torn.size(),
+                "epoch 0 of query q cannot be pushed: " + file + " has 3 bytes, expected " + torn.size(),
                 error.getMessage());
         assertEquals(List.of(), rows(0));
     }
@@ -336,12 +336,12 @@ class SinkQueueTest {
     }
 
     @Test
-    void aFullPartitionKeepsTheOthersFromGettingTheirs() throws Exception {
+    void aFullPartitionFailsTheEpochBeforeAnyPush() throws Exception {
         open(2);
-        sink.commitEpoch("q", 0, List.of(stage("q", 0, 1, many(20))), PUSH);
+        sink.commitEpoch("q", 0, List.of(staged("q", 0, 1, many(20))), PUSH);
         FullException error = assertThrows(
                 FullException.class,
-                () -> sink.commitEpoch("q", 1, List.of(stage("q", 1, 0, "a"), stage("q", 1, 1, many(20))), PUSH));
+                () -> sink.commitEpoch("q", 1, List.of(staged("q", 1, 0, "a"), staged("q", 1, 1, many(20))), PUSH));
         String path = root.resolve("p=1").toString();
         assertTrue(
                 error.getMessage().startsWith("epoch 1 of query q takes 20000 bytes of " + path + ", of which "),
@@ -349,7 +349,7 @@ class SinkQueueTest {
         assertTrue(
                 error.getMessage()
                         .endsWith("of 28224 are free, and there was no room within pushTimeout = 0ms;"
-                                + " it has no consumer, so nobody has read what it holds"),
+                                + " it has no consumer, so no record was acked"),
                 error.getMessage());
         assertEquals(List.of(), rows(0));
         try (MmapQueue second =
@@ -357,24 +357,24 @@ class SinkQueueTest {
             second.consumer().popBatch(100, 1 << 20, Duration.ZERO);
             second.consumer().ack(19);
         }
-        assertTrue(sink.commitEpoch("q", 1, List.of(stage("q", 1, 0, "a"), stage("q", 1, 1, many(20))), PUSH));
+        assertTrue(sink.commitEpoch("q", 1, List.of(staged("q", 1, 0, "a"), staged("q", 1, 1, many(20))), PUSH));
         assertEquals(List.of("a"), rows(0));
         assertEquals(List.of(), left("q"));
     }
 
     @Test
-    void aFullQueueOfOnePartitionSaysSo() throws Exception {
+    void aFullQueueOfOnePartitionIsReported() throws Exception {
         open(1);
-        sink.commitEpoch("q", 0, List.of(stage("q", 0, 0, many(20))), PUSH);
+        sink.commitEpoch("q", 0, List.of(staged("q", 0, 0, many(20))), PUSH);
         FullException error = assertThrows(
-                FullException.class, () -> sink.commitEpoch("q", 1, List.of(stage("q", 1, 0, many(20))), PUSH));
+                FullException.class, () -> sink.commitEpoch("q", 1, List.of(staged("q", 1, 0, many(20))), PUSH));
         assertTrue(
                 error.getMessage().startsWith("epoch 1 of query q takes 20000 bytes of " + root), error.getMessage());
         assertEquals(20, rows(0).size());
     }
 
     @Test
-    void moreThanTheRingHoldsIsRefused() throws Exception {
+    void rowsThatExceedTheRingAreAnError() throws Exception {
         for (int partitions : new int[] {1, 2}) {
             root = directory.resolve("ring" + partitions);
             sink = new SinkQueue(root, new SinkConfig(partitions, SMALL));
@@ -382,11 +382,11 @@ class SinkQueueTest {
             TooLargeException error = assertThrows(
                     TooLargeException.class,
                     () -> sink.commitEpoch(
-                            "q", 0, List.of(stage("q", 0, 0, "a"), stage("q", 0, last, many(40))), PUSH));
+                            "q", 0, List.of(staged("q", 0, 0, "a"), staged("q", 0, last, many(40))), PUSH));
             assertTrue(error.getMessage().startsWith("epoch 0 of query q takes 40"), error.getMessage());
             assertTrue(
                     error.getMessage()
-                            .contains("whose ring holds 28224 (8 segments of 4096 bytes): write less at"
+                            .contains("its ring holds 28224 (8 segments of 4096 bytes): write less at"
                                     + " once (for streams by a limit of the source such as maxOffsetsPerTrigger"),
                     error.getMessage());
             assertEquals(List.of(), rows(0));
@@ -397,11 +397,11 @@ class SinkQueueTest {
     @Test
     void batchesAreAllOrNothing() throws Exception {
         open(2);
-        sink.commitBatch("one", List.of(stage("one", 0, 0, "a"), stage("one", 0, 1, "b")), PUSH);
-        sink.commitBatch("two", List.of(stage("two", 0, 1, "c")), SYNC);
+        sink.commitBatch("one", List.of(staged("one", 0, 0, "a"), staged("one", 0, 1, "b")), PUSH);
+        sink.commitBatch("two", List.of(staged("two", 0, 1, "c")), SYNC);
         sink.commitBatch("three", List.of(), PUSH);
-        // One that has died half way, and the next.
-        List<StagedFile> half = List.of(stage("four", 0, 0, "d"), stage("four", 0, 1, "e"));
+        // A batch that was killed between two pushes, and the next one.
+        List<StagedFile> half = List.of(staged("four", 0, 0, "d"), staged("four", 0, 1, "e"));
         Manifest manifest = Manifest.of("spark-batch", 2, half);
         manifest.write(DiskStorage.INSTANCE, sink.staging().of("four"), false);
         try (MmapQueue first = MmapQueue.open(firstPartition());
@@ -409,33 +409,33 @@ class SinkQueueTest {
                         new StagedRecords(DiskStorage.INSTANCE, sink.staging().of("four"), half.subList(0, 1))) {
             first.pushOnce("spark-batch", 2, staged.records(), Duration.ZERO, false);
         }
-        sink.commitBatch("five", List.of(stage("five", 0, 0, "f"), stage("five", 0, 1, "g")), PUSH);
+        sink.commitBatch("five", List.of(staged("five", 0, 0, "f"), staged("five", 0, 1, "g")), PUSH);
         assertEquals(List.of("a", "d", "f"), rows(0));
         assertEquals(List.of("b", "c", "e", "g"), rows(1));
         assertFalse(Files.exists(sink.staging().of("one")));
     }
 
     @Test
-    void whatIsGivenUpIsDeletedUnlessItHasBegunToGoIn() throws Exception {
+    void abortDeletesStagedRowsUnlessTheirPushHasBegun() throws Exception {
         open(2);
-        StagedFile given = stage("q", 7, 0, "x");
+        StagedFile given = staged("q", 7, 0, "x");
         sink.discard("q", List.of(given));
         assertEquals(List.of(), left("q"));
-        StagedFile second = stage("q", 7, 1, "b");
-        halfPushed(List.of(stage("q", 7, 0, "a"), second));
+        StagedFile second = staged("q", 7, 1, "b");
+        halfPushed(List.of(staged("q", 7, 0, "a"), second));
         sink.discard("q", List.of(second));
         reopen();
         assertEquals(List.of("b"), rows(1));
     }
 
     @Test
-    void partitionsAreAddedAndNeverTakenAway() throws Exception {
+    void partitionsAreAddedAndNeverRemoved() throws Exception {
         open(2);
-        sink.commitEpoch("q", 0, List.of(stage("q", 0, 0, "a"), stage("q", 0, 1, "b")), PUSH);
+        sink.commitEpoch("q", 0, List.of(staged("q", 0, 0, "a"), staged("q", 0, 1, "b")), PUSH);
         sink.adopt(new SinkConfig(4, Map.of()));
         assertEquals(4, sink.count());
-        assertTrue(sink.commitEpoch("q", 1, List.of(stage("q", 1, 3, "c")), PUSH));
-        assertFalse(sink.commitEpoch("q", 1, List.of(stage("q", 1, 0, "c")), PUSH));
+        assertTrue(sink.commitEpoch("q", 1, List.of(staged("q", 1, 3, "c")), PUSH));
+        assertFalse(sink.commitEpoch("q", 1, List.of(staged("q", 1, 0, "c")), PUSH));
         assertEquals(List.of("c"), rows(3));
         try (MmapQueue first = MmapQueue.openToRead(root.resolve("p=0"));
                 MmapQueue last = MmapQueue.openToRead(root.resolve("p=3"))) {
@@ -447,24 +447,24 @@ class SinkQueueTest {
         IllegalArgumentException error =
                 assertThrows(IllegalArgumentException.class, () -> sink.adopt(new SinkConfig(3, Map.of())));
         assertEquals(
-                "option partitions = 3; allowed: 4 or more, as the queue in " + root + " has 4; partitions can not"
-                        + " be taken away",
+                "option partitions = 3; allowed: 4 or more, as the queue in " + root + " has 4; partitions"
+                        + " cannot be removed",
                 error.getMessage());
         assertEquals(4, sink.count());
     }
 
     @Test
-    void aQueueInTheDirectoryItselfCanNotGrow() {
+    void partitionsCannotBeAddedToAQueueInTheDirectoryItself() {
         open(1);
         IllegalArgumentException error =
                 assertThrows(IllegalArgumentException.class, () -> sink.adopt(new SinkConfig(2, Map.of())));
         assertTrue(
-                error.getMessage().startsWith("option partitions = 2; allowed: 1, as the queue lies in " + root),
+                error.getMessage().startsWith("option partitions = 2; allowed: 1, as the queue is in " + root),
                 error.getMessage());
     }
 
     @Test
-    void keysAndCapacityAreThoseOfTheQueue() throws Exception {
+    void keysAndCapacityOfTheQueueAreKept() throws Exception {
         root = directory.resolve("queue");
         sink = new SinkQueue(root, new SinkConfig(0, Map.of("capacity", "100000", "segment_size", "8k")));
         sink.adopt(new SinkConfig(0, Map.of("capacity", "100000")));
@@ -480,12 +480,12 @@ class SinkQueueTest {
     }
 
     @Test
-    void aDirectoryWithOtherThingsIsRefused() throws Exception {
+    void aDirectoryWithOtherFilesIsAnError() throws Exception {
         Files.writeString(directory.resolve("part-0.parquet"), "x");
         IllegalArgumentException error = assertThrows(
                 IllegalArgumentException.class, () -> new SinkQueue(directory, new SinkConfig(2, Map.of())));
         assertEquals(
-                "option path = " + directory + "; allowed: a directory that holds a queue, or nothing; this one"
+                "option path = " + directory + "; allowed: a directory that holds a queue, or an empty one; this one"
                         + " holds part-0.parquet",
                 error.getMessage());
     }

@@ -24,7 +24,7 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.io.DiskStorage;
 
-/** Who shares an open queue, and who waits for whom. */
+/** Sharing of open queues, and waits for opening. */
 @Timeout(120)
 class SinkQueuesTest {
     private static final SinkConfig CONFIG = new SinkConfig(1, Map.of("segment_size", "4096"));
@@ -51,7 +51,7 @@ class SinkQueuesTest {
     }
 
     @Test
-    void aQueueThatTakesLongToOpenKeepsNoOtherOneWaiting() throws Exception {
+    void aSlowOpenDoesNotBlockOtherQueues() throws Exception {
         SinkDisk slow = new SinkDisk(DiskStorage.INSTANCE, this::openSlowly);
         ExecutorService threads = Executors.newFixedThreadPool(2);
         try {
@@ -73,7 +73,7 @@ class SinkQueuesTest {
     }
 
     @Test
-    void itIsOpenedAnewAfterTheLastWriteAndAfterAFailure() throws Exception {
+    void aQueueIsReopenedAfterTheLastWriteAndAfterAFailure() throws Exception {
         SinkQueue before;
         try (SinkQueues.Lease lease = acquire("queue", SinkDisk.REAL)) {
             before = lease.queue();
@@ -85,7 +85,7 @@ class SinkQueuesTest {
         }
         try (MmapQueue queue = MmapQueue.open(
                 QueueConfig.builder(temp.resolve("queue")).maxInMemSegments(77).build())) {
-            assertEquals("77", queue.config().asMap().get("max_in_mem_segments"), "closed before");
+            assertEquals("77", queue.config().asMap().get("max_in_mem_segments"), "the queue was closed first");
         }
         assertThrows(
                 IllegalStateException.class,
@@ -98,7 +98,7 @@ class SinkQueuesTest {
     }
 
     @Test
-    void aQueueThatWasReplacedIsNotWrittenOn() throws Exception {
+    void aReplacedQueueIsNotWritten() throws Exception {
         Path root = temp.resolve("queue");
         try (SinkQueues.Lease lease = acquire("queue", SinkDisk.REAL)) {
             assertEquals(1, lease.queue().count());
@@ -115,7 +115,7 @@ class SinkQueuesTest {
             assertTrue(replaced.getMessage().contains(next.toString()), replaced.getMessage());
         }
         try (SinkQueues.Lease lease = acquire("queue", SinkDisk.REAL)) {
-            assertEquals(1, lease.queue().count(), "the other one, once the former is closed");
+            assertEquals(1, lease.queue().count(), "the other queue, after the former one is closed");
         }
     }
 

@@ -25,7 +25,7 @@ import org.mmapqueue.BatchDigest;
 import org.mmapqueue.Records;
 import org.mmapqueue.io.DiskStorage;
 
-/** Staged files: what was written is read, and what is not whole is told. */
+/** Staged files: rows are read as written, and damage is detected. */
 class StagedRowsTest {
     @TempDir
     private Path directory;
@@ -41,7 +41,7 @@ class StagedRowsTest {
         return rows;
     }
 
-    private StagedFile stage(String name, int blockBytes, List<byte[]> rows) throws IOException {
+    private StagedFile staged(String name, int blockBytes, List<byte[]> rows) throws IOException {
         try (StagedFileWriter writer =
                 new StagedFileWriter(DiskStorage.INSTANCE, 3, directory.resolve(name), blockBytes)) {
             for (byte[] row : rows) {
@@ -60,14 +60,14 @@ class StagedRowsTest {
     }
 
     @Test
-    void rowsComeBackInOrderAsOftenAsTheyAreAskedFor() throws IOException {
+    void rowsCanBeReadInOrderRepeatedly() throws IOException {
         List<byte[]> all = new ArrayList<>();
         List<StagedFile> files = new ArrayList<>();
-        // Small blocks, rows larger than a block, rows of no bytes, more rows than a block takes, a single row.
+        // Small blocks, rows larger than a block, empty rows, more rows than a block holds, a single row.
         int[][] shapes = {{1000, 300, 4096}, {40, 20_000, 4096}, {70_000, 0, 4096}, {5000, 200, 262_144}, {1, 9, 16}};
         for (int[] shape : shapes) {
             List<byte[]> rows = rows(shape[0], shape[0], shape[1]);
-            StagedFile file = stage("file" + shape[0], shape[2], rows);
+            StagedFile file = staged("file" + shape[0], shape[2], rows);
             assertEquals(rows.size(), file.count());
             assertEquals(Files.size(directory.resolve(file.name())), file.size());
             assertNull(StagedFiles.fault(DiskStorage.INSTANCE, directory, file));
@@ -91,16 +91,16 @@ class StagedRowsTest {
     }
 
     @Test
-    void theirPlaceInTheLogIsNeverTakenForSmaller() throws IOException {
+    void theEstimatedLogSizeIsNeverTooSmall() throws IOException {
         List<byte[]> rows = rows(1, 100, 50);
         long least =
                 rows.stream().mapToLong(row -> 16 + (row.length + 7) / 8 * 8).sum();
-        assertEquals(least, stage("file", 4096, rows).logBytes());
+        assertEquals(least, staged("file", 4096, rows).logBytes());
     }
 
     @Test
-    void damageIsTold() throws IOException {
-        StagedFile file = stage("file", 4096, rows(2, 200, 100));
+    void damageIsReported() throws IOException {
+        StagedFile file = staged("file", 4096, rows(2, 200, 100));
         Path path = directory.resolve("file");
         byte[] whole = Files.readAllBytes(path);
         for (int i = 0; i < whole.length; i += 97) {
@@ -119,9 +119,9 @@ class StagedRowsTest {
     }
 
     @Test
-    void anInterruptDoesNotDisturbThem() throws IOException {
+    void anInterruptDoesNotBreakReading() throws IOException {
         List<byte[]> rows = rows(3, 500, 100);
-        StagedFile file = stage("file", 4096, rows);
+        StagedFile file = staged("file", 4096, rows);
         try (StagedRecords staged = new StagedRecords(DiskStorage.INSTANCE, directory, List.of(file))) {
             Records records = staged.records();
             Thread.currentThread().interrupt();
@@ -133,16 +133,16 @@ class StagedRowsTest {
     }
 
     @Test
-    void filesAreTheirOwnersAloneAndNeverOverwritten() throws IOException {
-        stage("file", 4096, rows(4, 1, 1));
+    void filesAreAccessibleToTheOwnerOnlyAndNeverOverwritten() throws IOException {
+        staged("file", 4096, rows(4, 1, 1));
         assertEquals(
                 "rw-------", PosixFilePermissions.toString(Files.getPosixFilePermissions(directory.resolve("file"))));
-        assertThrows(FileAlreadyExistsException.class, () -> stage("file", 4096, List.of()));
+        assertThrows(FileAlreadyExistsException.class, () -> staged("file", 4096, List.of()));
     }
 
     @Test
-    void aManifestIsReadAsItWasWritten() throws IOException {
-        StagedFile one = stage("one", 4096, rows(5, 10, 10));
+    void aManifestIsReadAsWritten() throws IOException {
+        StagedFile one = staged("one", 4096, rows(5, 10, 10));
         Manifest manifest = Manifest.of(
                 "spark-x",
                 Long.MAX_VALUE,
@@ -155,8 +155,8 @@ class StagedRowsTest {
     }
 
     @Test
-    void aManifestOfTheFormatWithoutDigestsIsRead() throws IOException {
-        StagedFile one = stage("one", 4096, rows(5, 10, 10));
+    void aManifestOfFormat1IsRead() throws IOException {
+        StagedFile one = staged("one", 4096, rows(5, 10, 10));
         String text = "mmapqueue manifest 1\nproducer spark-x\nsequence 5\n"
                 + String.format("file 3 one %d 5 %d %08x\n", one.size(), one.logBytes(), one.checksum());
         CRC32C sum = new CRC32C();
@@ -177,7 +177,7 @@ class StagedRowsTest {
     }
 
     @Test
-    void theDigestTellsRowsApartAndNotTheirOrderNorTheirFiles() throws IOException {
+    void theDigestDependsOnRowsAndNotOnOrderOrFiles() throws IOException {
         byte[][] rows = {"a".getBytes(UTF_8), "b".getBytes(UTF_8), {}, "ab".getBytes(UTF_8)};
         BatchDigest all = digest(rows);
         assertEquals(all, digest(rows[3], rows[1], rows[2], rows[0]));
@@ -187,12 +187,12 @@ class StagedRowsTest {
                                 "spark-x",
                                 1,
                                 List.of(
-                                        stage("x", 4096, List.of(rows[2], rows[3])),
-                                        stage("y", 1, List.of(rows[1], rows[0]))))
+                                        staged("x", 4096, List.of(rows[2], rows[3])),
+                                        staged("y", 1, List.of(rows[1], rows[0]))))
                         .digest());
         assertEquals(0, digest().checksum());
         assertNotEquals(digest(rows[0], rows[0]), digest(rows[1], rows[1]));
-        // The same letters, bits that swap places, and a row that is there twice.
+        // The same letters, swapped bits, and a duplicate row.
         assertNotEquals(
                 digest("ab".getBytes(UTF_8), "c".getBytes(UTF_8)), digest("a".getBytes(UTF_8), "bc".getBytes(UTF_8)));
         assertNotEquals(digest(new byte[] {1}, new byte[] {2}), digest(new byte[] {3}, new byte[] {0}));
@@ -200,8 +200,8 @@ class StagedRowsTest {
     }
 
     @Test
-    void aManifestThatIsNotWholeCountsForNothing() throws IOException {
-        Manifest manifest = Manifest.of("spark-x", 5, List.of(stage("one", 4096, rows(6, 10, 10))));
+    void anIncompleteManifestIsIgnored() throws IOException {
+        Manifest manifest = Manifest.of("spark-x", 5, List.of(staged("one", 4096, rows(6, 10, 10))));
         manifest.write(DiskStorage.INSTANCE, directory, false);
         Path path = manifest.path(directory);
         byte[] whole = Files.readAllBytes(path);

@@ -1,4 +1,4 @@
-"""Batches that are pushed once, however often they are tried."""
+"""Idempotent producers: retried batches are appended once."""
 
 from collections.abc import Callable
 from concurrent.futures import Future
@@ -10,7 +10,7 @@ import mmapqueue
 from conftest import SMALL, Open, Script, data, fill, kill_with_children
 
 
-def test_a_batch_is_there_once(any_queue: mmapqueue.Queue) -> None:
+def test_a_retried_batch_is_appended_once(any_queue: mmapqueue.Queue) -> None:
     assert any_queue.last_sequence("sink") is None
     assert any_queue.push_once("sink", 7, [b"one", bytearray(b"two")]) == 0
     for sync in (False, True):
@@ -64,7 +64,7 @@ def test_it_is_known_after_a_close(open_queue: Open) -> None:
     assert queue.push_once("other", 0, [b"three"]) == 2
 
 
-def test_what_is_refused(small_queue: mmapqueue.Queue, open_queue: Open, tmp_path: Any) -> None:
+def test_invalid_batches_raise(small_queue: mmapqueue.Queue, open_queue: Open, tmp_path: Any) -> None:
     for sequence in (-1, 2**63):
         with pytest.raises(ValueError, match=f"sequence = {sequence}"):
             small_queue.push_once("sink", sequence, [b"x"])

@@ -11,17 +11,17 @@ import org.apache.spark.sql.types.DataTypes;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.spark.common.Options;
 
-/** A place in a queue as an argument of a procedure: a word, an offset or a time. */
-final class Place {
+/** A start position as an argument of a procedure: a word, an offset or a time. */
+final class StartArgument {
     private static final String ALLOWED = "'earliest', 'latest', an offset of at least 0, a TIMESTAMP, or a time with"
             + " its zone such as '2026-01-31T12:00:00Z'";
 
-    private Place() {}
+    private StartArgument() {}
 
     /**
-     * The type to take an argument as.
+     * Chooses the parameter type for an argument.
      *
-     * @param given its own
+     * @param given the argument's type
      * @return bigint for numbers, timestamp for times, else string
      */
     static DataType type(DataType given) {
@@ -35,14 +35,14 @@ final class Place {
     }
 
     /**
-     * Reads an argument.
+     * Parses an argument.
      *
      * @param name the parameter's name
      * @param row the arguments
-     * @param index its number
-     * @param type what {@link #type} has said of it
-     * @return the place
-     * @throws IllegalArgumentException when it is none
+     * @param index the argument's index
+     * @param type the parameter type, from {@link #type}
+     * @return the start position
+     * @throws IllegalArgumentException if the argument is invalid
      */
     static StartAt of(String name, InternalRow row, int index, DataType type) {
         if (row.isNullAt(index)) {

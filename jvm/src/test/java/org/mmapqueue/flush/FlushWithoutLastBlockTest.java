@@ -12,7 +12,7 @@ import org.mmapqueue.segment.Geometry;
 
 /** What a flush by the ceiling leaves: the block that the log ends in. With everything that is fsynced made of memory. */
 @Timeout(60)
-class FlushSettledTest {
+class FlushWithoutLastBlockTest {
     private static final int BLOCK = SyncedMemory.BLOCK;
     private static final int LARGE = 16 * BLOCK;
     private static final int SMALL = BLOCK;
@@ -34,17 +34,17 @@ class FlushSettledTest {
     @Test
     void theBlockOfTheEndIsLeftAndTheWatermarkStaysWhereTheFlushBeforeBegan() throws IOException {
         end(10 * BLOCK + 700);
-        assertFalse(large.syncSettled());
+        assertFalse(large.syncMost());
         memory.assertCalls("segment 0 0-40960", "named", "watermark 0", "meta");
         end(15 * BLOCK + 900);
-        assertFalse(large.syncSettled());
+        assertFalse(large.syncMost());
         memory.assertCalls("segment 0 40960-61440", "named", "watermark 41660", "meta");
     }
 
     @Test
     void aWholeFlushTakesWhatWasLeftAndNothingTwice() throws IOException {
         end(10 * BLOCK + 700);
-        large.syncSettled();
+        large.syncMost();
         memory.calls.clear();
         large.syncAll();
         memory.assertCalls("segment 0 40960-41660", "named", "watermark 41660", "meta");
@@ -54,7 +54,7 @@ class FlushSettledTest {
     void aSmallSegmentIsOneBlock() throws IOException {
         Syncer small = memory.syncer(new Geometry(Format.V2, SMALL, 100));
         end(5 * SMALL + 100);
-        assertFalse(small.syncSettled());
+        assertFalse(small.syncMost());
         memory.assertCalls(
                 "segment 0 0-4096",
                 "segment 1 0-4096",
@@ -65,7 +65,7 @@ class FlushSettledTest {
                 "watermark 0",
                 "meta");
         end(10 * SMALL);
-        assertFalse(small.syncSettled());
+        assertFalse(small.syncMost());
         memory.assertCalls(
                 "segment 5 0-4096",
                 "segment 6 0-4096",
@@ -80,7 +80,7 @@ class FlushSettledTest {
     @Test
     void ofLessThanFourBlocksNothingIsLeft() throws IOException {
         end(4 * BLOCK - 1);
-        assertTrue(large.syncSettled());
+        assertTrue(large.syncMost());
         memory.assertCalls("segment 0 0-" + (4 * BLOCK - 1), "named", "watermark " + (4 * BLOCK - 1), "meta");
     }
 
@@ -88,7 +88,7 @@ class FlushSettledTest {
     void whereConsumersKeepUpTheSegmentIsSyncedAllTheSame() throws IOException {
         end(10 * BLOCK + 700);
         consumed(10 * BLOCK + 500);
-        assertFalse(large.syncSettled());
+        assertFalse(large.syncMost());
         memory.assertCalls("segment 0 0-40960", "named", "watermark 0", "meta");
     }
 
@@ -97,18 +97,18 @@ class FlushSettledTest {
         Syncer small = memory.syncer(new Geometry(Format.V2, SMALL, 100));
         end(9 * SMALL + 100);
         consumed(9 * SMALL + 50);
-        assertTrue(small.syncSettled());
+        assertTrue(small.syncMost());
         memory.assertCalls("segment 9 0-100", "named", "watermark 36964", "meta");
     }
 
     @Test
     void whereConsumersKeepUpInTheNextSegmentBothAreSynced() throws IOException {
         end(10 * BLOCK + 700);
-        large.syncSettled();
+        large.syncMost();
         memory.calls.clear();
         end((LARGE / BLOCK + 10) * BLOCK + 700);
         consumed((LARGE / BLOCK + 10) * BLOCK + 700);
-        assertFalse(large.syncSettled());
+        assertFalse(large.syncMost());
         memory.assertCalls("segment 0 40960-65536", "segment 1 0-40960", "named", "watermark 41660", "meta");
         assertEquals(0, meta.intact());
     }
@@ -117,11 +117,11 @@ class FlushSettledTest {
     void aConsumerThatGoesBackGetsWhatItNeedsSynced() throws IOException {
         end(10 * BLOCK + 700);
         consumed(10 * BLOCK + 500);
-        large.syncSettled();
+        large.syncMost();
         memory.calls.clear();
         end((LARGE / BLOCK + 10) * BLOCK + 700);
         memory.named.committed(10 * BLOCK + 300);
-        assertFalse(large.syncSettled());
+        assertFalse(large.syncMost());
         memory.assertCalls("segment 0 40960-65536", "segment 1 0-40960", "named", "watermark 41660", "meta");
     }
 
@@ -130,7 +130,7 @@ class FlushSettledTest {
         meta.retain(1000, 0);
         end(10 * BLOCK + 700);
         consumed(10 * BLOCK + 500);
-        assertFalse(large.syncSettled());
+        assertFalse(large.syncMost());
         memory.assertCalls("segment 0 0-40960", "named", "watermark 0", "meta");
     }
 
@@ -140,7 +140,7 @@ class FlushSettledTest {
         Syncer small = memory.syncer(new Geometry(Format.V2, SMALL, 100));
         end(9 * SMALL + 100);
         consumed(6 * SMALL + 50);
-        assertFalse(small.syncSettled());
+        assertFalse(small.syncMost());
         memory.assertCalls(
                 "segment 6 0-4096", "segment 7 0-4096", "segment 8 0-4096", "named", "watermark 24626", "meta");
         assertEquals(6 * SMALL, meta.intact());
@@ -157,7 +157,7 @@ class FlushSettledTest {
             }
         };
         end(9 * SMALL + 100);
-        assertFalse(small.syncSettled());
+        assertFalse(small.syncMost());
         memory.assertCalls(
                 "segment 0 0-4096",
                 "segment 7 0-4096",
@@ -171,7 +171,7 @@ class FlushSettledTest {
     void versionOneIsSyncedToItsEnd() throws IOException {
         Syncer first = memory.syncer(new Geometry(Format.V1, SMALL, 100));
         end(9 * SMALL + 100);
-        assertTrue(first.syncSettled());
+        assertTrue(first.syncMost());
         assertEquals(9 * SMALL + 100, meta.watermark());
     }
 

@@ -7,27 +7,27 @@ import java.util.ArrayList;
 import java.util.List;
 import org.mmapqueue.support.Directories;
 
-/** Where records begin in a segment file that is whole. */
-public final class RecordPlaces {
+/** The positions of the records in an undamaged segment file. */
+public final class RecordPositions {
     private static final int FIRST_RECORD = 56;
     private static final int LENGTH = (1 << 27) - 1;
     private static final int TIMESTAMPED = 1 << 29;
     private static final int PAD = 1 << 30;
 
-    private RecordPlaces() {}
+    private RecordPositions() {}
 
     public static List<Integer> of(Path segment) {
         ByteBuffer bytes = ByteBuffer.wrap(Directories.read(segment)).order(ByteOrder.LITTLE_ENDIAN);
-        List<Integer> places = new ArrayList<>();
+        List<Integer> positions = new ArrayList<>();
         int at = bytes.getInt(FIRST_RECORD);
         while (at > 0 && at < bytes.capacity()) {
             int header = bytes.getInt(at);
-            places.add(at);
+            positions.add(at);
             if (header == 0 || (header & PAD) != 0) {
                 break;
             }
             at += 8 + ((header & TIMESTAMPED) != 0 ? 8 : 0) + ((header & LENGTH) + 7 & ~7);
         }
-        return places;
+        return positions;
     }
 }

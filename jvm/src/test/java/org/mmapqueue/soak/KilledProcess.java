@@ -13,38 +13,38 @@ import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.harness.Tally;
 
 /**
- * The process that is killed: takes a consumer, pops, acks, seeks, gives it up, deletes it, without end, and says what
- * it begins and what it has done.
+ * The killed process: it opens a consumer, pops, acks, seeks, closes and deletes it, repeatedly, and prints each step.
  *
  * <pre>
- * take            begins to take it, and to make it when it is not there
- * has OFFSET      has it, or has moved it; its committed offset
+ * opens           begins to open the consumer, or to create it
+ * has OFFSET      has opened or moved it; the committed offset
  * acked OFFSET    an ack has returned; the committed offset
  * moves           begins to seek
  * deletes         begins to delete it
  * deleted         has deleted it
- * fault TEXT      something that must not happen; begins anew
+ * fault TEXT      a fault; starts again
  * </pre>
  */
-final class Victim {
+final class KilledProcess {
     private static final FileOutputStream OUT = new FileOutputStream(FileDescriptor.out);
 
-    private Victim() {}
+    private KilledProcess() {}
 
     /** Arguments: directory, consumer, seed. */
     public static void main(String[] args) throws Exception {
         SplittableRandom random = new SplittableRandom(Long.parseLong(args[2]));
         try (MmapQueue queue = MmapQueue.open(RaceRecords.reader(Path.of(args[0])))) {
             while (true) {
-                say("take");
+                print("opens");
                 try {
-                    live(queue, args[1], random);
+                    use(queue, args[1], random);
                 } catch (RuntimeException e) {
-                    RaceTally tally = new RaceTally();
-                    tally.fault("victim", e);
-                    say("fault " + tally.faults().get(0));
+                    Tally tally = new Tally();
+                    tally.fault("killed process", e);
+                    print("fault " + tally.faults().get(0));
                     delete(queue, args[1]);
                 }
             }
@@ -52,30 +52,30 @@ final class Victim {
     }
 
     private static void delete(MmapQueue queue, String name) throws IOException {
-        say("deletes");
+        print("deletes");
         queue.deleteConsumer(name);
-        say("deleted");
+        print("deleted");
     }
 
-    // One write for each line: a pipe takes it whole or not at all.
-    private static void say(String line) throws IOException {
+    // One write for each line: a kill cannot tear it.
+    private static void print(String line) throws IOException {
         OUT.write((line + "\n").getBytes(StandardCharsets.US_ASCII));
     }
 
-    private static void live(MmapQueue queue, String name, SplittableRandom random) throws Exception {
+    private static void use(MmapQueue queue, String name, SplittableRandom random) throws Exception {
         Consumer consumer = queue.consumer(name, random.nextBoolean() ? StartAt.EARLIEST : StartAt.LATEST);
-        say("has " + consumer.committedOffset());
+        print("has " + consumer.committedOffset());
         for (int round = random.nextInt(4); round > 0; round--) {
             long next = consumer.readOffset();
             List<Message> batch = consumer.popBatch(1 + random.nextInt(50), Long.MAX_VALUE, Duration.ofSeconds(60));
             for (Message message : batch) {
                 RaceRecords.check(message, next++);
             }
-            RaceRecords.require(!batch.isEmpty(), "record " + next + " does not come");
+            RaceRecords.require(!batch.isEmpty(), "record " + next + " has not come");
             consumer.ack(next - 1);
-            say("acked " + consumer.committedOffset());
+            print("acked " + consumer.committedOffset());
             if (random.nextInt(3) == 0) {
-                say("moves");
+                print("moves");
                 try {
                     consumer.seek(
                             random.nextBoolean()
@@ -84,7 +84,7 @@ final class Victim {
                 } catch (OutOfRangeException e) {
                     RaceRecords.require(e.first() <= e.last() + 1, e.getMessage());
                 }
-                say("has " + consumer.committedOffset());
+                print("has " + consumer.committedOffset());
             }
         }
         if (random.nextInt(3) == 0) {

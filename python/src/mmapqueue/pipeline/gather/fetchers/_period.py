@@ -1,4 +1,4 @@
-"""Schedules."""
+"""Periodic work."""
 
 import asyncio
 from collections.abc import AsyncIterator

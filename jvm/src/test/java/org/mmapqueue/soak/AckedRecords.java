@@ -12,21 +12,22 @@ import org.mmapqueue.Consumer;
 import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.StartAt;
+import org.mmapqueue.harness.Tally;
 
-/** A process that deals with every record of a queue: acks one by one in any order, several, all, or gives back. */
-final class Owning {
+/** A process that acks every record of a queue: one by one in any order, several, all up to one, or after a nack. */
+final class AckedRecords {
     private static final int HELD = 100;
 
     private final Consumer consumer;
     private final long total;
     private final SplittableRandom random;
-    private final RaceTally tally;
+    private final Tally tally;
     private final BitSet done = new BitSet();
-    private final BitSet givenBack = new BitSet();
+    private final BitSet requeued = new BitSet();
     private final List<Long> held = new ArrayList<>();
     private long seen;
 
-    private Owning(Consumer consumer, long total, long seed, RaceTally tally) {
+    private AckedRecords(Consumer consumer, long total, long seed, Tally tally) {
         this.consumer = consumer;
         this.total = total;
         this.random = new SplittableRandom(seed);
@@ -35,9 +36,9 @@ final class Owning {
 
     /** Arguments: directory, consumer, number of records, seed. */
     public static void main(String[] args) throws Exception {
-        RaceTally tally = new RaceTally();
+        Tally tally = new Tally();
         try (MmapQueue queue = MmapQueue.open(RaceRecords.reader(Path.of(args[0])))) {
-            new Owning(
+            new AckedRecords(
                             queue.consumer(args[1], StartAt.EARLIEST),
                             Long.parseLong(args[2]),
                             Long.parseLong(args[3]),
@@ -46,19 +47,19 @@ final class Owning {
         } catch (RuntimeException e) {
             tally.fault(args[1], e);
         }
-        tally.say();
+        tally.print();
     }
 
     private void run() throws InterruptedException {
         while (done.cardinality() < total) {
-            // With nothing in hand there must come something: only what is held can keep the writer from pushing.
-            Duration patience = held.isEmpty() ? RaceWriter.PATIENCE : Duration.ZERO;
-            List<Message> batch = consumer.popBatch(1 + random.nextInt(40), Long.MAX_VALUE, patience);
-            require(!batch.isEmpty() || !held.isEmpty(), "nothing comes behind " + seen);
-            batch.forEach(this::take);
+            // If nothing is held, a record must come: only held records can fill the ring.
+            Duration wait = held.isEmpty() ? RaceWriter.LIMIT : Duration.ZERO;
+            List<Message> batch = consumer.popBatch(1 + random.nextInt(40), Long.MAX_VALUE, wait);
+            require(!batch.isEmpty() || !held.isEmpty(), "no record comes after " + seen);
+            batch.forEach(this::hold);
             int left = batch.isEmpty() ? 0 : HELD;
             while (held.size() > left) {
-                deal();
+                ackOne();
             }
         }
         require(
@@ -67,26 +68,26 @@ final class Owning {
         tally.add("records acked", total);
     }
 
-    private void take(Message message) {
+    private void hold(Message message) {
         long offset = message.offset();
         RaceRecords.check(message, offset);
-        require(!done.get((int) offset) && !held.contains(offset), offset + " comes again");
-        boolean again = givenBack.get((int) offset);
+        require(!done.get((int) offset) && !held.contains(offset), offset + " is redelivered");
+        boolean again = requeued.get((int) offset);
         require(again == message.attempts() > 1, offset + " comes with attempts = " + message.attempts());
-        require(again || offset == seen, offset + " comes, " + seen + " was to come");
+        require(again || offset == seen, offset + " comes, expected " + seen);
         seen = Math.max(seen, offset + 1);
         held.add(offset);
     }
 
-    private void deal() {
+    private void ackOne() {
         int at = random.nextInt(held.size());
         long offset = held.get(at);
         switch (random.nextInt(8)) {
             case 0 -> {
                 consumer.nack(offset);
                 held.remove(at);
-                givenBack.set((int) offset);
-                tally.count("given back");
+                requeued.set((int) offset);
+                tally.count("nacks");
             }
             case 1 -> {
                 List<Long> some = new ArrayList<>(held.subList(at, held.size()));
@@ -95,7 +96,7 @@ final class Owning {
                 tally.count("acks of several");
             }
             case 2 -> {
-                // What was given back is acked so, too, unless it is beyond.
+                // Acks requeued records as well, unless they are later.
                 consumer.ack(offset);
                 done.set(0, (int) offset + 1);
                 held.removeIf(each -> each <= offset);

@@ -10,16 +10,17 @@ import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueStats;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.harness.Tally;
 
-/** A process that reads by number and by time, without a consumer, while all that it reads may be overwritten. */
-final class Browsing {
+/** A process that reads by offset and by time, without a consumer, while the writer overwrites what it reads. */
+final class RandomReader {
     private final MmapQueue queue;
     private final SplittableRandom random;
-    private final RaceTally tally;
+    private final Tally tally;
     private long first;
     private long end;
 
-    private Browsing(MmapQueue queue, long seed, RaceTally tally) {
+    private RandomReader(MmapQueue queue, long seed, Tally tally) {
         this.queue = queue;
         this.random = new SplittableRandom(seed);
         this.tally = tally;
@@ -27,25 +28,25 @@ final class Browsing {
 
     /** Arguments: directory, seed, number of calls. */
     public static void main(String[] args) {
-        RaceTally tally = new RaceTally();
+        Tally tally = new Tally();
         try (MmapQueue queue = MmapQueue.open(RaceRecords.reader(Path.of(args[0])))) {
-            Browsing browsing = new Browsing(queue, Long.parseLong(args[1]), tally);
+            RandomReader reader = new RandomReader(queue, Long.parseLong(args[1]), tally);
             for (int i = 0; i < Integer.parseInt(args[2]) && tally.faults().isEmpty(); i++) {
                 try {
-                    browsing.once();
+                    reader.once();
                 } catch (RuntimeException e) {
-                    tally.fault("browsing", e);
+                    tally.fault("random reader", e);
                 }
             }
         }
-        tally.say();
+        tally.print();
     }
 
     private void once() {
         try {
             switch (random.nextInt(6)) {
                 case 0 -> {
-                    long offset = somewhere();
+                    long offset = anyOffset();
                     RaceRecords.check(queue.get(offset), offset);
                     tally.count("get");
                 }
@@ -65,19 +66,19 @@ final class Browsing {
         } catch (OutOfRangeException e) {
             require(
                     e.first() <= e.last() + 1 && (e.requested() < e.first() || e.requested() > e.last()),
-                    "a range that makes no sense: " + e.getMessage());
+                    "the range contradicts itself: " + e.getMessage());
             sawFirst(e.first());
             sawEnd(e.last() + 1);
             tally.count("get, out of range");
         }
     }
 
-    private long somewhere() {
+    private long anyOffset() {
         return Math.max(0, first - 2 + random.nextLong(end - first + 5));
     }
 
     private void getMany() {
-        long offset = somewhere();
+        long offset = anyOffset();
         int most = 1 + random.nextInt(80);
         List<Message> found = queue.getMany(offset, most);
         require(!found.isEmpty() && found.size() <= most, found.size() + " records of " + most);
@@ -100,7 +101,7 @@ final class Browsing {
         tally.count("find");
     }
 
-    // No consumer moves back in this race.
+    // No consumer seeks back in this race.
     private void sawFirst(long offset) {
         require(offset >= first, "the first offset was " + first + " and is " + offset);
         first = offset;

@@ -10,11 +10,12 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
+import org.mmapqueue.harness.TempQueues;
 import org.mmapqueue.support.QuickDirectory;
 
-/** The short form of {@code make powerloss}: a few runs with cuts at random, and one with a cut at every call. */
+/** The short form of {@code make powerloss}: runs with random cuts, and one run with a cut at each fifth call in turn. */
 @Timeout(300)
-class PowerLossProgramTest {
+class SimulatorTest {
     private static final int OPERATIONS = 60;
     private static final int RUNS = 12;
     private static final int STEP = 5;
@@ -22,33 +23,32 @@ class PowerLossProgramTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
 
-    private Workshop workshop(String name) throws IOException {
-        return new Workshop(Files.createDirectory(temp.resolve(name)));
+    private TempQueues directories(String name) throws IOException {
+        return new TempQueues(Files.createDirectory(temp.resolve(name)));
     }
 
     @Test
-    void cutsAtRandom() throws IOException {
-        Tally tally = new Tally();
+    void randomCutsLoseNoDurableRecord() throws IOException {
+        Counts counts = new Counts();
         for (int seed = 1; seed <= RUNS; seed++) {
-            try (Workshop workshop = workshop("run-" + seed)) {
-                new Program(workshop, seed, tally).run(OPERATIONS, 4);
+            try (TempQueues directories = directories("run-" + seed)) {
+                new RandomRun(directories, seed, counts).run(OPERATIONS, 4);
             } catch (RuntimeException | AssertionError e) {
                 throw new AssertionError("seed " + seed, e);
             }
         }
-        assertTrue(tally.cuts() > 10 * RUNS, tally.toString());
+        assertTrue(counts.cuts.sum() > 10 * RUNS, counts.toString());
     }
 
-    /** Every n-th call of the same run, one after the other, each with its own beginning. */
     @ParameterizedTest
     @ValueSource(longs = {2, 3})
-    void aCutAtEachCall(long seed) throws IOException {
-        Tally tally = new Tally();
+    void aCutAtEachCallLosesNoDurableRecord(long seed) throws IOException {
+        Counts counts = new Counts();
         int number = 0;
         boolean wasCut = true;
         while (wasCut) {
-            try (Workshop workshop = workshop("cut-" + seed + "-" + number)) {
-                wasCut = Program.cutAt(workshop, seed, OPERATIONS, number, tally);
+            try (TempQueues directories = directories("cut-" + seed + "-" + number)) {
+                wasCut = new RandomRun(directories, seed, counts).cutAt(number, OPERATIONS);
             } catch (RuntimeException | AssertionError e) {
                 throw new AssertionError("seed " + seed + ", cut at call " + number, e);
             }

@@ -10,18 +10,19 @@ import org.mmapqueue.Message;
 import org.mmapqueue.MmapQueue;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.DroppedException;
+import org.mmapqueue.harness.Tally;
 
-/** A process whose consumer falls behind further than max_consumer_lag allows, again and again. */
-final class Lagging {
-    private Lagging() {}
+/** A process with a consumer that repeatedly lags by more than max_consumer_lag. */
+final class LaggingConsumer {
+    private LaggingConsumer() {}
 
-    /** Arguments: directory, consumer, seed, how often records are dropped for it before it ends. */
+    /** Arguments: directory, consumer, seed, number of drops before it ends. */
     public static void main(String[] args) throws Exception {
-        RaceTally tally = new RaceTally();
+        Tally tally = new Tally();
         SplittableRandom random = new SplittableRandom(Long.parseLong(args[2]));
         try (MmapQueue queue = MmapQueue.open(RaceRecords.reader(Path.of(args[0])))) {
             Consumer consumer = queue.consumer(args[1], StartAt.EARLIEST);
-            // Dropped before it was opened: what it had committed is behind what it stands at.
+            // Dropped before it was opened: the first pop reports it.
             tally.add("drops found at the opening", skipFirst(consumer));
             while (tally.of("dropped") < Long.parseLong(args[3])) {
                 once(queue, consumer, random, tally);
@@ -29,7 +30,7 @@ final class Lagging {
         } catch (RuntimeException e) {
             tally.fault(args[1], e);
         }
-        tally.say();
+        tally.print();
     }
 
     private static int skipFirst(Consumer consumer) {
@@ -38,20 +39,22 @@ final class Lagging {
             consumer.peek();
             return 0;
         } catch (DroppedException e) {
-            require(e.first() == 0 && e.last() + 1 >= committed, "stood at 0 and " + committed + ": " + e.getMessage());
+            require(
+                    e.first() == 0 && e.last() + 1 >= committed,
+                    "committed 0 and " + committed + ": " + e.getMessage());
             return 1;
         }
     }
 
-    private static void once(MmapQueue queue, Consumer consumer, SplittableRandom random, RaceTally tally)
+    private static void once(MmapQueue queue, Consumer consumer, SplittableRandom random, Tally tally)
             throws InterruptedException {
         long next = consumer.readOffset();
         long committed = consumer.committedOffset();
-        // What an ack commits that meets the drop is not dropped: the ack raises it, and has taken effect.
+        // An ack that meets a drop throws and takes effect: the records that it acks are not dropped.
         long acked = committed;
         try {
-            List<Message> batch = consumer.popBatch(1 + random.nextInt(200), Long.MAX_VALUE, RaceWriter.PATIENCE);
-            require(!batch.isEmpty(), "nothing comes behind " + next);
+            List<Message> batch = consumer.popBatch(1 + random.nextInt(200), Long.MAX_VALUE, RaceWriter.LIMIT);
+            require(!batch.isEmpty(), "no record comes after " + next);
             for (Message message : batch) {
                 RaceRecords.check(message, next++);
             }
@@ -64,14 +67,14 @@ final class Lagging {
         } catch (DroppedException e) {
             require(
                     (e.first() == committed || e.first() == acked) && e.first() <= e.last(),
-                    "stood at " + committed + ", acked before " + acked + ": " + e.getMessage());
+                    "committed " + committed + ", acked before " + acked + ": " + e.getMessage());
             require(
                     consumer.readOffset() == e.last() + 1 && consumer.committedOffset() == e.last() + 1,
-                    "stands at " + consumer.readOffset() + " after: " + e.getMessage());
+                    "reads at " + consumer.readOffset() + " after: " + e.getMessage());
             tally.count("dropped");
             tally.add("records dropped", e.last() - e.first() + 1);
         }
-        long until = queue.endOffset() + (random.nextInt(4) == 0 ? random.nextInt(2 * RaceRecords.LAP) : 0);
+        long until = queue.endOffset() + (random.nextInt(4) == 0 ? random.nextInt(2 * RaceRecords.GENERATION) : 0);
         while (queue.endOffset() < until) {
             Thread.sleep(1);
         }

@@ -34,12 +34,12 @@ import org.mmapqueue.support.PowerLossStorage;
 import org.mmapqueue.support.QuickDirectory;
 
 /**
- * A loss of power at any step, and before any fsync, while producers push their batches once. power.runs in the system
- * properties makes it longer.
+ * A loss of power at any step, and before any fsync, while idempotent producers push. The system property power.runs
+ * makes it longer.
  */
 @Tag("long-form")
 @Timeout(600)
-class PushOncePowerLossTest {
+class IdempotentPowerLossTest {
     private static final int RUNS = Integer.getInteger("power.runs", 30);
     private static final int PRODUCERS = 2;
 
@@ -181,7 +181,7 @@ class PushOncePowerLossTest {
         }
     }
 
-    /** Opens what a loss of power would leave now, and compares what is known with what is there. */
+    /** Opens what a loss of power would leave now, and compares the known sequences with the records. */
     private void check() {
         checks++;
         try {
@@ -229,7 +229,7 @@ class PushOncePowerLossTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void whatIsKnownIsThereAndWhatWasDurableIsKnown(boolean sync) throws InterruptedException {
+    void aKnownSequenceHasItsRecordsAndADurableOneIsKnown(boolean sync) throws InterruptedException {
         alwaysSync = sync;
         watched = true;
         checks = 0;
@@ -262,7 +262,7 @@ class PushOncePowerLossTest {
     /** Newer slots have reached the disk, their batches have not: the last durable one must still be known. */
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3, 4, 5, 9})
-    void slotsThatAreAheadOfTheirBatchesHideNothing(int ahead) throws Exception {
+    void slotsThatAreNewerThanTheirBatchesHideNoSequence(int ahead) throws Exception {
         random = new SplittableRandom(ahead);
         open();
         for (int sequence = 0; sequence < 4; sequence++) {

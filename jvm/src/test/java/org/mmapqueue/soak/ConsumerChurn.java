@@ -14,53 +14,54 @@ import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.errors.LockedException;
 import org.mmapqueue.errors.OutOfRangeException;
+import org.mmapqueue.harness.Tally;
 
 /**
- * Makes consumers at all kinds of places, reads a while, seeks back, gives them up, takes them up again, deletes them.
- * Beside one of its own name, which it knows all about, it fights for one that others want, too. A thread of the
- * writer's process, or a process.
+ * Consumer churn: creates consumers at any offset, reads, seeks, closes, opens again, deletes. It has a consumer of its
+ * own with a known state, and contends for a shared one. It runs as a thread of the writer's process, or as a
+ * process.
  */
-final class Registering {
+final class ConsumerChurn {
     static final String SHARED = "shared";
     private static final Duration SLICE = Duration.ofMillis(300);
     private static final long UNKNOWN = -1;
 
     private final MmapQueue queue;
     private final String own;
-    private final String wanted;
+    private final String contended;
     private final SplittableRandom random;
-    private final RaceTally tally;
-    /** Where the own consumer was given up. */
-    private long givenUpAt = UNKNOWN;
+    private final Tally tally;
+    /** The committed offset at which the own consumer was closed. */
+    private long closedAt = UNKNOWN;
 
     /**
-     * Begins with nothing.
+     * Creates no consumer yet.
      *
-     * @param own the name of a consumer that nobody else uses
-     * @param wanted that of one which other processes want, too; threads of one process would share it
+     * @param own the name of a consumer that no other thread uses
+     * @param contended the name of a consumer that other processes use as well; threads of one process would share it
      */
-    Registering(MmapQueue queue, String own, String wanted, long seed, RaceTally tally) {
+    ConsumerChurn(MmapQueue queue, String own, String contended, long seed, Tally tally) {
         this.queue = queue;
         this.own = own;
-        this.wanted = wanted;
+        this.contended = contended;
         this.random = new SplittableRandom(seed);
         this.tally = tally;
     }
 
-    /** Arguments: directory, own name, seed, how often. */
+    /** Arguments: directory, own name, seed, rounds. */
     public static void main(String[] args) throws Exception {
-        RaceTally tally = new RaceTally();
+        Tally tally = new Tally();
         try (MmapQueue queue = MmapQueue.open(RaceRecords.reader(Path.of(args[0])))) {
-            new Registering(queue, args[1], SHARED, Long.parseLong(args[2]), tally).run(Integer.parseInt(args[3]));
+            new ConsumerChurn(queue, args[1], SHARED, Long.parseLong(args[2]), tally).run(Integer.parseInt(args[3]));
         }
-        tally.say();
+        tally.print();
     }
 
     void run(int times) throws InterruptedException {
         for (int i = 0; i < times && tally.faults().isEmpty(); i++) {
-            // What was given up holds its place in the ring: others would wait for it for ever.
-            boolean shared = givenUpAt == UNKNOWN && random.nextInt(4) == 0;
-            String name = shared ? wanted : own;
+            // A closed consumer retains its records: others would wait for it without end.
+            boolean shared = closedAt == UNKNOWN && random.nextInt(4) == 0;
+            String name = shared ? contended : own;
             try {
                 once(name, shared);
             } catch (LockedException e) {
@@ -77,7 +78,7 @@ final class Registering {
 
     private void fault(String name, RuntimeException fault) {
         tally.fault(own, fault);
-        givenUpAt = UNKNOWN;
+        closedAt = UNKNOWN;
         delete(name);
     }
 
@@ -87,12 +88,12 @@ final class Registering {
                 queue.deleteConsumer(name);
             }
         } catch (RuntimeException e) {
-            tally.fault(own + " when it deletes " + name, e);
+            tally.fault(own + ", deleting " + name, e);
         }
     }
 
     private void once(String name, boolean shared) throws InterruptedException {
-        StartAt start = place();
+        StartAt start = anyStart();
         long endBefore = queue.endOffset();
         if (shared && random.nextInt(3) == 0) {
             create(name, start);
@@ -102,25 +103,25 @@ final class Registering {
             consumer = queue.consumer(name, start);
         } catch (OutOfRangeException e) {
             checkRange(e);
-            tally.count("made, out of range");
+            tally.count("created, out of range");
             return;
         }
-        if (givenUpAt != UNKNOWN) {
+        if (closedAt != UNKNOWN) {
             require(
-                    consumer.committedOffset() == givenUpAt,
-                    "given up at " + givenUpAt + ", taken up at " + consumer.committedOffset());
-            givenUpAt = UNKNOWN;
-            tally.count("taken up again");
+                    consumer.committedOffset() == closedAt,
+                    "closed at " + closedAt + ", opened at " + consumer.committedOffset());
+            closedAt = UNKNOWN;
+            tally.count("opened again");
         } else if (!shared) {
-            checkBegin(start, consumer.readOffset(), endBefore);
-            tally.count("made at " + start.kind());
+            checkStart(start, consumer.readOffset(), endBefore);
+            tally.count("created at " + start.kind());
         }
         read(consumer);
         if (random.nextInt(4) == 0) {
             checkStats(consumer);
         }
         if (!shared && random.nextInt(3) == 0) {
-            givenUpAt = consumer.committedOffset();
+            closedAt = consumer.committedOffset();
             consumer.close();
         } else {
             queue.deleteConsumer(name);
@@ -138,9 +139,9 @@ final class Registering {
                 found != null
                         && found.committedOffset() == consumer.committedOffset()
                         && found.unacked() == consumer.unacked(),
-                consumer.name() + " stands at " + consumer.committedOffset() + " with " + consumer.unacked()
+                consumer.name() + " has committed " + consumer.committedOffset() + " with " + consumer.unacked()
                         + " unacked, but " + found);
-        tally.count("looks at statistics");
+        tally.count("reads statistics");
     }
 
     private void create(String name, StartAt start) {
@@ -153,7 +154,7 @@ final class Registering {
 
     private void read(Consumer consumer) throws InterruptedException {
         for (int round = random.nextInt(6); round > 0; round--) {
-            // Who waits for records must not hold so many that they fill the ring.
+            // A thread that waits for records must not retain a full ring.
             if (consumer.unacked() > 0) {
                 consumer.ack(consumer.readOffset() - 1);
             }
@@ -172,7 +173,7 @@ final class Registering {
         for (int left = count; left > 0; ) {
             List<Message> batch = await(consumer, left);
             if (batch.isEmpty()) {
-                throw new IllegalStateException("record " + next + " does not come; " + queue.consumerStats());
+                throw new IllegalStateException("record " + next + " has not come; " + queue.consumerStats());
             }
             for (Message message : batch) {
                 RaceRecords.check(message, next++);
@@ -182,22 +183,22 @@ final class Registering {
         tally.add("records read", count);
     }
 
-    // All that wanted the same one at the same moment may have been refused, and left it there, full of records.
+    // If all threads found the contended consumer locked, it still exists and retains a full ring.
     private List<Message> await(Consumer consumer, int most) throws InterruptedException {
-        long deadline = System.nanoTime() + RaceWriter.PATIENCE.toNanos();
+        long deadline = System.nanoTime() + RaceWriter.LIMIT.toNanos();
         List<Message> batch = consumer.popBatch(most, Long.MAX_VALUE, SLICE);
         while (batch.isEmpty() && System.nanoTime() - deadline < 0) {
-            if (!consumer.name().equals(wanted)) {
-                deleteWanted();
+            if (!consumer.name().equals(contended)) {
+                deleteContended();
             }
             batch = consumer.popBatch(most, Long.MAX_VALUE, SLICE);
         }
         return batch;
     }
 
-    private void deleteWanted() {
+    private void deleteContended() {
         try {
-            queue.deleteConsumer(wanted);
+            queue.deleteConsumer(contended);
             tally.count("deleted for others");
         } catch (LockedException | ConfigException e) {
             tally.count("nothing to delete for others");
@@ -207,7 +208,7 @@ final class Registering {
     private void seek(Consumer consumer) {
         long committed = consumer.committedOffset();
         long read = consumer.readOffset();
-        StartAt to = random.nextBoolean() ? StartAt.offset(Math.max(0, committed - random.nextInt(150))) : place();
+        StartAt to = random.nextBoolean() ? StartAt.offset(Math.max(0, committed - random.nextInt(150))) : anyStart();
         long endBefore = queue.endOffset();
         try {
             consumer.seek(to);
@@ -215,18 +216,18 @@ final class Registering {
             checkRange(e);
             require(
                     consumer.readOffset() == read && consumer.committedOffset() == committed,
-                    "a seek that was refused has moved the consumer");
+                    "a seek that threw has moved the consumer");
             tally.count("seek, out of range");
             return;
         }
-        checkBegin(to, consumer.readOffset(), endBefore);
+        checkStart(to, consumer.readOffset(), endBefore);
         require(
                 to.kind() != StartAt.Kind.EARLIEST || consumer.readOffset() <= committed,
                 "EARLIEST is " + consumer.readOffset() + ", but the consumer itself held " + committed);
         tally.count(consumer.readOffset() < committed ? "seek back" : "seek forward");
     }
 
-    private StartAt place() {
+    private StartAt anyStart() {
         return switch (random.nextInt(5)) {
             case 0 -> StartAt.LATEST;
             case 1 -> StartAt.timestamp(System.currentTimeMillis() * 1000 - random.nextInt(8000));
@@ -238,18 +239,18 @@ final class Registering {
         };
     }
 
-    private void checkBegin(StartAt place, long begin, long endBefore) {
-        if (place.kind() == StartAt.Kind.OFFSET) {
-            require(begin == place.value(), "begins at " + begin + ", was to begin at " + place.value());
+    private void checkStart(StartAt start, long offset, long endBefore) {
+        if (start.kind() == StartAt.Kind.OFFSET) {
+            require(offset == start.value(), "starts at " + offset + ", expected " + start.value());
         }
         require(
-                place.kind() != StartAt.Kind.LATEST || begin >= endBefore,
-                "the latest is " + begin + ", but the end was " + endBefore);
+                start.kind() != StartAt.Kind.LATEST || offset >= endBefore,
+                "the latest is " + offset + ", but the end was " + endBefore);
     }
 
     private static void checkRange(OutOfRangeException e) {
         require(
                 e.first() <= e.last() + 1 && (e.requested() < e.first() || e.requested() > e.last()),
-                "a range that makes no sense: " + e.getMessage());
+                "the range contradicts itself: " + e.getMessage());
     }
 }
