@@ -174,13 +174,13 @@ public final class MmapQueue extends QueueProducer implements AutoCloseable {
     }
 
     /**
-     * Deletes a consumer, which frees the space that it held. If this process owns the consumer, it is closed first. A
-     * queue whose last consumer was deleted retains every record from its committed position on, until it is full.
+     * Deletes a consumer, which frees the space that it held. If this process owns the consumer, it is closed first. After
+     * the last consumer was deleted, the queue retains every record from its committed position on, until it is full.
      *
      * @param name the consumer's name
      * @throws org.mmapqueue.errors.LockedException if another process owns the consumer
-     * @throws org.mmapqueue.errors.ConfigException if there is no such consumer, or the format version is 1, whose
-     *     default consumer cannot be deleted
+     * @throws org.mmapqueue.errors.ConfigException if there is no such consumer, or the format version is 1, in
+     *     which the default consumer cannot be deleted
      */
     public void deleteConsumer(String name) {
         core().deleteConsumer(name);

@@ -103,15 +103,15 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     }
 
     public long unacked() {
-        return claimed(window::unacked);
+        return locked(window::unacked);
     }
 
     /** Records to pop, requeued ones included, in a queue whose log end is {@code end}. */
     public long size(long end) {
-        return claimed(() -> Math.max(0, end - window.next() - saved.acked(window.next())) + window.requeued());
+        return locked(() -> Math.max(0, end - window.next() - saved.acked(window.next())) + window.requeued());
     }
 
-    private <T> T claimed(Callable<T> work) {
+    private <T> T locked(Callable<T> work) {
         lock.lock();
         try {
             return work.call();
@@ -142,7 +142,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     }
 
     public Message peek() {
-        return claimed(() -> {
+        return locked(() -> {
             checkUsable();
             return fetcher.peek();
         });
@@ -193,7 +193,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
     // Such records are released, unless the consumer was moved or closed since.
     @Override
     protected void undelivered(RecordBatch batch) {
-        claimed(() -> {
+        locked(() -> {
             if (isUsable() && batch.placement() == committed.placements()) {
                 for (int i = batch.delivered(); i < batch.count(); i++) {
                     redelivery.release(batch.offset(i), batch.attempts(i));
@@ -217,7 +217,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
 
     /** The System.nanoTime at which the next redelivery is due, at the earliest. */
     public long quietUntil() {
-        long millis = claimed(redelivery::quietMillis);
+        long millis = locked(redelivery::quietMillis);
         return System.nanoTime() + (millis == NEVER ? NEVER / 2 : TimeUnit.MILLISECONDS.toNanos(millis));
     }
 
@@ -268,7 +268,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
 
     /** Requeues a record; returns whether the caller must move it to the dead-letter queue instead. */
     public boolean nack(long offset, long delayNanos) {
-        return claimed(() -> {
+        return locked(() -> {
             checkUsable();
             committed.checkPopped(offset, "nack");
             if (window.state(offset) == Window.ACKED) {
@@ -280,7 +280,7 @@ public final class ConsumerCore extends BatchSource implements Closeable {
 
     /** Requeues in-flight records without counting the attempt; leaves other records as they are. */
     public void release(long[] offsets) {
-        claimed(() -> {
+        locked(() -> {
             checkUsable();
             for (long offset : offsets) {
                 committed.checkPopped(offset, "release");
@@ -299,31 +299,31 @@ public final class ConsumerCore extends BatchSource implements Closeable {
 
     /** The next record for the dead-letter queue, or null. */
     Message nextDeadLetter() {
-        return claimed(() -> closed ? null : redelivery.nextDeadLetter());
+        return locked(() -> closed ? null : redelivery.nextDeadLetter());
     }
 
     /** The dead-letter queue did not take a record: it is redelivered after a delay. */
     void retryDeadLetter(long offset) {
-        claimed(() -> redelivery.retryDeadLetter(offset));
+        locked(() -> redelivery.retryDeadLetter(offset));
     }
 
     /** Requeues all in-flight records. */
     void seekCommitted() {
-        claimed(() -> {
+        locked(() -> {
             checkUsable();
             return redelivery.requeueAll();
         });
     }
 
     /** Moves to a record; returns false if the writer has reclaimed its segment since. */
-    boolean seek(RandomAccessReader.OffsetPosition place, Registry registry) {
-        return claimed(() -> {
+    boolean seek(RandomAccessReader.OffsetPosition target, Registry registry) {
+        return locked(() -> {
             checkUsable();
-            if (!registry.move(cursors, place.position())) {
+            if (!registry.move(cursors, target.position())) {
                 return false;
             }
             // From here on nothing may fail: the cursors are ahead of the state in memory.
-            committed.movedTo(place.position(), place.offset());
+            committed.movedTo(target.position(), target.offset());
             return true;
         });
     }

@@ -15,7 +15,7 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Moves records whose attempts are used up to the dead-letter queue, which is opened when it is first needed and then
+ * Moves records with no attempts left to the dead-letter queue, which is opened when it is first needed and then
  * stays open. Any number of threads.
  */
 public final class DeadLetters implements Closeable {

@@ -166,7 +166,7 @@ final class Redelivery {
         return !leases.isEmpty() && leases.end() <= now();
     }
 
-    /** Requeues the records whose lease has ended. */
+    /** Requeues records after their lease. */
     void expire() {
         while (hasExpired()) {
             for (long offset = Math.max(leases.from(), window.first()); offset <= leases.to(); offset++) {

@@ -8,7 +8,7 @@ import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;
 
 /**
- * Compares the cursors of a version 2 queue with each other: writing, watermark, reclaimed, and those of the consumers.
+ * Compares the cursors of a version 2 queue with each other: writing, recovery point, reclaimed, and those of consumers.
  * Changes nothing.
  */
 record CursorCheck(Path path, MetaPage meta, Registry registry, Geometry geometry) {
@@ -53,7 +53,7 @@ record CursorCheck(Path path, MetaPage meta, Registry registry, Geometry geometr
                     "held from is " + meta.heldFrom() + " and writing is " + writing + ", expected 0 or more"
                             + (meta.clean() ? ", and not ahead of writing" : ""));
         }
-        // A consumer may have seen a record whose writer was killed before it moved the writing position.
+        // A consumer may have read a record before its writer was killed and could move the writing position.
         if (meta.clean() && meta.hasDefault() && (meta.committed() > meta.reading() || meta.reading() > writing)) {
             throw new CorruptException(
                     file,

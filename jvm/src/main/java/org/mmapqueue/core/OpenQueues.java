@@ -24,8 +24,8 @@ import org.mmapqueue.io.RealPath;
 import org.mmapqueue.io.Storage;
 
 /**
- * The queues that this process has open, so that opening a directory twice shares one. Any number of threads. The table
- * is locked for look-ups alone: while a queue is opened or closed, only those wait who want the same one.
+ * The open queues of this process: handles of the same directory share one. Any number of threads. The table is locked
+ * for look-ups alone: while a queue is opened or closed, only callers of the same queue wait.
  */
 public final class OpenQueues {
     /** Segments that are mapped besides one for each reader: where records lead on, and for consumers. */
@@ -41,7 +41,7 @@ public final class OpenQueues {
             try {
                 return new Key(RealPath.of(directory), readOnly);
             } catch (IOException e) {
-                throw new MmapQueueException("the directory " + directory + " can not be read: " + e, e);
+                throw new MmapQueueException("the directory " + directory + " cannot be read: " + e, e);
             }
         }
     }
@@ -77,7 +77,7 @@ public final class OpenQueues {
             return ask(core::consumerStats);
         }
 
-        // Without a lock: what is asked for refuses when the queue is closed meanwhile.
+        // Without a lock: a queue that was closed since throws.
         private <T> Optional<T> ask(Supplier<T> figure) {
             try {
                 return closing ? Optional.empty() : Optional.of(figure.get());
@@ -89,7 +89,7 @@ public final class OpenQueues {
 
     private OpenQueues() {}
 
-    /** A queue that the caller gives back with {@link #release}. */
+    /** Opens a queue, or shares the open one, until the caller calls {@link #release}. */
     public static QueueCore acquire(ConfigValues config) {
         boolean readOnly = config.flag(ConfigKey.READ_ONLY);
         Key own = Key.of(config.queueDir(), readOnly);

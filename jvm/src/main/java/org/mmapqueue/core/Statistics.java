@@ -40,7 +40,7 @@ final class Statistics {
                     .findFirst()
                     .orElse(null);
             ConsumerStats stats = of(each, core);
-            // Another process may have deleted it meanwhile.
+            // Another process may have deleted it since.
             if (each.cursors().needed() != Long.MAX_VALUE) {
                 all.add(stats);
             }
@@ -88,7 +88,7 @@ final class Statistics {
             long pushed = log.randomAccess().get(offset, 1, 1).get(0).timestampMicros();
             return pushed == 0 ? 0 : Math.max(0, System.currentTimeMillis() * 1000 - pushed);
         } catch (MmapQueueException e) {
-            return 0; // acked meanwhile; version 1 has no times
+            return 0; // acked since, or a queue of version 1 without timestamps
         }
     }
 
@@ -100,7 +100,7 @@ final class Statistics {
     static QueueStats ofQueue(
             MetaPage meta, Registry registry, Geometry geometry, Swapper swapper, Log log, LongSupplier end)
             throws IOException {
-        // Behind before ahead: both only grow.
+        // The lower one first: both only grow.
         long watermark = meta.watermark();
         registry.refresh();
         Registry.Named consumer = registry.slowestConsumer();

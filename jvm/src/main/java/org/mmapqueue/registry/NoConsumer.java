@@ -5,8 +5,8 @@ import org.mmapqueue.meta.ConsumerCursors;
 import org.mmapqueue.meta.MetaPage;
 
 /**
- * Stands for the consumers of a queue that has none: it needs everything from the low watermark of the last consumer
- * on, from record 0 on in a new queue. As soon as there is a consumer it needs nothing. Any number of threads.
+ * The cursors of a queue without consumers: it needs all records from the low watermark of the last consumer, or from
+ * record 0 in a new queue. Once a consumer exists it needs nothing. Any number of threads.
  */
 public final class NoConsumer implements ConsumerCursors {
     private final MetaPage meta;
@@ -52,7 +52,7 @@ public final class NoConsumer implements ConsumerCursors {
         return 0;
     }
 
-    // Nobody is to be told of it.
+    // No consumer needs to see it.
     @Override
     public void drop(long position, long first) {
         meta.heldFrom(Math.max(position, meta.heldFrom()));

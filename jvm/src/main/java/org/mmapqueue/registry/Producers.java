@@ -44,7 +44,7 @@ public final class Producers implements Closeable {
     private final MetaFields queue;
     /** The open ones. Never changed, but replaced: the flusher goes through it without a lock. */
     private volatile TreeMap<String, ProducerPage> pages = new TreeMap<>();
-    /** Names of those whose page is closed; guarded by this. */
+    /** Names of producers with a closed page; guarded by this. */
     private final TreeSet<String> parked = new TreeSet<>();
 
     /** Opens the pages of all producers that the queue directory has. */
@@ -91,7 +91,7 @@ public final class Producers implements Closeable {
     /** Fsyncs what the last writer may have left in memory: before its records are fsynced. */
     public synchronized void force() throws IOException {
         if (!pages.isEmpty()) {
-            storage.syncDirectory(directory); // whoever made a page may have died before it did
+            storage.syncDirectory(directory); // the process that created a page may have died before its sync
         }
         for (ProducerPage page : pages.values()) {
             page.force();
@@ -219,7 +219,7 @@ public final class Producers implements Closeable {
         return page;
     }
 
-    // Parks the producer whose last batch is the oldest one. Not one that is dirty; if all are, they are fsynced first.
+    // Parks the producer with the oldest last batch, but no dirty one; if all are dirty, they are fsynced first.
     private void makeRoom(Host host) throws IOException {
         for (int round = 0; pages.size() >= MOST_OPEN && round < 2; round++) {
             if (round > 0) {

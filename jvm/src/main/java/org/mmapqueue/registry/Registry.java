@@ -23,15 +23,15 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The consumers that the queue has, whichever process has made them or owns them. Any number of threads.
+ * All consumers of the queue, of any process. Any number of threads.
  *
- * <p>Consumer and writer meet without a lock (decision 011). Who makes a consumer, takes one up or moves one back
- * stores its place, counts the change in meta.dat, and only then looks at what the writer is reclaiming: when that is
- * beyond its place, it waits for the outcome. The writer says what it is reclaiming, and only then looks at the count
- * and the consumers: when one is behind, it gives way. One of the two always sees the other.
+ * <p>Consumers and the writer use no common lock (decision 011). To create, open or move back a consumer, a thread
+ * stores the position, increments the count of changes in meta.dat, and only then loads the reclaiming position: if that
+ * is higher, it waits for the outcome. The writer stores the reclaiming position, and only then loads the count and the
+ * consumers' positions: if one is lower, it withdraws. One of the two always sees the other.
  */
 public final class Registry implements Closeable {
-    /** The consumer whose cursors are in meta.dat. */
+    /** The consumer with its cursors in meta.dat. */
     public static final String DEFAULT = "default";
 
     private static final Logger LOG = LoggerFactory.getLogger(Registry.class);
@@ -42,8 +42,8 @@ public final class Registry implements Closeable {
     private static final int ROUNDS_TO_ASK = 1_000;
     private static final int MOST_ROUNDS = 200_000;
 
-    /** Where a consumer is to stand; asked again when the writer has taken the space meanwhile. */
-    public interface Place {
+    /** The target position of a consumer; called again if the writer has reclaimed it since. */
+    public interface Target {
         long position();
     }
 
@@ -148,7 +148,7 @@ public final class Registry implements Closeable {
         return known.cursors;
     }
 
-    /** What is needed while there is no consumer. */
+    /** The cursors of a queue without consumers. */
     public NoConsumer noConsumer() {
         return noConsumer;
     }
@@ -183,19 +183,19 @@ public final class Registry implements Closeable {
         for (Named each : known.all) {
             lowWatermark = Math.min(lowWatermark, each.cursors.needed());
         }
-        // A consumer behind what is reclaimed is just being made or moved, or was when its process died. All are
-        // deleted between the two looks: whoever deleted the last has said before where that one stood.
+        // A consumer below the reclaimed position is being created or moved, or was when its process died. If all were
+        // deleted since, the deletion of the last one has stored its position before.
         return Math.max(lowWatermark == Long.MAX_VALUE ? meta.heldFrom() : lowWatermark, reclaimed);
     }
 
-    /** Makes a consumer. For whoever holds its lock. */
-    public ConsumerCursors create(String name, Place place) throws IOException {
-        long position = place.position();
+    /** Creates a consumer. The caller holds its lock. */
+    public ConsumerCursors create(String name, Target target) throws IOException {
+        long position = target.position();
         boolean done = false;
         try {
             ConsumerCursors made = make(name, position);
             while (!announced(position)) {
-                position = place.position();
+                position = target.position();
                 made.reading(position);
                 made.committed(position);
             }
@@ -211,17 +211,17 @@ public final class Registry implements Closeable {
     }
 
     /**
-     * The cursors of a consumer that is there, known to the writer from now on: whoever made it may have died before it
-     * said so. For whoever holds its lock.
+     * Returns the cursors of an existing consumer and announces it to the writer: the process that created it may have
+     * died before that. The caller holds the consumer's lock.
      *
-     * @param oldest where it goes when its place has been reclaimed, since it never was a place of its own
-     * @return null when there is none
+     * @param oldest the target if its position has been reclaimed because it was never announced
+     * @return null if there is no such consumer
      */
-    public ConsumerCursors takeUp(String name, Place oldest) throws IOException {
+    public ConsumerCursors takeUp(String name, Target oldest) throws IOException {
         look();
         ConsumerCursors there = find(name);
         if (there != null && there != meta) {
-            storage.syncDirectory(directory); // whoever made the page may have died before it did
+            storage.syncDirectory(directory); // the process that created the page may have died before its sync
         }
         while (there != null && !announced(there.needed())) {
             if (there.needed() < meta.reclaimed()) {
@@ -233,7 +233,7 @@ public final class Registry implements Closeable {
                             "reclaimed is " + meta.reclaimed() + ", but the records end at " + position);
                 }
                 LOG.warn(
-                        "consumer {} stood at position {}, which has been reclaimed; it goes on at {}",
+                        "consumer {} was at position {}, which has been reclaimed; it continues at {}",
                         name,
                         there.needed(),
                         position);
@@ -268,7 +268,7 @@ public final class Registry implements Closeable {
         return pages.get(name);
     }
 
-    // Whether a place is the consumer's, who has stored it: from now on the writer leaves it alone. False: it is lost.
+    // Announces a stored position. True: the writer retains it from now on. False: it was reclaimed.
     private boolean announced(long position) throws IOException {
         meta.countConsumerChange();
         for (int round = 1; meta.reclaiming() > position; round++) {
@@ -301,7 +301,7 @@ public final class Registry implements Closeable {
     /**
      * Moves a consumer, committed and reading position both. For its owner.
      *
-     * @return false when the space there has been reclaimed meanwhile; nothing has moved then
+     * @return false if the position was reclaimed; then nothing has moved
      */
     public boolean move(ConsumerCursors cursors, long position) throws IOException {
         long before = cursors.committed();
@@ -325,7 +325,7 @@ public final class Registry implements Closeable {
         return moved;
     }
 
-    /** Deletes a consumer. For whoever holds its lock, and no other deletes one now. */
+    /** Deletes a consumer. The caller holds its lock and the deletion lock. */
     public void delete(String name) throws IOException {
         look();
         ConsumerCursors cursors = find(name);

@@ -8,9 +8,9 @@ import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * Gives ring files that hold nothing back to the disk. What is before the head is reclaimed first, as if the writer
- * needed it: from then on no process looks for it. A crash in between leaves files that are deleted the next time, or
- * used; a reader of another process that still has one mapped keeps it until it lets go.
+ * Deletes ring files without retained records. Segments before the log start are reclaimed first, as if the writer
+ * needed them, so no process reads them any more. Files that a crash leaves are deleted the next time, or used again. A
+ * reader of another process keeps a mapped file until it unmaps it.
  */
 final class Gc {
     private final Geometry geometry;
@@ -37,16 +37,16 @@ final class Gc {
         }
         // The segment of the end stays: the number of the next record is found there.
         long first = Math.min(space.firstKept(), geometry.segmentOfEnd(meta.writing()));
-        long[] freed = {0};
+        long[] deleted = {0};
         flusher.exclusively(() -> {
             for (int slot : ring.slots()) {
-                freed[0] += swapper.discard(slot, Math.max(0, first));
+                deleted[0] += swapper.discard(slot, Math.max(0, first));
             }
-            if (freed[0] > 0) {
+            if (deleted[0] > 0) {
                 syncEntries();
             }
         });
-        return freed[0];
+        return deleted[0];
     }
 
     private void syncEntries() throws IOException {

@@ -12,8 +12,8 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * The background thread that keeps work off the writer's path: it displaces segments when the limit is reached, and
- * fills and maps the segments that the writer will enter next. What it does not get done, the writer does itself.
+ * The background thread that keeps work off the path of a push: it evicts segments when the limit is reached, and
+ * preallocates the next segments. The writer does itself what this thread has not done in time.
  */
 public final class Housekeeper implements AutoCloseable {
     private static final Logger LOG = LoggerFactory.getLogger(Housekeeper.class);
@@ -30,10 +30,10 @@ public final class Housekeeper implements AutoCloseable {
     private volatile long entered = -1;
     private volatile boolean stopped;
     private volatile boolean wanted;
-    /** The last look has found that acks will let the writer go on. */
+    /** Whether acks will let the writer continue. */
     private volatile boolean awaitsSpace;
 
-    private volatile long preparedTo = -1;
+    private volatile long preallocatedTo = -1;
     private boolean complained;
     private long lastActivity = -1;
     private long activeAt;
@@ -72,8 +72,8 @@ public final class Housekeeper implements AutoCloseable {
     /** The writer is in this segment now. */
     void entered(long segmentId) {
         entered = segmentId;
-        // Waking a thread costs more than preparing a small segment: only when half of those ahead are used up.
-        if (preparedTo - segmentId <= ahead / 2 || swapper.isFull()) {
+        // To wake a thread costs more than to preallocate a small segment: only when half of them are used up.
+        if (preallocatedTo - segmentId <= ahead / 2 || swapper.isFull()) {
             wake();
         }
     }
@@ -119,7 +119,7 @@ public final class Housekeeper implements AutoCloseable {
             try {
                 whenIdle.run();
             } catch (RuntimeException e) {
-                LOG.warn("what is done when the queue is idle has failed: {}", e.toString());
+                LOG.warn("the gc of the idle queue failed: {}", e.toString());
             }
         }
         LockSupport.parkNanos(this, left > 0 ? left : idleNanos);
@@ -134,21 +134,21 @@ public final class Housekeeper implements AutoCloseable {
             awaitsSpace = true;
             boolean isShort = tail >= 0 && ring.freeAhead(tail);
             // Those that the limit has kept from being mapped are gone through again, the others are not.
-            long first = swapper.mapped() < maxInMemSegments ? tail + 1 : Math.max(tail, preparedTo) + 1;
+            long first = swapper.mapped() < maxInMemSegments ? tail + 1 : Math.max(tail, preallocatedTo) + 1;
             for (long id = first; id <= tail + ahead && !stopped; id++) {
                 // Not further than a generation from the tail: its own slot is never free.
                 if (tail < 0 || !ring.isFree(id)) {
                     return;
                 }
                 swapper.preallocate(id);
-                preparedTo = id;
+                preallocatedTo = id;
             }
             awaitsSpace = isShort;
             complained = false;
         } catch (IOException | RuntimeException e) {
             if (!complained) {
                 complained = true;
-                LOG.warn("preparing segments ahead failed; the next push tries it itself: {}", e.toString());
+                LOG.warn("segments could not be preallocated; the next push tries it again: {}", e.toString());
             }
         }
     }

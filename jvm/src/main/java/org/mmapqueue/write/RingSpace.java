@@ -17,16 +17,16 @@ import org.slf4j.Logger;
 import org.slf4j.LoggerFactory;
 
 /**
- * Which slots of the ring hold nothing that anybody needs, in the process that writes. Any number of threads.
+ * Decides which slots of the ring are free, in the process that writes. Any number of threads.
  *
- * <p>A slot is free when every consumer has passed it, in memory and, so that a loss of power does not bring a cursor
- * back that points into it, on the disk. Before it is used the other processes are told, and the consumers are looked
- * at once more ({@link Registry} has the other half of that).
+ * <p>A slot is free when every consumer has committed past it, in memory and durably: a loss of power must not restore a
+ * cursor into it. Before a slot is used, the reclaiming position announces it to other processes, and the consumers are
+ * checked again ({@link Registry} has the other half of the protocol).
  */
 final class RingSpace {
     private static final Logger LOG = LoggerFactory.getLogger(RingSpace.class);
 
-    /** With retention the disk is told of what is given up by so large a part of the ring at once, not by segments. */
+    /** With retention, this part of the ring is given up with one fsync, not each segment. */
     private static final int PARTS = 64;
 
     private final Geometry geometry;
@@ -48,7 +48,7 @@ final class RingSpace {
         this.flusher = flusher;
     }
 
-    /** Finds out what is there when the queue has been opened; all cursors are on the disk. */
+    /** Finds the first segment that exists after an open. All cursors are durable. */
     void start() throws IOException {
         seenChanges = registry.refresh();
         long writing = Math.max(0, geometry.segmentOfEnd(meta.writing()));
@@ -57,8 +57,8 @@ final class RingSpace {
                 .mapToLong(ConsumerCursors::needed)
                 .min()
                 .orElseThrow());
-        // What is stored may be older than the truth after a loss of power, or ahead of a consumer that was just being
-        // made or moved back. What is there decides: the first bytes of a slot are the first to go.
+        // After a loss of power the stored position may be too old. It may also be ahead of a consumer that was just
+        // created or moved back. The segment headers decide: an overwrite begins with them.
         long first = Math.max(
                 0, Math.max(Math.min(stored, lowWatermark), Math.min(writing - geometry.capacity() + 1, lowWatermark)));
         long last = Math.min(Math.max(stored, lowWatermark), writing);
@@ -68,7 +68,7 @@ final class RingSpace {
         meta.reclaimed(geometry.position(first, 0));
         meta.reclaiming(meta.reclaimed());
         if (registry.noConsumer().needed() < meta.reclaimed()) {
-            meta.heldFrom(meta.reclaimed()); // consumers' files have been deleted by hand
+            meta.heldFrom(meta.reclaimed()); // consumers' files were deleted by hand
         }
         firstKept = first;
         flusher.startAt(registry.lowWatermark());
@@ -82,18 +82,18 @@ final class RingSpace {
         return segment != null;
     }
 
-    /** Segments before this one are reclaimed: nobody may look for what they held. */
+    /** The first segment that is not reclaimed. */
     long firstKept() {
         return firstKept;
     }
 
-    /** Whether the slot of a future segment may be used; from then on what it held is gone. */
+    /** Whether the slot of a future segment is free. If so, the segment that it held is reclaimed. */
     boolean isFree(long segmentId) {
         long id = segmentId - geometry.capacity();
         return id < firstKept || tryReclaim(id, geometry.capacity() / PARTS);
     }
 
-    /** Gives a segment up, and all before it, when nobody needs them any more. */
+    /** Reclaims a segment and all before it, if no consumer needs them. */
     boolean reclaim(long id) {
         return id < firstKept || tryReclaim(id, 0);
     }
@@ -128,7 +128,7 @@ final class RingSpace {
         }
     }
 
-    // Not by what the registry gives as the slowest: nobody is before the reclaimed position in that.
+    // Not by registry.lowWatermark(), which is never before the reclaimed position.
     private boolean isBehind(long position) {
         for (Registry.Named each : registry.all()) {
             if (each.cursors().needed() < position) {
@@ -141,7 +141,7 @@ final class RingSpace {
     private long refresh() throws IOException {
         long changes = registry.refresh();
         if (changes != seenChanges) {
-            // The kernel may have written a cursor that has been moved back, and moved on again since.
+            // The kernel may have written a cursor that was moved back, and forward again since.
             flusher.durableAtMost(meta.reclaimed());
             seenChanges = changes;
         }
@@ -149,8 +149,8 @@ final class RingSpace {
     }
 
     /**
-     * Whether a loss of power would bring no cursor back that needs this segment. At the end of a segment it may need
-     * that one for the number of the next record, unless the header of the next one is on the disk.
+     * Whether no cursor needs this segment after a loss of power. A cursor at the end of a segment needs the segment for
+     * the offset of the next record, unless the header of the next segment is durable.
      */
     private boolean isDurable(long id) {
         long durable = flusher.durableCommitted();
@@ -163,15 +163,15 @@ final class RingSpace {
     private boolean isMadeDurable(long id, long wanted) {
         flusher.syncAcks(wanted);
         if (!isDurable(id)) {
-            flusher.flush(); // the consumer is at a segment's end: the header behind it has to be there, too
+            flusher.flush(); // the consumer is at a segment's end: the next header must be durable, too
         }
         return isDurable(id);
     }
 
     /**
-     * Sees to it that acks are on the disk before a quarter of a generation is left. For the background thread.
+     * Fsyncs acks before less than a quarter of the ring is free. For the background thread.
      *
-     * @return whether less than a quarter is left all the same, since there are not acks enough
+     * @return whether less than a quarter stays free because there are not enough acks
      */
     boolean freeAhead(long segmentId) {
         long quarter = Math.max(1, geometry.capacity() / 4);
@@ -190,7 +190,7 @@ final class RingSpace {
             }
             isEnough = geometry.segmentOf(registry.lowWatermark()) - durable >= quarter;
         }
-        if (isEnough) { // nobody who finds slots free meanwhile waits for this
+        if (isEnough) { // without the monitor: a push that finds free slots must not wait for this
             flusher.syncAcks(geometry.position(durable + quarter, 0));
         }
         return !isEnough;
@@ -214,7 +214,7 @@ final class RingSpace {
     private void drop(String name, ConsumerCursors consumer, long writing) throws IOException {
         long to = firstRecordFrom(geometry.segmentOf(writing - maxConsumerLag) + 1, writing);
         long needed = consumer.needed();
-        // Before what is reclaimed: it is just being moved back, in vain.
+        // Before the reclaimed position: the consumer is being moved back, without success.
         if (to <= needed || needed < meta.reclaimed()) {
             return;
         }
@@ -231,11 +231,11 @@ final class RingSpace {
                     : OffsetResolver.find(reader, needed, writing).offset();
             long next = OffsetResolver.find(reader, to, writing).offset();
             consumer.drop(to, first);
-            // Once until it takes note: from then on it may lose a segment for each that is written.
+            // Once until the consumer takes note: until then it may lose a segment for each one that is written.
             if (!continues) {
                 LOG.warn(
-                        "consumer {} is {} bytes behind, and max_consumer_lag is {}: records from {} to {} are dropped"
-                                + " for it, and more until it reads on",
+                        "consumer {} lags by {} bytes, and max_consumer_lag is {}: records from {} to {} are dropped"
+                                + " for it, and more until it continues",
                         name,
                         writing - needed,
                         maxConsumerLag,
@@ -258,7 +258,7 @@ final class RingSpace {
         }
     }
 
-    // The position behind which a record begins, in this segment or a later one; the end when there is none.
+    // The position after which a record begins, in this segment or a later one; the log end if there is none.
     private long firstRecordFrom(long id, long writing) throws IOException {
         for (long at = id; geometry.position(at, 0) < writing; at++) {
             Segment segment = swapper.pin(at);

@@ -34,8 +34,8 @@ import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.swap.Swapper;
 
 /**
- * What an open queue has in the process that writes it: the end of the log, the space behind it, and the threads that
- * flush and prepare. Any number of threads.
+ * The writing side of an open queue: the log end, the free space of the ring, and the threads that flush and
+ * preallocate. Any number of threads.
  */
 public final class Writer implements Closeable {
     private final Path directory;
