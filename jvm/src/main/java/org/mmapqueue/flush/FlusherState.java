@@ -38,8 +38,7 @@ final class FlusherState {
         Throwable cause = failure;
         if (cause != null) {
             throw new PoisonedException(
-                    "an earlier failure makes the writer unsafe; close the queue and open it again: " + cause,
-                    cause);
+                    "an earlier failure makes the writer unsafe; close the queue and open it again: " + cause, cause);
         }
     }
 }

@@ -290,7 +290,8 @@ public final class LogReaderV2 extends LogReader {
                         ? e
                         : corrupt(
                                 offset,
-                                "the record's length is " + length + ", but in the segment in which it continues: " + e.getMessage());
+                                "the record's length is " + length + ", but in the segment in which it continues: "
+                                        + e.getMessage());
             }
             return false;
         }

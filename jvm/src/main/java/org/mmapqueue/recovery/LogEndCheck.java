@@ -62,7 +62,8 @@ public final class LogEndCheck {
                 checkNoRecord(position);
                 wipe(id, from);
                 LOG.warn(
-                        "{}: bytes after the end of the log, from byte {} on, are wiped: a loss of power may leave them",
+                        "{}: bytes after the end of the log, from byte {} on, are wiped: a loss of power may leave"
+                                + " them",
                         path(id),
                         found);
             }

@@ -151,10 +151,7 @@ public final class Recovery {
                 return locate(lowWatermark);
             } catch (CorruptException e) {
                 // After a loss of power the acked records may be lost; the fsynced ones exist.
-                LOG.info(
-                        "the low watermark {} is not in the log any more: {}",
-                        lowWatermark,
-                        e.toString());
+                LOG.info("the low watermark {} is not in the log any more: {}", lowWatermark, e.toString());
             }
         }
         return locate(watermark);

@@ -110,7 +110,10 @@ final class SlotSyncer {
         lock.lock();
         try {
             slot = slots.of(id);
-            if (slot != null && (slot.filling || slot.preallocatedId > id || slot.segment != null && slot.segment.id() > id)
+            if (slot != null
+                            && (slot.filling
+                                    || slot.preallocatedId > id
+                                    || slot.segment != null && slot.segment.id() > id)
                     || discarded.contains(number)) {
                 return true; // acked by all: its slot holds a later segment, or none
             }

@@ -210,7 +210,10 @@ final class SlotTable {
     void releaseOneAhead() {
         Slot last = null;
         for (Slot slot : slots.values()) {
-            if (slot.ahead && !slot.filling && slot.pins == 0 && (last == null || slot.preallocatedId > last.preallocatedId)) {
+            if (slot.ahead
+                    && !slot.filling
+                    && slot.pins == 0
+                    && (last == null || slot.preallocatedId > last.preallocatedId)) {
                 last = slot;
             }
         }
