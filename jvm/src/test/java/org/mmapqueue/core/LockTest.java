@@ -220,7 +220,8 @@ class LockTest {
             try (ChildJvm child = new ChildJvm(HolderChild.class, directory(), "default")) {
                 child.expect("holding");
                 queue.push(new byte[1]);
-                LockedException locked = assertThrows(LockedException.class, () -> queue.consumer().pop());
+                LockedException locked = assertThrows(
+                        LockedException.class, () -> queue.consumer().pop());
                 assertEquals(child.pid(), locked.pid());
             }
         }
