@@ -339,7 +339,6 @@ public final class Writer implements Closeable {
                         lowWatermark == null ? "" : lowWatermark.name(), meta.writing() - registry.lowWatermark()));
     }
 
-    /** The log end. */
     public long endOffset() {
         return appender.endOffset();
     }
@@ -381,7 +380,6 @@ public final class Writer implements Closeable {
         appender.close();
     }
 
-    /** Whether appending is stopped. */
     public boolean isStopped() {
         return appender.isClosed();
     }
