@@ -367,8 +367,8 @@ def test_a_bad_configuration_is_one_line_a_problem_and_starts_nothing(
         assert main([command, str(file)]) == 2
         out, err = capsys.readouterr()
         expected = [f"{file}:{line}" for line in lines]
-        lines = [line.replace("{dir}", str(tmp_path)).replace("{cwd}", os.fspath(Path.cwd())) for line in expected]
-        assert err.splitlines() == lines
+        expected = [line.replace("{dir}", str(tmp_path)).replace("{cwd}", os.fspath(Path.cwd())) for line in expected]
+        assert err.splitlines() == expected
         assert out == ""
     assert [each.name for each in tmp_path.iterdir()] == ["bad.yaml"]
 
