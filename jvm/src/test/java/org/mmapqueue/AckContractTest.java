@@ -46,7 +46,7 @@ class AckContractTest extends ContractTest {
     }
 
     @Test
-    void whatWasNotPoppedCanNotBeAcked() {
+    void anAckOfARecordThatWasNotPoppedThrows() {
         OutOfRangeException nothing =
                 assertThrows(OutOfRangeException.class, () -> queue.consumer().ack(0));
         assertEquals(0, nothing.requested());
@@ -66,7 +66,7 @@ class AckContractTest extends ContractTest {
     }
 
     @Test
-    void theRecordBehindAnAckIsTheFirstAfterReopening() throws InterruptedException {
+    void aReopenedConsumerStartsAfterTheLastAck() throws InterruptedException {
         List<byte[]> payloads = setup.payloads(4, 40);
         Payload.pushAll(queue, payloads);
         int acked = 0;
@@ -85,7 +85,7 @@ class AckContractTest extends ContractTest {
     }
 
     @Test
-    void anyRecordInFlightCanBeAckedHoweverMany() throws InterruptedException {
+    void anyOfManyRecordsInFlightCanBeAcked() throws InterruptedException {
         // Far more than one place in memory for each; acks land between the places and on them.
         int count = setup.room() / setup.footprint(1) * 9 / 10;
         for (int i = 0; i < count; i++) {
@@ -106,7 +106,7 @@ class AckContractTest extends ContractTest {
     }
 
     @Test
-    void acksInTheMiddleFreeTheirSegments() {
+    void acksOfHalfTheRecordsFreeTheirSegments() {
         List<byte[]> payloads = fill();
         long lag = payloads.size();
         Payload.assertMessages(0, payloads, Payload.drain(queue));
@@ -120,7 +120,7 @@ class AckContractTest extends ContractTest {
     }
 
     @Test
-    void popAndAckTakeTurnsWithALag() {
+    void popAndAckAlternateWithALag() {
         // The window of what is popped and not acked moves through several generations.
         List<Long> window = new ArrayList<>();
         SplittableRandom random = new SplittableRandom(6);

@@ -30,7 +30,7 @@ class AckSingleContractTest extends ContractTest {
     }
 
     @Test
-    void committedIsWhatIsAckedWithoutAGap() {
+    void committedIsTheEndOfTheAcksWithoutAGap() {
         int count = fill().size();
         Payload.drain(queue);
         consumer().ackSingle(2);
@@ -44,7 +44,7 @@ class AckSingleContractTest extends ContractTest {
     }
 
     @Test
-    void acksInAnyOrderCommitAllInTheEnd() {
+    void acksInAnyOrderCommitEveryRecord() {
         List<byte[]> payloads = fill();
         Payload.drain(queue);
         List<Integer> order = new ArrayList<>();
@@ -68,7 +68,7 @@ class AckSingleContractTest extends ContractTest {
     }
 
     @Test
-    void severalAtOnceInAnyOrderAndTwice() {
+    void oneCallAcksSeveralRecordsInAnyOrderAndTwice() {
         int count = fill().size();
         Payload.drain(queue);
         consumer().ackSingle(new long[] {5, 1, 1, 2, 5});
@@ -80,7 +80,7 @@ class AckSingleContractTest extends ContractTest {
     }
 
     @Test
-    void toAckAgainDoesNothing() {
+    void aSecondAckHasNoEffect() {
         int count = fill().size();
         Payload.drain(queue);
         queue.consumer().ack(3);
@@ -93,7 +93,7 @@ class AckSingleContractTest extends ContractTest {
     }
 
     @Test
-    void ofSeveralNoneIsAckedWhenOneWasNotPopped() {
+    void aCallWithARecordThatWasNotPoppedAcksNone() {
         int count = fill().size();
         for (int i = 0; i < 5; i++) {
             queue.consumer().pop();
@@ -112,7 +112,7 @@ class AckSingleContractTest extends ContractTest {
     }
 
     @Test
-    void aCumulativeAckPassesWhatWasAckedBehindIt() {
+    void aCumulativeAckAlsoCommitsLaterSingleAcks() {
         int count = fill().size();
         Payload.drain(queue);
         consumer().ackSingle(new long[] {6, 7, 9});
@@ -123,7 +123,7 @@ class AckSingleContractTest extends ContractTest {
     }
 
     @Test
-    void aGapHoldsItsSegmentAndFillingItFreesAll() {
+    void aGapRetainsItsSegmentUntilItIsAcked() {
         int count = fill().size();
         Payload.drain(queue);
         for (int i = 1; i < count; i++) {
@@ -139,7 +139,7 @@ class AckSingleContractTest extends ContractTest {
     }
 
     @Test
-    void aWaitingPushIsWokenWhenTheGapIsFilled() throws Exception {
+    void anAckOfTheGapWakesAWaitingPush() throws Exception {
         int count = fill().size();
         Payload.drain(queue);
         for (int i = 1; i < count; i++) {
@@ -153,7 +153,7 @@ class AckSingleContractTest extends ContractTest {
     }
 
     @Test
-    void whatWasAckedBehindAGapDoesNotComeBackAfterAReopening() {
+    void recordsAckedAfterAGapAreNotRedeliveredAfterAReopening() {
         List<byte[]> payloads = fill();
         Payload.drain(queue);
         consumer().ackSingle(new long[] {0, 2, 3, 5});
@@ -175,7 +175,7 @@ class AckSingleContractTest extends ContractTest {
     }
 
     @Test
-    void theEndOfWhatIsRememberedIsCommittedWhenItsGapIsFilled() {
+    void aReopenedConsumerCommitsSavedAcksOnceTheirGapIsAcked() {
         Payload.pushAll(queue, List.of(setup.tenth(0), setup.tenth(1), setup.tenth(2)));
         Payload.drain(queue);
         consumer().ackSingle(new long[] {1, 2});

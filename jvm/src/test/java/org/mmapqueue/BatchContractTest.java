@@ -34,7 +34,7 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void aBatchIsPushedInOrderBehindWhatIsThere() throws InterruptedException {
+    void aBatchIsAppendedInOrder() throws InterruptedException {
         queue.push(setup.tenth(0));
         assertEquals(1, queue.pushBatch(tenths(1, 4)));
         assertEquals(5, queue.pushBatch(tenths(5, 1), Duration.ZERO));
@@ -44,7 +44,7 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void aBatchOverSeveralSegments() {
+    void aBatchSpansSegments() {
         for (int round = 0; round < 5; round++) {
             List<byte[]> batch = setup.payloads(round, 3 + 7 * round);
             long first = queue.endOffset();
@@ -56,7 +56,7 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void batchesThatEndAtEveryPlaceOfASegment() {
+    void batchesMayEndAtAnyPositionInASegment() {
         for (int length = 0; length < 200; length += 7) {
             List<byte[]> batch = new ArrayList<>();
             for (int i = 0; i < 12; i++) {
@@ -78,7 +78,7 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void aPackedBatch() throws InterruptedException {
+    void aPackedBatchIsPushed() throws InterruptedException {
         byte[] buffer = Payload.of(1, 1000);
         int[] lengths = {100, 0, 1, 350, 99};
         assertEquals(0, queue.pushBatch(buffer, 20, lengths, 4, Duration.ZERO));
@@ -99,7 +99,7 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void aBatchWithATooLargeRecordIsRefusedWhole() {
+    void aBatchWithATooLargeRecordThrowsAndStoresNothing() {
         List<byte[]> batch = List.of(new byte[1], new byte[setup.maxEvent + 1], new byte[1]);
         assertThrows(TooLargeException.class, () -> queue.pushBatch(batch));
         assertEquals(0, queue.endOffset());
@@ -109,7 +109,7 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void aBatchLargerThanTheRingIsRefused() {
+    void aBatchLargerThanTheRingThrows() {
         List<byte[]> batch = tenths(0, setup.capacity * 10 + 10);
         assertThrows(TooLargeException.class, () -> queue.pushBatch(batch));
         assertThrows(TooLargeException.class, () -> queue.pushBatch(batch, Duration.ofMillis(1)));
@@ -117,7 +117,7 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void aBatchForWhichThereIsNoRoomLeavesNothingBehind() {
+    void aBatchThatDoesNotFitStoresNothing() {
         List<byte[]> half = tenths(0, setup.room() / setup.footprint(setup.segmentSize / 10) / 2);
         queue.pushBatch(half);
         while (true) {
@@ -137,7 +137,7 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void aNullInABatchIsRefusedAndTheQueueGoesOn() {
+    void aNullInABatchThrowsAndTheQueueStaysUsable() {
         assertThrows(NullPointerException.class, () -> queue.pushBatch(Arrays.asList(new byte[1], null, new byte[2])));
         assertEquals(0, queue.push(new byte[3]));
         Payload.assertMessages(0, List.of(new byte[3]), Payload.drain(queue));
@@ -188,7 +188,7 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void nothingOfABatchIsVisibleBeforeAllOfItIsStored() {
+    void noRecordOfABatchIsVisibleBeforeAllAreStored() {
         queue.close();
         QueueCore core = Cores.open(setup.config(directory).build(), DiskStorage.INSTANCE);
         try {
@@ -209,7 +209,7 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void aReaderBesideTheWriterNeverSeesAPartOfABatch() throws Exception {
+    void aConcurrentReaderNeverSeesAPartOfABatch() throws Exception {
         int size = 25;
         AtomicBoolean done = new AtomicBoolean();
         Waiting.Running<Long> reading = Waiting.start(() -> {

@@ -185,7 +185,7 @@ class CallbackTest {
 
     @ParameterizedTest
     @EnumSource(Caller.class)
-    void mayCloseTheQueue(Caller caller) throws Exception {
+    void aCallbackMayCloseTheQueue(Caller caller) throws Exception {
         List<Long> seen = new ArrayList<>();
         if (caller.isPush()) {
             assertThrows(ClosedException.class, () -> caller.call(queue, queue.consumer(), queue::close, seen));
@@ -202,7 +202,7 @@ class CallbackTest {
 
     @ParameterizedTest
     @EnumSource(Caller.class)
-    void mayUseEverythingElseOfTheQueue(Caller caller) throws Exception {
+    void aCallbackMayCallTheQueue(Caller caller) throws Exception {
         Consumer consumer = queue.consumer();
         Consumer other = queue.consumer("other", StartAt.EARLIEST);
         List<Long> seen = new ArrayList<>();
@@ -245,7 +245,7 @@ class CallbackTest {
 
     /** What was popped before its consumer was closed or deleted still comes; the consumer's lock is free. */
     @Test
-    void mayCloseAndDeleteTheirConsumer() throws Exception {
+    void aHandlerMayCloseAndDeleteItsConsumer() throws Exception {
         for (boolean deletes : new boolean[] {false, true}) {
             Consumer consumer = queue.consumer("own", StartAt.EARLIEST);
             List<Long> seen = new ArrayList<>();
@@ -273,7 +273,7 @@ class CallbackTest {
     }
 
     @Test
-    void whatComesAfterASeekIsNotReleasedByAnEarlierPop() {
+    void anEarlierPopReleasesNoRecordPoppedAfterASeek() {
         Consumer consumer = queue.consumer();
         IllegalStateException failure = new IllegalStateException("handler");
         assertSame(
@@ -295,7 +295,7 @@ class CallbackTest {
 
     @ParameterizedTest
     @EnumSource(Caller.class)
-    void maySlowNobodyDown(Caller caller) throws Exception {
+    void aSlowCallbackBlocksNoOtherThread(Caller caller) throws Exception {
         CountDownLatch inside = new CountDownLatch(1);
         CountDownLatch goOn = new CountDownLatch(1);
         Consumer consumer = queue.consumer();
@@ -344,7 +344,7 @@ class CallbackTest {
 
     /** The handler opens a queue while another thread closes this one, or looks at its gauges. */
     @Test
-    void mayOpenQueuesWhileOthersCloseOrAsk() throws Exception {
+    void aHandlerMayOpenQueuesDuringAClose() throws Exception {
         QueueListener.Figures[] figures = {null};
         QueueListener listener = new QueueListener() {
             @Override
@@ -386,7 +386,7 @@ class CallbackTest {
 
     /** Two handlers, each of which asks for the other one's consumer while both are called. */
     @Test
-    void mayAskForEachOthersConsumers() throws Exception {
+    void handlersMayOpenEachOthersConsumers() throws Exception {
         Consumer one = queue.consumer("one", StartAt.EARLIEST);
         Consumer two = queue.consumer("two", StartAt.EARLIEST);
         CountDownLatch both = new CountDownLatch(2);
@@ -412,7 +412,7 @@ class CallbackTest {
     @EnumSource(
             value = Caller.class,
             names = {"POP_BATCH", "GET_MANY", "READ_TO_SINK", "READ_TO_HANDLER"})
-    void consumeNothingWhenTheyThrow(Caller caller) throws Exception {
+    void aCallbackThatThrowsConsumesNoRecord(Caller caller) throws Exception {
         IllegalStateException failure = new IllegalStateException("callback");
         Consumer consumer = queue.consumer();
         assertSame(
@@ -432,7 +432,7 @@ class CallbackTest {
     }
 
     @Test
-    void aReaderGoesOnWithTheRecordWhoseSinkHasThrown() {
+    void aReaderContinuesAtTheRecordWhoseSinkThrew() {
         RecordReader reader = queue.reader(0, RECORDS);
         List<Long> seen = new ArrayList<>();
         for (int fails = 3; fails < RECORDS; fails += 7) {
@@ -458,7 +458,7 @@ class CallbackTest {
     @EnumSource(
             value = Caller.class,
             names = {"PUSH_ARRAY", "PUSH_ONCE_ARRAY"})
-    void storeNothingWhenPayloadsFail(Caller caller) throws Exception {
+    void aBatchWhosePayloadsFailStoresNothing(Caller caller) throws Exception {
         OutOfMemoryError failure = new OutOfMemoryError("injected");
         assertSame(
                 failure,
@@ -479,7 +479,7 @@ class CallbackTest {
     }
 
     @Test
-    void aFifoInAQueuesPlaceIsRefused() throws Exception {
+    void aFifoInsteadOfAQueueFileThrows() throws Exception {
         queue.close();
         Path meta = temp.resolve("queue").resolve("meta.dat");
         java.nio.file.Files.delete(meta);

@@ -73,7 +73,7 @@ class ClosedContractTest extends ContractTest {
     }
 
     @Test
-    void everyCallIsRefused() {
+    void everyCallThrowsClosed() {
         queue.push(BYTES);
         Consumer consumer = queue.consumer();
         consumer.pop();
@@ -95,7 +95,7 @@ class ClosedContractTest extends ContractTest {
     }
 
     @Test
-    void aHandleThatNeverHadAConsumerIsClosedToo() {
+    void aHandleWithoutAConsumerIsClosedToo() {
         queue.close();
         for (Executable call : callsOfTheQueue()) {
             assertThrows(ClosedException.class, call);
@@ -103,7 +103,7 @@ class ClosedContractTest extends ContractTest {
     }
 
     @Test
-    void aWaitingPopIsToldOfTheClose() {
+    void aCloseEndsAWaitingPop() {
         Waiting.Running<Message> popping =
                 Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
         Waiting.Running<List<Message>> batching = Waiting.start(
@@ -115,7 +115,7 @@ class ClosedContractTest extends ContractTest {
     }
 
     @Test
-    void aWaitingPushIsToldOfTheClose() {
+    void aCloseEndsAWaitingPush() {
         fill();
         Waiting.Running<Long> pushing =
                 Waiting.start(() -> queue.push(setup.tenth(1), Waiting.LONG)).untilItWaits();
@@ -127,7 +127,7 @@ class ClosedContractTest extends ContractTest {
     }
 
     @Test
-    void aWaitingCallOfAClosedHandleEndsWhileTheQueueIsOpenThroughAnother() throws Exception {
+    void aWaitingPopEndsWithItsHandleWhileAnotherIsOpen() throws Exception {
         try (MmapQueue other = setup.open(directory)) {
             Waiting.Running<Message> popping =
                     Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
@@ -139,7 +139,7 @@ class ClosedContractTest extends ContractTest {
     }
 
     @Test
-    void aPushThatWaitsForRoomEndsWithItsHandle() throws Exception {
+    void aWaitingPushEndsWithItsHandle() throws Exception {
         fill();
         try (MmapQueue other = setup.open(directory)) {
             Waiting.Running<Long> pushing = Waiting.start(() -> queue.push(setup.tenth(1), Waiting.LONG))
@@ -151,7 +151,7 @@ class ClosedContractTest extends ContractTest {
     }
 
     @Test
-    void closingWhileOthersWorkLosesNothing() throws Exception {
+    void aConcurrentCloseLosesNothing() throws Exception {
         for (int round = 0; round < 5; round++) {
             Waiting.Running<Long> pushing = Waiting.start(() -> {
                 long pushed = 0;

@@ -18,7 +18,7 @@ class DurabilityContractTest extends ContractTest {
     }
 
     @Test
-    void flushMovesTheWatermark() {
+    void flushMovesTheRecoveryPoint() {
         Payload.pushAll(queue, setup.payloads(1, 50));
         assertEquals(0, queue.stats().watermarkPosition());
         queue.flush();
@@ -60,7 +60,7 @@ class DurabilityContractTest extends ContractTest {
     }
 
     @Test
-    void soManyPushesBringAFlush() {
+    void theFlushCeilingTriggersAFlush() {
         queue.close();
         queue = MmapQueue.open(setup.config(directory).flushCeilingNum(5).build());
         for (int round = 0; round < 3; round++) {
@@ -74,7 +74,7 @@ class DurabilityContractTest extends ContractTest {
     }
 
     @Test
-    void thePeriodBringsAFlush() {
+    void theFlushPeriodTriggersAFlush() {
         queue.close();
         queue = MmapQueue.open(setup.config(directory).flushPeriodMillis(20).build());
         for (int round = 0; round < 3; round++) {

@@ -131,7 +131,7 @@ class FailedReadTest {
 
     @ParameterizedTest
     @EnumSource(Step.class)
-    void anOverflowOfTheStackAtAnyDepthStopsNobody(Step step) throws InterruptedException {
+    void aStackOverflowAtAnyDepthStopsNoOtherThread(Step step) throws InterruptedException {
         for (int round = 0; round < ROUNDS; round++) {
             push(120);
             runDeep(step);

@@ -35,7 +35,7 @@ class FullContractTest extends ContractTest {
     }
 
     @Test
-    void aFullQueueRefusesAtOnceAndKeepsWhatItHas() {
+    void aPushIntoAFullQueueThrowsAtOnceAndChangesNothing() {
         List<byte[]> payloads = fill();
         int least = setup.room() / setup.footprint(setup.segmentSize / 10);
         assertTrue(payloads.size() >= least, payloads.size() + " records went in, expected at least " + least);
@@ -53,7 +53,7 @@ class FullContractTest extends ContractTest {
     }
 
     @Test
-    void aRefusedByteBufferKeepsItsPosition() {
+    void aByteBufferOfAFailedPushKeepsItsPosition() {
         fill();
         ByteBuffer heap = ByteBuffer.wrap(setup.tenth(1)).position(3);
         ByteBuffer direct = ByteBuffer.allocateDirect(setup.segmentSize / 10).position(5);
@@ -65,14 +65,14 @@ class FullContractTest extends ContractTest {
     }
 
     @Test
-    void poppingAloneGivesNoSpaceFree() {
+    void popsWithoutAcksFreeNoSpace() {
         fill();
         Payload.drain(queue);
         assertThrows(FullException.class, () -> queue.push(setup.tenth(1)));
     }
 
     @Test
-    void aPushWithATimeoutWaitsForItsTime() {
+    void aPushWaitsForItsWholeTimeout() {
         fill();
         long start = System.nanoTime();
         assertThrows(FullException.class, () -> queue.push(setup.tenth(1), Duration.ofMillis(60)));
@@ -100,7 +100,7 @@ class FullContractTest extends ContractTest {
     }
 
     @Test
-    void ackedSpaceIsUsedAgainAtOnce() throws InterruptedException {
+    void ackedSpaceIsReusedAtOnce() throws InterruptedException {
         List<byte[]> payloads = fill();
         long end = payloads.size();
         long read = 0;
@@ -121,7 +121,7 @@ class FullContractTest extends ContractTest {
     }
 
     @Test
-    void whatIsTooLargeForTheRoomThereIsFitsWhenAllIsAcked() {
+    void aBatchTooLargeForTheFreeSpaceFitsAfterTheAcks() {
         fill();
         Payload.drain(queue);
         assertThrows(FullException.class, () -> queue.push(new byte[setup.maxEvent]));

@@ -48,7 +48,7 @@ class HandlesContractTest extends ContractTest {
     }
 
     @Test
-    void oneDirectoryByAnyName() throws Exception {
+    void everyNameOfADirectoryOpensTheSameQueue() throws Exception {
         Path link = Files.createSymbolicLink(temp.resolve("link"), directory);
         Path winding = temp.resolve("x").resolve("..").resolve("queue");
         Path relative = Path.of("").toAbsolutePath().relativize(directory);
@@ -79,7 +79,7 @@ class HandlesContractTest extends ContractTest {
     }
 
     @Test
-    void anotherConfigurationIsRefused() {
+    void anotherConfigurationThrows() {
         assertRefused("max_in_mem_segments", setup.config(directory).maxInMemSegments(setup.maxInMem + 1));
         assertRefused("flush_period", setup.config(directory).flushPeriodMillis(1));
         assertRefused("flush_ceiling_num", setup.config(directory).flushCeilingNum(7));
@@ -99,7 +99,7 @@ class HandlesContractTest extends ContractTest {
     }
 
     @Test
-    void whatIsNotSaidIsTakenFromTheOpenQueue() {
+    void unsetKeysAreTakenFromTheOpenQueue() {
         try (MmapQueue other = MmapQueue.open(QueueConfig.builder(directory).build())) {
             assertEquals(queue.config().asMap(), other.config().asMap());
         }
@@ -113,7 +113,7 @@ class HandlesContractTest extends ContractTest {
     }
 
     @Test
-    void handlesOpenAndCloseWhileOthersWork() throws Exception {
+    void handlesOpenAndCloseDuringOtherCalls() throws Exception {
         AtomicBoolean stop = new AtomicBoolean();
         List<Waiting.Running<Integer>> openers = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
@@ -142,7 +142,7 @@ class HandlesContractTest extends ContractTest {
     }
 
     @Test
-    void theLastHandleIsClosedAgainAndAgainByManyThreads() throws Exception {
+    void manyThreadsOpenAndCloseTheLastHandle() throws Exception {
         queue.close();
         List<Waiting.Running<Integer>> openers = new ArrayList<>();
         for (int i = 0; i < 3; i++) {

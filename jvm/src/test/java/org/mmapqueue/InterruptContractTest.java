@@ -133,7 +133,7 @@ class InterruptContractTest extends ContractTest {
     }
 
     @Test
-    void interruptsInTheMiddleOfWorkBreakNothing() throws Exception {
+    void interruptsAtAnyMomentLoseNothing() throws Exception {
         AtomicBoolean stop = new AtomicBoolean();
         List<Waiting.Running<Long>> pushers = new ArrayList<>();
         for (int i = 0; i < 2; i++) {

@@ -137,7 +137,7 @@ class ManyThreadsTest {
 
     @ParameterizedTest
     @EnumSource
-    void handlesComeAndGoMeanwhile(Setup setup) throws Exception {
+    void handlesOpenAndCloseDuringPushesAndPops(Setup setup) throws Exception {
         Path directory = temp.resolve("queue");
         int records = 300;
         try (MmapQueue queue = setup.open(directory)) {
@@ -181,7 +181,7 @@ class ManyThreadsTest {
     /** Flushes, sync pushes and figures in between; the watermark is never ahead of what is written. */
     @ParameterizedTest
     @EnumSource
-    void flushingMeanwhile(Setup setup) throws Exception {
+    void flushesDuringPushesAndPops(Setup setup) throws Exception {
         try (MmapQueue queue = MmapQueue.open(setup.config(temp.resolve("queue"))
                 .flushPeriodMillis(1)
                 .flushCeilingNum(50)

@@ -50,7 +50,7 @@ class NackContractTest extends ContractTest {
     }
 
     @Test
-    void whatIsGivenBackComesBeforeNewOnesTheLowestFirst() {
+    void requeuedRecordsPrecedeNewOnesInOffsetOrder() {
         pushAndPop(12, 6);
         for (long offset : new long[] {4, 1, 3}) {
             consumer().nack(offset);
@@ -84,7 +84,7 @@ class NackContractTest extends ContractTest {
     }
 
     @Test
-    void toGiveBackAgainDoesNothing() {
+    void aSecondNackHasNoEffect() {
         pushAndPop(5, 3);
         consumer().nack(1);
         consumer().nack(1);
@@ -95,7 +95,7 @@ class NackContractTest extends ContractTest {
     }
 
     @Test
-    void whatIsAckedOrWasNotPoppedCanNotBeGivenBack() {
+    void aNackOfARecordThatIsNotInFlightThrows() {
         pushAndPop(10, 6);
         queue.consumer().ack(1);
         consumer().ackSingle(4);
@@ -112,7 +112,7 @@ class NackContractTest extends ContractTest {
     }
 
     @Test
-    void whatWasGivenBackMayBeAckedStill() {
+    void aRequeuedRecordCanBeAcked() {
         pushAndPop(10, 6);
         consumer().nack(0);
         consumer().nack(2);
@@ -130,7 +130,7 @@ class NackContractTest extends ContractTest {
     }
 
     @Test
-    void whatIsDelayedLeavesTheOthersThrough() {
+    void aDelayedRecordDoesNotBlockOthers() {
         pushAndPop(8, 5);
         consumer().nack(0, LATER);
         consumer().nack(3, LATER);
@@ -146,7 +146,7 @@ class NackContractTest extends ContractTest {
     }
 
     @Test
-    void aDelayedOneComesWhenItsTimeIsOver() throws InterruptedException {
+    void aDelayedRecordIsRedeliveredAfterItsDelay() throws InterruptedException {
         pushAndPop(3, 3);
         queue.consumer().nack(2, LATER);
         queue.consumer().nack(0, Duration.ofNanos(1));
@@ -159,7 +159,7 @@ class NackContractTest extends ContractTest {
     }
 
     @Test
-    void aNegativeDelayIsNone() {
+    void aNegativeDelayIsZero() {
         pushAndPop(2, 1);
         consumer().nack(0, Duration.ofSeconds(-5));
         assertPops(0, 2);
@@ -177,7 +177,7 @@ class NackContractTest extends ContractTest {
     }
 
     @Test
-    void popBatchTakesWhatWasGivenBackFirst() throws InterruptedException {
+    void popBatchReturnsRequeuedRecordsFirst() throws InterruptedException {
         pushAndPop(9, 4);
         consumer().nack(3);
         consumer().nack(1);
@@ -191,7 +191,7 @@ class NackContractTest extends ContractTest {
     }
 
     @Test
-    void spaceIsHeldByWhatWasGivenBack() {
+    void requeuedRecordsRetainTheirSpace() {
         int count = fill().size();
         Payload.drain(queue);
         consumer().nack(0);
@@ -204,7 +204,7 @@ class NackContractTest extends ContractTest {
 
     /** All are given back once in some order, over all the ring: those come in order, whole. */
     @Test
-    void anyRecordInTheRingCanBePoppedAgain() {
+    void anyRecordInTheRingCanBeRedelivered() {
         List<byte[]> all = setup.payloads(3, 400);
         Payload.pushAll(queue, all);
         Payload.assertMessages(0, all, Payload.drain(queue));

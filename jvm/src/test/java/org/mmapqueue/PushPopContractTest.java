@@ -35,7 +35,7 @@ class PushPopContractTest extends ContractTest {
     }
 
     @Test
-    void pushAndPopTakeTurnsOverManyGenerations() {
+    void pushAndPopAlternateOverManyGenerations() {
         long next = 0;
         for (int round = 0; round < 6; round++) {
             List<byte[]> payloads = setup.payloads(100 + round, 60);
@@ -48,7 +48,7 @@ class PushPopContractTest extends ContractTest {
     }
 
     @Test
-    void everyLengthRoundASegmentsEnd() {
+    void everyLengthAroundASegmentsEnd() {
         long offset = 0;
         int middle = Math.min(setup.maxEvent, setup.segmentSize - 64) - 20;
         for (int length = middle - 20; length <= middle + 20; length++) {
@@ -75,7 +75,7 @@ class PushPopContractTest extends ContractTest {
     }
 
     @Test
-    void theLargestRecordIsTakenAndALargerOneRefused() {
+    void theLargestRecordIsStoredAndALargerOneThrows() {
         byte[] largest = Payload.of(1, setup.maxEvent);
         assertEquals(0, queue.push(largest));
         TooLargeException refused =
@@ -103,7 +103,7 @@ class PushPopContractTest extends ContractTest {
     }
 
     @Test
-    void aPartOutsideOfTheArrayIsRefusedAndTheQueueGoesOn() {
+    void aRangeOutsideTheArrayThrowsAndTheQueueStaysUsable() {
         byte[] array = Payload.of(4, 100);
         assertThrows(IndexOutOfBoundsException.class, () -> queue.push(array, 50, 51));
         assertThrows(IndexOutOfBoundsException.class, () -> queue.push(array, -1, 10));
@@ -151,14 +151,14 @@ class PushPopContractTest extends ContractTest {
     }
 
     @Test
-    void aRefusedByteBufferKeepsItsPosition() {
+    void aByteBufferOfAFailedPushKeepsItsPosition() {
         ByteBuffer buffer = ByteBuffer.allocate(setup.maxEvent + 2).position(1);
         assertThrows(TooLargeException.class, () -> queue.push(buffer));
         assertEquals(1, buffer.position());
     }
 
     @Test
-    void peekLeavesTheRecordThere() {
+    void peekDoesNotPop() {
         assertNull(queue.consumer().peek());
         byte[] payload = Payload.of(7, setup.maxEvent);
         queue.push(payload);
@@ -172,7 +172,7 @@ class PushPopContractTest extends ContractTest {
     }
 
     @Test
-    void anEmptyQueueSaysSo() throws InterruptedException {
+    void anEmptyQueueHasNoRecord() throws InterruptedException {
         assertNull(queue.consumer().poll());
         assertThrows(EmptyException.class, queue.consumer()::pop);
         assertThrows(EmptyException.class, () -> queue.consumer().pop(Duration.ofMillis(20)));
@@ -197,14 +197,14 @@ class PushPopContractTest extends ContractTest {
     }
 
     @Test
-    void aPopWithATimeoutWaitsForItsTime() {
+    void aPopWaitsForItsWholeTimeout() {
         long start = System.nanoTime();
         assertThrows(EmptyException.class, () -> queue.consumer().pop(Duration.ofMillis(60)));
         assertTrue(System.nanoTime() - start >= MILLISECONDS.toNanos(60));
     }
 
     @Test
-    void aHandlerGetsEachRecordOnce() {
+    void aHandlerReceivesEachRecordOnce() {
         List<byte[]> payloads = setup.payloads(8, 60);
         Payload.pushAll(queue, payloads);
         List<Message> got = new ArrayList<>();
@@ -269,7 +269,7 @@ class PushPopContractTest extends ContractTest {
     }
 
     @Test
-    void figuresFollowWhatHappens() {
+    void statisticsFollowPushesPopsAndAcks() {
         QueueStats fresh = queue.stats();
         assertEquals(0, fresh.endOffset());
         assertEquals(0, fresh.segmentsInUse());

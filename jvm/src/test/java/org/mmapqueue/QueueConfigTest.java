@@ -75,7 +75,7 @@ class QueueConfigTest {
 
     @ParameterizedTest
     @MethodSource("badValues")
-    void everyBadValueIsRefusedWithKeyValueAndRange(String key, String range, String value) {
+    void aBadValueThrowsWithKeyValueAndRange(String key, String range, String value) {
         Path directory = temp.resolve("queue");
         ConfigException refused =
                 refused(() -> MmapQueue.open(QueueConfig.of(Map.of("queue_dir", directory.toString(), key, value))));
@@ -122,14 +122,14 @@ class QueueConfigTest {
         "wait_strategy, Park, park",
         "file_mode, 640, 640"
     })
-    void goodValuesAreKeptInOneForm(String key, String value, String kept) {
+    void validValuesAreNormalised(String key, String value, String kept) {
         QueueConfig config = QueueConfig.of(Map.of("queue_dir", "somewhere", key, value));
         assertEquals(Map.of("queue_dir", "somewhere", key, kept), config.asMap());
         assertEquals(config.asMap(), QueueConfig.of(config.asMap()).asMap());
     }
 
     @Test
-    void anUnknownKeyIsRefusedWithTheOnesThereAre() {
+    void anUnknownKeyThrowsAndNamesTheKnownOnes() {
         ConfigException refused = refused(() -> QueueConfig.of(Map.of("queue_dir", "x", "segmentsize", "4096")));
         assertEquals("segmentsize", refused.key());
         assertEquals("4096", refused.value());
@@ -156,14 +156,14 @@ class QueueConfigTest {
     }
 
     @Test
-    void aNullIsRefusedByItsKey() {
+    void aNullValueThrowsWithItsKey() {
         Map<String, String> options = new HashMap<>(Map.of("queue_dir", "x"));
         options.put("flush_period", null);
         assertEquals("flush_period", refused(() -> QueueConfig.of(options)).key());
     }
 
     @Test
-    void theBuilderRefusesAtOnce() {
+    void theBuilderThrowsAtOnce() {
         assertEquals("segment_size", refused(() -> builder().segmentSize(100)).key());
         assertEquals("segment_size", refused(() -> builder().segmentSize("big")).key());
         assertEquals(
@@ -197,7 +197,7 @@ class QueueConfigTest {
     }
 
     @Test
-    void theBuilderAndTheMapSayTheSame() {
+    void theBuilderAndTheMapAreEquivalent() {
         QueueConfig built = QueueConfig.builder(Path.of("dir"))
                 .segmentSize("8k")
                 .maxInMemSegments(5)
@@ -239,7 +239,7 @@ class QueueConfigTest {
     }
 
     @Test
-    void theBuilderAndTheMapSayTheSameOfConsumersAndRetention() {
+    void theBuilderAndTheMapAreEquivalentForConsumersAndRetention() {
         QueueConfig built = QueueConfig.builder(Path.of("dir"))
                 .maxUnacked(5)
                 .visibilityTimeoutMillis(6)
@@ -278,7 +278,7 @@ class QueueConfigTest {
     }
 
     @Test
-    void theBuilderTakesTheModeOfFiles() {
+    void theBuilderSetsTheFileMode() {
         assertEquals(
                 Map.of("queue_dir", "dir", "file_mode", "640"),
                 QueueConfig.builder(Path.of("dir")).fileMode("640").build().asMap());
@@ -328,7 +328,7 @@ class QueueConfigTest {
     }
 
     @Test
-    void whatIsInForceIsSaid() {
+    void theQueueReportsItsEffectiveConfiguration() {
         QueueConfig set = builder()
                 .maxUnacked(5)
                 .visibilityTimeoutMillis(60_000)
@@ -348,7 +348,7 @@ class QueueConfigTest {
     }
 
     @Test
-    void attemptsAndTheirDirectoryAreSetTogether() {
+    void maxAttemptsAndDeadLetterDirAreSetTogether() {
         ConfigException noDirectory =
                 refused(() -> MmapQueue.open(builder().maxAttempts(3).build()));
         assertEquals("dead_letter_dir", noDirectory.key());
@@ -364,7 +364,7 @@ class QueueConfigTest {
     }
 
     @Test
-    void agesNeedTimestamps() {
+    void retainMillisNeedsTimestamps() {
         ConfigException refused = refused(
                 () -> MmapQueue.open(builder().timestamps(false).retainMillis(5).build()));
         assertEquals("retain_ms", refused.key());
@@ -377,7 +377,7 @@ class QueueConfigTest {
 
     @ParameterizedTest
     @CsvSource({"max_consumer_lag, 100000", "retain_ms, 5", "retain_bytes, 70000"})
-    void version1HasNoRoomForThese(String key, String value) {
+    void version1DoesNotSupportTheseKeys(String key, String value) {
         ConfigException refused = refused(() -> MmapQueue.open(QueueConfig.of(
                 Map.of("queue_dir", temp.resolve("queue").toString(), "format_version", "1", key, value))));
         assertEquals(key, refused.key());
@@ -388,7 +388,7 @@ class QueueConfigTest {
     /** The ring must take the largest record beside a segment that is not quite acked yet. */
     @ParameterizedTest
     @CsvSource({"4096, 2, 4010", "4096, 2, 134217727", "4096, 3, 8050", "8192, 4, 24400"})
-    void aRingTooSmallForItsLargestRecordIsRefused(int segment, int capacity, int maxEvent) {
+    void aRingTooSmallForItsLargestRecordThrows(int segment, int capacity, int maxEvent) {
         ConfigException refused = refused(() -> MmapQueue.open(builder()
                 .segmentSize(segment)
                 .queueCapacitySegments(capacity)
@@ -401,7 +401,7 @@ class QueueConfigTest {
 
     @ParameterizedTest
     @CsvSource({"4096, 2, 4009", "4096, 3, 8041", "8192, 4, 24361"})
-    void theLargestRecordThatIsAcceptedFitsWhateverTheTailStandsAt(int segment, int capacity, int maxEvent) {
+    void theLargestAllowedRecordFitsAtAnyLogEnd(int segment, int capacity, int maxEvent) {
         try (MmapQueue queue = MmapQueue.open(builder()
                 .segmentSize(segment)
                 .queueCapacitySegments(capacity)
@@ -420,7 +420,7 @@ class QueueConfigTest {
     }
 
     @Test
-    void aLargerMaxEventSizeIsRememberedAndASmallerOneBindsThePusherOnly() {
+    void aLargerMaxEventSizeIsStoredAndASmallerOneLimitsThisWriterAlone() {
         try (MmapQueue queue = MmapQueue.open(builder().maxEventSize(1000).build())) {
             queue.push(new byte[1000]);
         }

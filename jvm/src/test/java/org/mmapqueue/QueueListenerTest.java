@@ -37,7 +37,7 @@ class QueueListenerTest {
     }
 
     @Test
-    void mayOpenAndCloseQueues() throws Exception {
+    void aListenerMayOpenAndCloseQueues() throws Exception {
         List<String> events = new ArrayList<>();
         QueueListener listener = new QueueListener() {
             @Override
@@ -69,7 +69,7 @@ class QueueListenerTest {
     }
 
     @Test
-    void mayBeSlowAndHoldUpNobodyElse() throws Exception {
+    void aSlowListenerBlocksNoOtherThread() throws Exception {
         CountDownLatch inside = new CountDownLatch(1);
         CountDownLatch goOn = new CountDownLatch(1);
         QueueListener listener = new QueueListener() {

@@ -97,7 +97,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void givesTheRecordsOfItsRangeInPieces() {
+    void readsItsRangeInSeveralCalls() {
         open();
         push(0, 300);
         for (long from : new long[] {0, 1, 150, 299, 300}) {
@@ -111,7 +111,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void countsBytesAndGivesALargeFirstRecordAllTheSame() {
+    void maxBytesDoesNotLimitTheFirstRecord() {
         open();
         push(0, 30);
         try (RecordReader reader = queue.reader(20, 30)) {
@@ -124,7 +124,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void waitsForWhatComes() {
+    void waitsForNewRecords() {
         open();
         push(0, 5);
         try (RecordReader reader = queue.reader(3, Long.MAX_VALUE)) {
@@ -135,7 +135,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void leavesNothingPinnedBetweenCalls() {
+    void pinsNothingBetweenCalls() {
         open();
         push(0, 100);
         List<RecordReader> readers = new ArrayList<>();
@@ -150,7 +150,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void manyReadAtOnce() throws Exception {
+    void manyReadersReadConcurrently() throws Exception {
         open();
         push(0, 400);
         ExecutorService threads = Executors.newFixedThreadPool(4);
@@ -174,7 +174,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void saysWhatWasOverwrittenBeforeItWasRead() {
+    void overwrittenRecordsThrow() {
         open();
         push(0, 300);
         try (RecordReader reader = queue.reader(2, 300)) {
@@ -193,7 +193,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void namesDamageAfterWhatComesBeforeIt() throws Exception {
+    void readsTheRecordsBeforeDamageThenThrows() throws Exception {
         open();
         push(0, 10);
         queue.close();
@@ -218,7 +218,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void aClosedOneReadsNothing() {
+    void aClosedReaderThrows() {
         open();
         push(0, 5);
         RecordReader reader = queue.reader(0, 5);
@@ -231,7 +231,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void refusesWhatMakesNoSense() {
+    void badRangesAndLimitsThrow() {
         open();
         push(0, 5);
         assertThrows(IllegalArgumentException.class, () -> queue.reader(-1, 5));
@@ -247,7 +247,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void partsBeginWithSegmentsAndMakeUpTheRange() {
+    void partsBeginWithSegmentsAndCoverTheRange() {
         open();
         push(0, 400);
         long all = queue.bytes(0, 400);
@@ -272,7 +272,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void aQueueThatIsOpenIsSharedToRead() {
+    void openToReadSharesAnOpenQueue() {
         open();
         push(0, 3);
         try (MmapQueue reading = MmapQueue.openToRead(temp)) {
@@ -289,7 +289,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void oneThatIsOpenToReadCanBeOpenedToWrite() {
+    void aQueueThatIsOpenToReadCanBeOpenedToWrite() {
         open();
         push(0, 3);
         queue.close();
@@ -310,7 +310,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void thereMustBeAQueueToRead() {
+    void openToReadThrowsWithoutAQueue() {
         assertThrows(MmapQueueException.class, () -> MmapQueue.openToRead(temp.resolve("none")));
         assertFalse(temp.resolve("none").toFile().exists());
     }
@@ -337,7 +337,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void segmentsAreCountedOnceHoweverItIsRead() {
+    void eachSegmentIsCountedOneTime() {
         open();
         // Records of 1016 bytes with their framing, 4 to a segment or lying across two.
         for (int i = 0; i < 40; i++) {

@@ -213,7 +213,7 @@ class SatelliteBehaviourTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void directoriesAreMadeAsDeepAsAsked(int version) {
+    void missingParentDirectoriesAreCreated(int version) {
         Path deep = temp.resolve("one").resolve("two").resolve("three");
         QueueConfig config = QueueConfig.builder(deep)
                 .formatVersion(version)

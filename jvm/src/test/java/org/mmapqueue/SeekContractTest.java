@@ -40,7 +40,7 @@ class SeekContractTest extends ContractTest {
     }
 
     @Test
-    void version1KnowsOneOtherPlaceAlone() {
+    void version1SeeksToCommittedAlone() {
         push();
         queue.consumer().pop();
         if (setup.isV1()) {
@@ -56,7 +56,7 @@ class SeekContractTest extends ContractTest {
     }
 
     @Test
-    void committedGivesBackWhatIsOutAndKeepsWhatIsAcked() {
+    void aSeekToCommittedRequeuesRecordsInFlightAndKeepsAcks() {
         push();
         for (int i = 0; i < 8; i++) {
             queue.consumer().pop();
@@ -82,7 +82,7 @@ class SeekContractTest extends ContractTest {
     }
 
     @Test
-    void anyOffsetThatIsRetained() {
+    void aSeekReachesAnyRetainedOffset() {
         assumeFalse(setup.isV1());
         payloads = setup.payloads(8, 60);
         Payload.pushAll(queue, payloads);
@@ -103,7 +103,7 @@ class SeekContractTest extends ContractTest {
     }
 
     @Test
-    void earliestIsTheOldestThatSomeoneHasNotAcked() {
+    void earliestIsTheOldestRecordThatAConsumerHasNotAcked() {
         assumeFalse(setup.isV1());
         push();
         queue.createConsumer("slow", StartAt.offset(3));
@@ -117,7 +117,7 @@ class SeekContractTest extends ContractTest {
     }
 
     @Test
-    void latestSkipsAllThereIs() {
+    void latestSkipsEveryRecord() {
         assumeFalse(setup.isV1());
         push();
         queue.consumer().pop();
@@ -130,7 +130,7 @@ class SeekContractTest extends ContractTest {
     }
 
     @Test
-    void whatWasPoppedBeforeIsForgotten() {
+    void aSeekForgetsEarlierPops() {
         assumeFalse(setup.isV1());
         push();
         for (int i = 0; i < 6; i++) {
@@ -152,7 +152,7 @@ class SeekContractTest extends ContractTest {
     }
 
     @Test
-    void aSeekForwardFreesAndOneBackHolds() {
+    void aSeekForwardFreesSpaceAndASeekBackHoldsIt() {
         assumeFalse(setup.isV1());
         queue.createConsumer("other", StartAt.EARLIEST);
         int count = fill().size();
@@ -189,7 +189,7 @@ class SeekContractTest extends ContractTest {
     }
 
     @Test
-    void thePlaceSurvivesAReopening() {
+    void aSeekSurvivesAReopening() {
         assumeFalse(setup.isV1());
         push();
         Payload.drain(queue);
@@ -199,7 +199,7 @@ class SeekContractTest extends ContractTest {
     }
 
     @Test
-    void aTimeIsThePlaceOfTheFirstRecordThen() {
+    void aSeekToATimestampFindsTheFirstRecordSince() {
         assumeFalse(setup.isV1());
         push();
         queue.createConsumer("keeper", StartAt.EARLIEST);

@@ -58,7 +58,7 @@ class WaitStrategyTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"backoff", "park", "spin"})
-    void whoWaitsInVainEnds(String strategy) {
+    void aWaitEndsAtItsTimeout(String strategy) {
         try (MmapQueue queue = open(strategy)) {
             assertThrows(EmptyException.class, () -> queue.consumer().pop(Duration.ofMillis(5)));
             assertThrows(FullException.class, () -> {

@@ -91,7 +91,7 @@ class AttemptsSurviveCloseTest {
     }
 
     @Test
-    void aCleanCloseRemembers() {
+    void aCleanCloseSavesAttemptsAndAcks() {
         work(queue.consumer());
         queue.close();
         assertTrue(Files.exists(inFlight("default")));
@@ -103,7 +103,7 @@ class AttemptsSurviveCloseTest {
     }
 
     @Test
-    void theCloseOfAConsumerRemembersToo() {
+    void theCloseOfAConsumerSavesThemToo() {
         Consumer consumer = queue.consumer("one", StartAt.EARLIEST);
         work(consumer);
         consumer.close();
@@ -111,7 +111,7 @@ class AttemptsSurviveCloseTest {
     }
 
     @Test
-    void whatNobodyHasTakenUpBetweenIsKept() {
+    void savedAttemptsSurviveOpensWithoutTheConsumer() {
         work(queue.consumer("one", StartAt.EARLIEST));
         for (int i = 0; i < 3; i++) {
             queue.close();
@@ -121,7 +121,7 @@ class AttemptsSurviveCloseTest {
     }
 
     @Test
-    void whatWasNotPoppedAgainIsKeptOverSeveralCloses() {
+    void savedAttemptsSurviveSeveralClosesUntilRedelivery() {
         work(queue.consumer());
         queue.close();
         open();
@@ -136,7 +136,7 @@ class AttemptsSurviveCloseTest {
 
     /** Two bytes hold 14 bits of attempts: the count stays at the most that they hold, and changes nothing else. */
     @Test
-    void attemptsBeyondWhatIsCountedSurviveACloseAndCanBeNacked() {
+    void attemptsAtTheMaximumSurviveACloseAndCanBeNacked() {
         Consumer consumer = queue.consumer();
         for (int i = 0; i < 16_390; i++) {
             assertEquals(0, consumer.pop().offset());
@@ -154,7 +154,7 @@ class AttemptsSurviveCloseTest {
     }
 
     @Test
-    void aCrashForgets() {
+    void aCrashForgetsAttemptsAndAcks() {
         work(queue.consumer());
         queue.consumer().ackSingle(0);
         Path copy = Directories.copy(directory, temp.resolve("copy"));
@@ -167,7 +167,7 @@ class AttemptsSurviveCloseTest {
 
     /** What an earlier clean close has left must not come back after a crash. */
     @Test
-    void aCrashForgetsWhatAnEarlierCloseHasKept() {
+    void aCrashForgetsTheAttemptsOfAnEarlierClose() {
         work(queue.consumer());
         queue.close();
         open();
@@ -184,7 +184,7 @@ class AttemptsSurviveCloseTest {
     }
 
     @Test
-    void aConsumerThatIsClosedIsNotConcernedByACrash() {
+    void aCrashDoesNotAffectAClosedConsumer() {
         Consumer consumer = queue.consumer("one", StartAt.EARLIEST);
         work(consumer);
         consumer.close();
@@ -193,7 +193,7 @@ class AttemptsSurviveCloseTest {
     }
 
     @Test
-    void anotherConsumerOfTheNameKnowsNothingOfIt() {
+    void aNewConsumerOfTheSameNameHasNoAttempts() {
         Consumer consumer = queue.consumer("one", StartAt.EARLIEST);
         work(consumer);
         consumer.close();
@@ -215,7 +215,7 @@ class AttemptsSurviveCloseTest {
     }
 
     @Test
-    void aSeekForgets() {
+    void aSeekForgetsAttemptsAndAcks() {
         work(queue.consumer());
         queue.close();
         open();

@@ -100,7 +100,7 @@ class ConsumerLagTest {
     }
 
     @Test
-    void itIsToldOnceAndGoesOnBehindTheGap() {
+    void aDroppedConsumerThrowsOnceAndContinuesAfterTheGap() {
         open(LAG);
         ConsumerCore slow = consumer("default");
         push(400);
@@ -113,7 +113,7 @@ class ConsumerLagTest {
     }
 
     @Test
-    void theWriterIsNeverStoppedByIt() {
+    void aSlowConsumerNeverStopsTheWriter() {
         open(LAG);
         core.createConsumer("gone", StartAt.EARLIEST);
         ConsumerCore quick = consumer("default");
@@ -127,7 +127,7 @@ class ConsumerLagTest {
     }
 
     @Test
-    void whoIsNotTooFarBehindKeepsEverything() {
+    void aConsumerWithinTheLimitKeepsEverything() {
         open(3 * LAG); // less than the ring: the writer would need what it keeps
         ConsumerCore slow = consumer("default");
         push(20);
@@ -141,7 +141,7 @@ class ConsumerLagTest {
     }
 
     @Test
-    void aGapBeginsWithWhatWasNotAcked() {
+    void aGapBeginsWithTheFirstUnackedRecord() {
         open(LAG);
         ConsumerCore slow = consumer("default");
         push(9);
@@ -158,7 +158,7 @@ class ConsumerLagTest {
     }
 
     @Test
-    void everyGapIsToldAndTwoBeforeACallAreOne() {
+    void everyGapThrowsAndTwoBeforeACallAreOne() {
         open(LAG);
         ConsumerCore slow = consumer("default");
         push(400);
@@ -172,7 +172,7 @@ class ConsumerLagTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void itIsToldAfterTheNextOpenToo(boolean killed) {
+    void aGapThrowsAfterAReopening(boolean killed) {
         open(LAG);
         core.createConsumer("named", StartAt.EARLIEST);
         push(5);
@@ -191,7 +191,7 @@ class ConsumerLagTest {
     }
 
     @Test
-    void eachIsToldOfItsOwn() {
+    void eachConsumerThrowsForItsOwnGap() {
         open(LAG);
         ConsumerCore one = consumer("one");
         ConsumerCore two = consumer("two");
@@ -208,7 +208,7 @@ class ConsumerLagTest {
     /** The writer drops more just when the consumer of another process takes note of what was dropped. */
     @ParameterizedTest
     @ValueSource(ints = {30, 60, 400})
-    void whatIsDroppedWhileItTakesNoteIsPartOfTheGap(int more) {
+    void recordsDroppedWhileTheGapIsReadArePartOfIt(int more) {
         open(LAG);
         core.createConsumer("away", StartAt.EARLIEST);
         push(5);
@@ -244,7 +244,7 @@ class ConsumerLagTest {
     }
 
     @Test
-    void afterASeekNothingIsLeftToTell() {
+    void aSeekClearsTheGap() {
         open(LAG);
         ConsumerCore slow = consumer("default");
         push(400);
@@ -256,7 +256,7 @@ class ConsumerLagTest {
     }
 
     @Test
-    void statisticsShowWhatIsLeftToIt() {
+    void statisticsShowTheRemainingRecords() {
         open(LAG);
         core.createConsumer("away", StartAt.EARLIEST);
         push(400);
@@ -270,7 +270,7 @@ class ConsumerLagTest {
 
     @ParameterizedTest
     @ValueSource(longs = {0, 1 << 20})
-    void withoutALimitOrWithALargerOneThanTheRingItIsFull(long lag) {
+    void withoutALimitBelowTheRingAPushThrowsFull(long lag) {
         open(lag);
         assertThrows(FullException.class, () -> push(400));
         ConsumerCore slow = consumer("default");

@@ -116,7 +116,7 @@ class DeadLetterTest {
     }
 
     @Test
-    void anyRecordGoesThereWholeAndTheOthersStay() {
+    void aRecordMovesUnchangedAndTheOthersStay() {
         Consumer consumer = open(config(1));
         push(6);
         Payload.drain(consumer);
@@ -134,7 +134,7 @@ class DeadLetterTest {
     }
 
     @Test
-    void itIsAnOrdinaryQueueWithTheSameSizes() {
+    void theDeadLetterQueueIsAnOrdinaryQueueOfTheSameSizes() {
         Consumer consumer = open(config(1));
         push(1);
         consumer.pop();
@@ -148,7 +148,7 @@ class DeadLetterTest {
     }
 
     @Test
-    void oneThatIsThereKeepsItsSizes() {
+    void anExistingDeadLetterQueueKeepsItsSizes() {
         MmapQueue.open(QueueConfig.builder(dead)
                         .segmentSize(8192)
                         .queueCapacitySegments(9)
@@ -162,7 +162,7 @@ class DeadLetterTest {
     }
 
     @Test
-    void attemptsOfBeforeAReopeningCount() {
+    void attemptsBeforeAReopeningCount() {
         Consumer consumer = open(config(2));
         push(2);
         consumer.pop();
@@ -176,7 +176,7 @@ class DeadLetterTest {
     }
 
     @Test
-    void oneThatWasPoppedForTheLastTimeBeforeAReopeningIsNotPoppedAgain() {
+    void aRecordWithoutAttemptsLeftMovesAfterAReopening() {
         Consumer consumer = open(config(2));
         push(3);
         consumer.pop();
@@ -191,7 +191,7 @@ class DeadLetterTest {
 
     /** They do not count as under way, so they may not stand in the way either. */
     @Test
-    void whatIsMovedWhenItWouldBePoppedMakesRoomAmongTheUnacked() {
+    void recordsThatMoveAtAPopMakeRoomBelowMaxUnacked() {
         open(config(1).maxUnacked(1));
         push(2);
         queue.consumer().pop();
@@ -209,7 +209,7 @@ class DeadLetterTest {
     }
 
     @Test
-    void whatTimesOutForTheLastTimeIsMovedAsWell() throws InterruptedException {
+    void theLastTimeoutMovesTheRecord() throws InterruptedException {
         Consumer consumer = open(config(2).visibilityTimeoutMillis(20));
         push(1);
         consumer.pop();
@@ -222,7 +222,7 @@ class DeadLetterTest {
     }
 
     @Test
-    void aSeekToCommittedGivesBackForTheLastTimeToo() {
+    void aSeekToCommittedCountsAsTheLastNack() {
         Consumer consumer = open(config(1));
         push(4);
         consumer.pop();
@@ -246,7 +246,7 @@ class DeadLetterTest {
     }
 
     @Test
-    void oneThatIsRefusedIsPoppedAgainAndNotLost() throws InterruptedException {
+    void aRecordThatCannotMoveIsRedelivered() throws InterruptedException {
         int held = fillDeadLetters();
         Consumer consumer = open(config(1));
         push(3);
@@ -308,7 +308,7 @@ class DeadLetterTest {
 
     /** It would hold itself open for ever. */
     @Test
-    void anotherNameOfTheQueueItselfIsRefused() throws IOException {
+    void theQueueItselfAsDeadLetterQueueThrows() throws IOException {
         Path directory = temp.resolve("queue");
         Path link = Files.createSymbolicLink(temp.resolve("link"), Path.of("queue"));
         Path parent = Files.createSymbolicLink(temp.resolve("parent"), temp);
@@ -331,7 +331,7 @@ class DeadLetterTest {
     /** Each would hold the next one open for ever, and dead letters would go round. */
     @ParameterizedTest
     @ValueSource(ints = {2, 3, 5})
-    void aLoopOfDeadLetterQueuesIsRefused(int count) throws IOException {
+    void aLoopOfDeadLetterQueuesThrows(int count) throws IOException {
         Path parent = Files.createSymbolicLink(temp.resolve("parent"), temp);
         Path[] directories = new Path[count];
         for (int i = 0; i < count; i++) {
@@ -356,7 +356,7 @@ class DeadLetterTest {
     }
 
     @Test
-    void everyConsumerCountsForItself() {
+    void everyConsumerCountsItsOwnAttempts() {
         Consumer consumer = open(config(1));
         Consumer other = queue.consumer("other", StartAt.EARLIEST);
         push(1);

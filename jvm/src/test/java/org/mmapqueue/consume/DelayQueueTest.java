@@ -46,7 +46,7 @@ class DelayQueueTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3, 4})
-    void aPriorityQueueSaysTheSame(int seed) {
+    void agreesWithAPriorityQueue(int seed) {
         SplittableRandom random = new SplittableRandom(seed);
         DelayQueue schedule = new DelayQueue();
         PriorityQueue<Entry> expected =

@@ -135,7 +135,7 @@ class FanOutTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 12, 13, 14, 26, 27, 50})
-    void latestAtAnyPlaceOfASegment(int before) {
+    void latestMayBeAnyPositionInASegment(int before) {
         push(0, before);
         Consumer late = queue.consumer("late", StartAt.LATEST);
         assertEquals(before, late.readOffset());
@@ -146,7 +146,7 @@ class FanOutTest {
     }
 
     @Test
-    void earliestBeginsWithTheOldestThatSomeoneHasNotAcked() {
+    void earliestBeginsWithTheOldestRecordThatAConsumerHasNotAcked() {
         List<byte[]> payloads = push(0, 40);
         Payload.drain(queue);
         queue.consumer().ack(14);
@@ -156,7 +156,7 @@ class FanOutTest {
     }
 
     @Test
-    void spaceIsFreeBehindTheSlowestOnly() {
+    void spaceIsFreeBelowTheLowWatermarkOnly() {
         Consumer slow = queue.consumer("slow", StartAt.EARLIEST);
         int pushed = pushUntilFull();
         assertTrue(pushed > 80, "pushed " + pushed);
@@ -198,7 +198,7 @@ class FanOutTest {
     }
 
     @Test
-    void aWaitingPushIsWokenByTheSlowest() throws Exception {
+    void anAckOfTheSlowestConsumerWakesAWaitingPush() throws Exception {
         Consumer slow = queue.consumer("slow", StartAt.EARLIEST);
         int pushed = pushUntilFull();
         Payload.drain(queue);
@@ -225,7 +225,7 @@ class FanOutTest {
     }
 
     @Test
-    void namesThatAreNoFileNamesAreRefused() {
+    void namesThatAreNoFileNamesThrow() {
         for (String name : List.of("", "..", ".", ".hidden", "-x", "a/b", "a b", "ä", "x".repeat(101), "a\0b")) {
             ConfigException refused = assertThrows(ConfigException.class, () -> queue.consumer(name, StartAt.EARLIEST));
             assertEquals("consumer", refused.key());
@@ -277,7 +277,7 @@ class FanOutTest {
 
     /** The writer takes the place that a new consumer has chosen before its page appears: it chooses once more. */
     @Test
-    void aConsumerThatIsBeingMadeWhileTheRingTurnsBeginsWithWhatIsLeft() {
+    void aConsumerCreatedDuringAWrapStartsAtTheLogStart() {
         queue.close();
         FaultyStorage storage = new FaultyStorage();
         QueueCore core = Cores.open(QueueConfig.builder(directory).build(), storage);
@@ -314,7 +314,7 @@ class FanOutTest {
     }
 
     @Test
-    void consumersAreMadeWhileTheRingTurns() throws Exception {
+    void consumersAreCreatedWhileTheRingWraps() throws Exception {
         int total = 3000;
         queue.createConsumer("default", StartAt.EARLIEST);
         Waiting.Running<Boolean> working = Waiting.start(() -> {

@@ -17,7 +17,7 @@ class LeasesTest {
     private record Lease(long offset, int attempts, long popped) {}
 
     @Test
-    void withoutATimeoutNoneIsKept() {
+    void withoutATimeoutNoLeaseIsKept() {
         Leases leases = new Leases(0);
         assertTrue(leases.isOff());
         leases.add(5, 1, 1);
@@ -68,7 +68,7 @@ class LeasesTest {
     }
 
     @Test
-    void aLeaseThatIsCancelledIsTakenOutOfItsRun() {
+    void aCancelledLeaseLeavesItsRun() {
         Leases leases = new Leases(6400);
         for (int i = 0; i < 10; i++) {
             leases.add(0, i, 1);
@@ -89,7 +89,7 @@ class LeasesTest {
     /** Splits make the table grow, wherever it begins. */
     @ParameterizedTest
     @CsvSource({"0", "5", "13", "15"})
-    void everySecondOfManyIsCancelled(int taken) {
+    void everySecondLeaseCanBeCancelled(int taken) {
         Leases leases = new Leases(6400);
         for (int i = 0; i < taken; i++) {
             leases.add(0, 10_000 - 2L * i, 1);
@@ -110,7 +110,7 @@ class LeasesTest {
     }
 
     @Test
-    void aCancelledLastRunIsGoneOnWith() {
+    void aCancelledLastRunCanBeContinued() {
         Leases leases = new Leases(6400);
         leases.add(0, 7, 1);
         leases.cancel(7, 1);
@@ -138,7 +138,7 @@ class LeasesTest {
     /** No record is taken back before its time, nor much later, and each one once, in the order of popping. */
     @ParameterizedTest
     @CsvSource({"1, 10", "2, 64", "3, 1000", "4, 100000", "5, 1"})
-    void eachEndsAfterItsTimeAndSoon(int seed, long timeout) {
+    void eachLeaseEndsSoonAfterItsDeadline(int seed, long timeout) {
         SplittableRandom random = new SplittableRandom(seed);
         Leases leases = new Leases(timeout);
         Deque<Lease> out = new ArrayDeque<>();

@@ -21,7 +21,7 @@ class RedeliveryTest {
 
     /** The visibility timeout begins anew with each delivery, whatever has become of the one before. */
     @Test
-    void aReleasedRecordGetsAWholeTimeoutWhenItIsPoppedAgain() {
+    void aReleasedRecordGetsAFullTimeoutAtItsNextDelivery() {
         Redelivery redelivery = redelivery(6400);
         pop(redelivery);
         pop(redelivery);
@@ -46,7 +46,7 @@ class RedeliveryTest {
 
     /** From the most that is counted on, every delivery of a record has the same number of attempts. */
     @Test
-    void aTimeoutOfAnEarlierDeliveryDoesNotEndALaterOneOfAsManyAttempts() {
+    void anEarlierTimeoutDoesNotEndALaterDeliveryOfEqualAttempts() {
         Redelivery redelivery = redelivery(6400);
         window.add(Window.IN_FLIGHT, 16_383);
         redelivery.lease(0);
@@ -68,7 +68,7 @@ class RedeliveryTest {
     }
 
     @Test
-    void aDelayEndsNotBeforeItsTime() {
+    void aDelayDoesNotEndEarly() {
         Redelivery redelivery = redelivery(0);
         pop(redelivery);
         pop(redelivery);
@@ -91,7 +91,7 @@ class RedeliveryTest {
     }
 
     @Test
-    void withoutADelayItIsDueAtOnce() {
+    void aRecordWithoutADelayIsDueAtOnce() {
         Redelivery redelivery = redelivery(0);
         pop(redelivery);
         redelivery.requeue(0, 0);
@@ -101,7 +101,7 @@ class RedeliveryTest {
 
     /** The earlier delivery's lease ends while the later one lasts. */
     @Test
-    void theEndOfAnEarlierLeaseTakesNoLaterDeliveryBack() {
+    void anEarlierLeaseDoesNotRequeueALaterDelivery() {
         Redelivery redelivery = redelivery(6400);
         pop(redelivery);
         now += 3000;
@@ -119,7 +119,7 @@ class RedeliveryTest {
     }
 
     @Test
-    void afterAResetNothingOfBeforeIsLeft() {
+    void aResetForgetsLeasesAndDelays() {
         Redelivery redelivery = redelivery(6400);
         pop(redelivery);
         pop(redelivery);
@@ -141,7 +141,7 @@ class RedeliveryTest {
 
     /** Up to a 64th of the timeout later: records that were popped at about the same time are one run. */
     @Test
-    void aTimeoutEndsNotBeforeItsTimeAndNotMuchLater() {
+    void aTimeoutEndsSoonAfterItsDeadline() {
         Redelivery redelivery = redelivery(6400);
         pop(redelivery);
         now += 100;

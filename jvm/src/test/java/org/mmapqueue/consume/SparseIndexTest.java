@@ -93,7 +93,7 @@ class SparseIndexTest {
     }
 
     @Test
-    void theRingOfPlacesTurns() {
+    void theRingOfEntriesWraps() {
         SparseIndex inFlight = new SparseIndex();
         inFlight.reset(0, position(0));
         // The window keeps its size while it moves through many sizes of the arrays.

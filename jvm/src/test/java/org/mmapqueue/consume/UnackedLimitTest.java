@@ -64,7 +64,7 @@ class UnackedLimitTest {
     }
 
     @Test
-    void everyPopIsRefused() {
+    void everyPopThrows() {
         push(LIMIT + 1);
         popToTheLimit();
         UnackedLimitException refused = assertThrows(UnackedLimitException.class, () -> consumer.poll());
@@ -83,7 +83,7 @@ class UnackedLimitTest {
     }
 
     @Test
-    void withNothingThereToPopNothingIsRefused() throws InterruptedException {
+    void aPopOfAnEmptyQueueThrowsNothing() throws InterruptedException {
         push(LIMIT);
         popToTheLimit();
         assertNull(consumer.poll());
@@ -100,7 +100,7 @@ class UnackedLimitTest {
     }
 
     @Test
-    void theWindowBeginsAtTheFirstThatIsNotAcked() {
+    void theLimitCountsFromTheFirstUnackedRecord() {
         push(20);
         popToTheLimit();
         consumer.ackSingle(new long[] {1, 2, 3, 4});
@@ -113,7 +113,7 @@ class UnackedLimitTest {
     }
 
     @Test
-    void whatWasGivenBackIsPoppedAllTheSame() {
+    void requeuedRecordsArePoppedAtTheLimit() {
         push(20);
         popToTheLimit();
         consumer.nack(3);
@@ -144,7 +144,7 @@ class UnackedLimitTest {
     }
 
     @Test
-    void aSeekGivesTheWholeWindow() {
+    void aSeekRestoresTheWholeLimit() {
         push(20);
         popToTheLimit();
         consumer.seek(StartAt.offset(10));
@@ -155,7 +155,7 @@ class UnackedLimitTest {
     }
 
     @Test
-    void eachConsumerHasItsOwn() {
+    void eachConsumerHasItsOwnLimit() {
         Consumer other = queue.consumer("other", StartAt.EARLIEST);
         push(20);
         popToTheLimit();

@@ -51,7 +51,7 @@ class VisibilityTest {
     }
 
     @Test
-    void whatNobodyAcksComesAgainWithItsAttemptsCounted() throws InterruptedException {
+    void unackedRecordsAreRedeliveredWithTheirAttempts() throws InterruptedException {
         Consumer consumer = open(20);
         push(1);
         for (int attempts = 1; attempts < 5; attempts++) {
@@ -66,7 +66,7 @@ class VisibilityTest {
 
     /** Whatever becomes of a record, each pop of it counts once; and none comes once it is acked. */
     @Test
-    void whatIsAckedDoesNotComeAgain() throws InterruptedException {
+    void ackedRecordsAreNotRedelivered() throws InterruptedException {
         Consumer consumer = open(10);
         int count = 20;
         push(count);
@@ -93,7 +93,7 @@ class VisibilityTest {
     }
 
     @Test
-    void aLongTimeoutHoldsThemBack() {
+    void noRecordIsRedeliveredBeforeItsTimeout() {
         Consumer consumer = open(Duration.ofDays(1).toMillis());
         push(3);
         assertEquals(3, Payload.drain(consumer).size());
@@ -105,7 +105,7 @@ class VisibilityTest {
     }
 
     @Test
-    void withoutATimeoutTheyStayOut() {
+    void withoutATimeoutRecordsStayInFlight() {
         Consumer consumer = open(0);
         push(3);
         assertEquals(3, Payload.drain(consumer).size());
@@ -114,7 +114,7 @@ class VisibilityTest {
     }
 
     @Test
-    void whatTimesOutComesBeforeNewOnes() throws InterruptedException {
+    void timedOutRecordsPrecedeNewOnes() throws InterruptedException {
         Consumer consumer = open(20);
         push(1);
         assertEquals(0, consumer.pop().offset());
@@ -127,7 +127,7 @@ class VisibilityTest {
     }
 
     @Test
-    void otherConsumersAreNotConcerned() throws InterruptedException {
+    void aTimeoutDoesNotAffectOtherConsumers() throws InterruptedException {
         Consumer consumer = open(20);
         Consumer other = queue.consumer("other", StartAt.EARLIEST);
         push(1);
@@ -139,7 +139,7 @@ class VisibilityTest {
     }
 
     @Test
-    void aSeekForgetsWhatIsOut() throws InterruptedException {
+    void aSeekForgetsRecordsInFlight() throws InterruptedException {
         Consumer consumer = open(20);
         push(4);
         consumer.popBatch(3, Long.MAX_VALUE, Duration.ZERO);

@@ -160,7 +160,7 @@ class DiskFaultTest {
 
     @ParameterizedTest
     @EnumSource(names = {"SYNC", "SYNC_DIRECTORY"})
-    void aSyncThatFailsPoisonsTheWriter(FaultyStorage.Call failing) {
+    void aFailedSyncPoisonsTheWriter(FaultyStorage.Call failing) {
         open(2);
         push(0, 1000);
         core.writer().flush();
@@ -203,7 +203,7 @@ class DiskFaultTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void aCloseThatCanNotSyncSaysSoAndTheNextOpenRecovers(int version) {
+    void aCloseThatCannotSyncThrowsAndTheNextOpenRecovers(int version) {
         open(version);
         push(0, 1000);
         storage.failWhen((call, path) -> call == FaultyStorage.Call.SYNC);

@@ -260,7 +260,7 @@ class EachCallFailsTest {
 
     /** A disk with room for some bytes only, and then some more, and so on. */
     @Test
-    void aDiskThatIsFullAgainAndAgain() throws IOException {
+    void aRepeatedlyFullDiskLosesNothing() throws IOException {
         storage = new FaultyStorage();
         directory = temp.resolve("quota");
         open();

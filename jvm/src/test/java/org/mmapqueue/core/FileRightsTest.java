@@ -79,7 +79,7 @@ class FileRightsTest {
         "664, rw-rw-r--, rwxrwxr-x",
         "666, rw-rw-rw-, rwxrwxrwx"
     })
-    void everythingThatIsMadeHasTheMode(String mode, String files, String directories) throws IOException {
+    void everyNewFileHasTheMode(String mode, String files, String directories) throws IOException {
         try (MmapQueue queue = MmapQueue.open(
                 mode == null ? config().build() : config().fileMode(mode).build())) {
             assertEquals(mode == null ? "600" : mode, queue.config().asMap().get("file_mode"));
@@ -101,7 +101,7 @@ class FileRightsTest {
     }
 
     @Test
-    void whatIsThereKeepsItsRights() throws IOException {
+    void existingFilesKeepTheirMode() throws IOException {
         Files.createDirectories(directory());
         Files.setPosixFilePermissions(directory(), PosixFilePermissions.fromString("rwxr-x--x"));
         MmapQueue.open(config().fileMode("640").build()).close();
@@ -144,7 +144,7 @@ class FileRightsTest {
     /** Files that are there already, exchanged for links to themselves at another place. */
     @ParameterizedTest
     @ValueSource(strings = {"meta.dat", "0_segment.dat", "consumers/one.dat", "consumers/one.inflight"})
-    void aFileExchangedForALinkIsRefused(String name) throws IOException {
+    void aFileReplacedByALinkThrows(String name) throws IOException {
         openAndUse();
         Path moved = Files.move(directory().resolve(name), temp.resolve("moved"));
         byte[] before = Files.readAllBytes(moved);
@@ -154,7 +154,7 @@ class FileRightsTest {
     }
 
     @Test
-    void aLinkInThePlaceOfTheConsumersDirectoryIsRefused() throws IOException {
+    void aLinkInsteadOfTheConsumersDirectoryThrows() throws IOException {
         MmapQueue.open(config().build()).close();
         Path target = Files.createDirectory(temp.resolve("target"));
         plant("consumers", target);

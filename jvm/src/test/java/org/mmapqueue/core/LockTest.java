@@ -66,7 +66,7 @@ class LockTest {
     }
 
     @Test
-    void anotherProcessHoldsItAndTheErrorNamesThePid() throws Exception {
+    void aLockOfAnotherProcessThrowsWithItsPid() throws Exception {
         try (ChildJvm child = new ChildJvm(HolderChild.class, directory())) {
             child.expect("holding");
             assertLocked(child.pid());
@@ -96,7 +96,7 @@ class LockTest {
     }
 
     @Test
-    void thisProcessHoldsItAgainstAnother() throws Exception {
+    void anotherProcessCannotTakeTheLockOfThisOne() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config(directory()))) {
             try (ChildJvm child = new ChildJvm(HolderChild.class, directory())) {
                 assertEquals(null, child.line());
@@ -112,7 +112,7 @@ class LockTest {
 
     /** Failed attempts of this process to open it again must not let go of what it holds (POSIX locks would). */
     @Test
-    void theLockIsStillHeldAfterEverythingThatTouchesTheDirectory() throws Exception {
+    void failedOpensDoNotReleaseTheLock() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config(directory()))) {
             MmapQueue.open(config(directory())).close();
             try (URLClassLoader other = otherClasses()) {
@@ -147,7 +147,7 @@ class LockTest {
     }
 
     @Test
-    void aSecondCopyOfTheClassesInThisProcessIsRefusedWithItsOwnPid() throws Exception {
+    void aSecondCopyOfTheClassesThrowsWithThisPid() throws Exception {
         try (URLClassLoader other = otherClasses()) {
             AutoCloseable held = openIn(other);
             assertLocked(self());
@@ -165,7 +165,7 @@ class LockTest {
 
     /** The pid is written behind the lock: between the two that of the former holder stands there. */
     @Test
-    void aPidOfAProcessThatHasDiedIsNotTold() throws Exception {
+    void thePidOfADeadProcessIsNotReported() throws Exception {
         long dead;
         try (ChildJvm child = new ChildJvm(HolderChild.class, temp.resolve("other"))) {
             child.expect("holding");
@@ -186,7 +186,7 @@ class LockTest {
 
     /** A thread that can not be started, here since it runs already, as one for which there is no memory. */
     @Test
-    void aQueueWhoseThreadsCanNotBeStartedIsNotLeftLocked() {
+    void aFailedThreadStartReleasesTheLock() {
         QueueCore core = Cores.open(config(directory()), DiskStorage.INSTANCE);
         core.writer().housekeeper().start();
         assertThrows(IllegalThreadStateException.class, core::started);
@@ -228,7 +228,7 @@ class LockTest {
     }
 
     @Test
-    void aDirectoryThatCanNotBeLockedIsNotLeftLocked() throws Exception {
+    void aFailedLockIsNotLeftHeld() throws Exception {
         Files.createDirectory(directory());
         Files.createSymbolicLink(directory().resolve("lock"), temp.resolve("elsewhere"));
         assertThrows(MmapQueueException.class, () -> MmapQueue.open(config(directory())));
@@ -298,7 +298,7 @@ class LockTest {
     }
 
     @Test
-    void aFileSystemThatIsReadOnlyIsAnErrorThatSaysSo() throws Exception {
+    void aReadOnlyFileSystemThrows() throws Exception {
         MmapQueue.open(config(directory())).close();
         Path other = Files.createDirectory(temp.resolve("bound"));
         assumeTrue(exitCode("mount", "--bind", directory().toString(), other.toString()) == 0, "only root may mount");
@@ -314,7 +314,7 @@ class LockTest {
     }
 
     @Test
-    void filesThatMayNotBeWrittenAreAnErrorThatNamesThem() throws Exception {
+    void unwritableFilesThrowWithTheirName() throws Exception {
         assumeTrue(!"root".equals(System.getProperty("user.name")), "root may write everything");
         MmapQueue.open(config(directory())).close();
         Files.setPosixFilePermissions(directory().resolve("lock"), PosixFilePermissions.fromString("r--------"));

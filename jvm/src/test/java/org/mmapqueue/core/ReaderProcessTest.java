@@ -54,7 +54,7 @@ class ReaderProcessTest {
     }
 
     @Test
-    void anotherProcessPopsAndAcksWhileTheRingTurns() throws Exception {
+    void anotherProcessPopsAndAcksWhileTheRingWraps() throws Exception {
         int total = 4000;
         try (MmapQueue queue = MmapQueue.open(config().build())) {
             queue.createConsumer("remote", StartAt.EARLIEST);
@@ -94,7 +94,7 @@ class ReaderProcessTest {
     }
 
     @Test
-    void aKilledReaderGoesOnWhereItHadAcked() throws Exception {
+    void aKilledReaderContinuesAfterItsLastAck() throws Exception {
         int total = 1200;
         try (MmapQueue queue = MmapQueue.open(config().build())) {
             queue.createConsumer("remote", StartAt.EARLIEST);
@@ -248,14 +248,14 @@ class ReaderProcessTest {
     }
 
     @Test
-    void thereMustBeSomethingToRead() {
+    void aMissingQueueOpenedReadOnlyThrows() {
         QueueConfig readOnly = config().readOnly(true).build();
         assertThrows(MmapQueueException.class, () -> MmapQueue.open(readOnly));
         assertFalse(Files.exists(directory()));
     }
 
     @Test
-    void aFullRingBecomesFreeByTheReadersAck() throws Exception {
+    void anAckOfAReaderMakesRoomInAFullRing() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build())) {
             queue.createConsumer("reader", StartAt.EARLIEST);
             long pushed = 0;

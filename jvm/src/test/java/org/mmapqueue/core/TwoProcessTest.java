@@ -82,7 +82,7 @@ class TwoProcessTest {
     }
 
     @Test
-    void whoClosesAConsumerGivesItToTheNextProcess() throws Exception {
+    void aClosedConsumerCanBeOwnedByAnotherProcess() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build());
                 ChildJvm first = new ChildJvm(ConsumerChild.class, directory());
                 ChildJvm second = new ChildJvm(ConsumerChild.class, directory())) {
@@ -111,7 +111,7 @@ class TwoProcessTest {
     }
 
     @Test
-    void aDeletionByAnotherProcessGivesItsSpaceFree() throws Exception {
+    void aDeletionByAnotherProcessFreesSpace() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build());
                 ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
             assertEquals("0", ask(child, "own slow"));
@@ -129,7 +129,7 @@ class TwoProcessTest {
 
     /** A reader at the tail must map the new file of a slot, not the one that it has mapped before. */
     @Test
-    void aReaderAtTheTailFollowsIntoFilesThatAreMadeAnew() throws Exception {
+    void aReaderAtTheLogEndFollowsIntoNewFiles() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build());
                 ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
             assertEquals("0", ask(child, "own tail"));
@@ -148,7 +148,7 @@ class TwoProcessTest {
     }
 
     @Test
-    void aSeekBackOfAnotherProcessHoldsTheSpace() throws Exception {
+    void aSeekBackInAnotherProcessHoldsSpace() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build());
                 ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
             queue.createConsumer("holder", StartAt.EARLIEST);
@@ -170,7 +170,7 @@ class TwoProcessTest {
     }
 
     @Test
-    void aDroppedConsumerIsToldSoAndGoesOn() throws Exception {
+    void aDroppedConsumerThrowsAndContinues() throws Exception {
         try (MmapQueue queue =
                         MmapQueue.open(config().maxConsumerLag(3 * SEGMENT).build());
                 ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
@@ -194,12 +194,12 @@ class TwoProcessTest {
             Consumer taken = queue.consumer("slow", StartAt.EARLIEST);
             DroppedException dropped = assertThrows(DroppedException.class, taken::pop);
             assertEquals(next, dropped.first());
-            assertGoesOn(taken, dropped.last() + 1, queue.endOffset());
+            assertContinues(taken, dropped.last() + 1, queue.endOffset());
         }
     }
 
     // The background thread may find it to be too slow once more, before it has popped anything.
-    private static void assertGoesOn(Consumer consumer, long first, long end) {
+    private static void assertContinues(Consumer consumer, long first, long end) {
         long next = first;
         while (next < end) {
             try {
@@ -216,7 +216,7 @@ class TwoProcessTest {
 
     /** A process was killed when the consumer's page was there, and nobody had been told. */
     @Test
-    void aConsumerWhoseMakerDiedIsProtectedOnceItIsTakenUp() throws Exception {
+    void aConsumerOfADeadCreatorHoldsSpaceOnceItIsOpened() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build());
                 ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
             queue.createConsumer("first", StartAt.EARLIEST);
@@ -251,7 +251,7 @@ class TwoProcessTest {
 
     /** As above, but the space was reclaimed before anybody came. */
     @Test
-    void aConsumerWhoseMakerDiedLongAgoGoesOnWithTheOldestRecord() throws Exception {
+    void aReclaimedConsumerOfADeadCreatorStartsAtTheLogStart() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build());
                 ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
             queue.createConsumer("first", StartAt.EARLIEST);
@@ -273,7 +273,7 @@ class TwoProcessTest {
 
     /** A process was killed when a consumer's page said that it is deleted, and the file was still there. */
     @Test
-    void aConsumerWhoseDeleterDiedHoldsNothingAndCanBeMadeAnew() throws Exception {
+    void aHalfDeletedConsumerHoldsNothingAndCanBeCreatedAgain() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build());
                 ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
             queue.createConsumer("half", StartAt.EARLIEST);
@@ -297,7 +297,7 @@ class TwoProcessTest {
 
     /** The same, when the file was gone, too. */
     @Test
-    void aConsumerWhoseFileIsGoneIsNotTakenUp() throws Exception {
+    void aDeletedConsumerWithoutAFileIsCreatedAgain() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build());
                 ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
             queue.createConsumer("gone", StartAt.EARLIEST);

@@ -141,7 +141,7 @@ class WakeUpTest {
     }
 
     @Test
-    void aPushWakesAllThatPop() throws Exception {
+    void aPushWakesEveryConsumer() throws Exception {
         queue.createConsumer("other", StartAt.EARLIEST);
         Waiting.Running<Message> pop = startPop();
         Waiting.Running<Message> other =
@@ -153,7 +153,7 @@ class WakeUpTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"nack", "unpop", "seek"})
-    void whatIsToBePoppedAgainWakesAPop(String way) throws Exception {
+    void aRequeuedRecordWakesAPop(String way) throws Exception {
         queue.push(new byte[8]);
         assertEquals(0, queue.consumer().pop().offset());
         Waiting.Running<Message> pop = startPop();
@@ -167,7 +167,7 @@ class WakeUpTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"ack", "ackSingle"})
-    void roomAmongTheUnackedWakesAPop(String way) throws Exception {
+    void roomBelowMaxUnackedWakesAPop(String way) throws Exception {
         for (int i = 0; i < 5; i++) {
             queue.push(new byte[8]);
         }
@@ -222,7 +222,7 @@ class WakeUpTest {
     }
 
     @Test
-    void closingWakesAll() throws Exception {
+    void aCloseWakesEveryWaitingThread() throws Exception {
         fill();
         popSome();
         Waiting.Running<Message> pop = startPop();

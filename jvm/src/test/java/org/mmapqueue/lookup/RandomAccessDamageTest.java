@@ -22,7 +22,7 @@ class RandomAccessDamageTest {
     Path temp;
 
     @Test
-    void aDamagedRecordIsRefusedAndItsNeighboursAreNot() {
+    void aDamagedRecordThrowsAndItsNeighboursAreRead() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 20, true)) {
             for (int i = 0; i < 40; i++) {
                 queue.push(200);

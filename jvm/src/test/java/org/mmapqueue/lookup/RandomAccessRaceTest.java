@@ -180,7 +180,7 @@ class RandomAccessRaceTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 3, CAPACITY, 3 * CAPACITY - 1})
-    void aTurnOfTheRingAtAnyMomentOfACall(int segments) {
+    void theRingMayWrapAtAnyMomentOfACall(int segments) {
         pushUpTo(5 * SEGMENT);
         SplittableRandom random = new SplittableRandom(segments);
         int lost = 0;
@@ -189,7 +189,7 @@ class RandomAccessRaceTest {
             for (boolean warm : new boolean[] {false, true}) {
                 turn(1);
                 Interrupting source = new Interrupting(looks, () -> turn(segments));
-                RandomAccessReader randomAccess = warm ? browserThatKnowsAll(source) : randomAccess(source);
+                RandomAccessReader randomAccess = warm ? readerWithFullIndex(source) : randomAccess(source);
                 long wanted = consumer.committedOffset() + random.nextLong(pushed - consumer.committedOffset());
                 try {
                     assertRecords(wanted, randomAccess.get(wanted, 20, Long.MAX_VALUE));
@@ -208,7 +208,7 @@ class RandomAccessRaceTest {
         assertTrue(lost > 0 || segments == 1, "lost " + lost);
     }
 
-    private RandomAccessReader browserThatKnowsAll(Interrupting source) {
+    private RandomAccessReader readerWithFullIndex(Interrupting source) {
         int looks = source.left;
         source.left = Integer.MAX_VALUE;
         RandomAccessReader randomAccess = randomAccess(source);
@@ -221,7 +221,7 @@ class RandomAccessRaceTest {
 
     /** The writer may have begun to fill a slot anew as soon as it is reclaimed, whatever is still to be seen there. */
     @Test
-    void whatIsReclaimedDuringACallDoesNotCount() {
+    void recordsReclaimedDuringACallAreOutOfRange() {
         pushUpTo(5 * SEGMENT);
         popAll();
         long position = 3 * SEGMENT;
@@ -257,7 +257,7 @@ class RandomAccessRaceTest {
 
     /** A call that loses one segment after the other goes on until it has an answer: none of that is damage. */
     @Test
-    void theRingMayTurnManyTimesDuringOneCall() {
+    void theRingMayWrapManyTimesDuringOneCall() {
         pushUpTo(5 * SEGMENT);
         for (int turns = 1; turns < 20; turns++) {
             int[] left = {turns};
@@ -281,7 +281,7 @@ class RandomAccessRaceTest {
     }
 
     @Test
-    void firstAndEndAndTimeAreThoseOfOneMoment() {
+    void firstEndAndTimeAreThoseOfOneMoment() {
         pushUpTo(5 * SEGMENT);
         for (int looks = 0; looks < 40; looks++) {
             turn(1);
@@ -307,7 +307,7 @@ class RandomAccessRaceTest {
 
     /** The slot is taken, and what it holds is anything: the range says that it is so, not damage. */
     @Test
-    void aSlotThatIsFilledAnewIsOutOfRange() throws IOException {
+    void aRefilledSlotIsOutOfRange() throws IOException {
         pushUpTo(5 * SEGMENT);
         RandomAccessReader randomAccess = randomAccess(new Beside());
         for (long number = 0; number < pushed; number++) {
@@ -339,7 +339,7 @@ class RandomAccessRaceTest {
 
     /** What is not given up yet must be there. */
     @Test
-    void aSlotThatIsZeroThoughItIsRetainedIsDamage() {
+    void aZeroedSlotThatIsRetainedIsDamage() {
         pushUpTo(5 * SEGMENT);
         Directories.overwrite(temp.resolve("queue/1_segment.dat"), 0, new byte[SEGMENT]);
         RandomAccessReader randomAccess = randomAccess(new Beside());
@@ -379,7 +379,7 @@ class RandomAccessRaceTest {
     }
 
     @Test
-    void manyThreadsReadWhileTheRingTurns() throws Exception {
+    void manyThreadsReadWhileTheRingWraps() throws Exception {
         pushUpTo(4 * SEGMENT);
         RandomAccessReader randomAccess = randomAccess(new Beside());
         RandomAccessReader own =

@@ -64,7 +64,7 @@ class RandomAccessTimeTest {
 
     /** The timestamp of a record whose header ends a segment is in the next one. */
     @Test
-    void aTimeBeyondItsHeadersSegmentIsFound() {
+    void aTimestampInTheSegmentAfterItsHeaderIsFound() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             int cut = 0;
             while (queue.end() < 12 * SEGMENT) {
@@ -83,7 +83,7 @@ class RandomAccessTimeTest {
     }
 
     @Test
-    void recordsWithoutATimeCountAsTheOneBeforeThem() {
+    void recordsWithoutATimestampHaveThatOfTheRecordBefore() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, false)) {
             for (int i = 0; i < 8; i++) {
                 queue.pushMixed(15, 50 + i);
@@ -104,7 +104,7 @@ class RandomAccessTimeTest {
     }
 
     @Test
-    void timesAreFoundBehindTheSealsOfRecoveries() {
+    void timesAreFoundAfterTheSealsOfRecoveries() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             for (int kill = 0; kill < 5; kill++) {
                 queue.pushMixed(12, 70 + kill);
@@ -120,7 +120,7 @@ class RandomAccessTimeTest {
 
     /** A segment may say that it begins at a time that only its own records have. */
     @Test
-    void aSegmentMayBeginLaterThanTheRecordsBeforeItEnd() {
+    void aSegmentMayBeginWithALaterTimeThanTheRecordBefore() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             while (queue.end() < 6 * SEGMENT || queue.end() % SEGMENT != 0) {
                 queue.push(496 - 8);

@@ -18,7 +18,7 @@ class SegmentIndexTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 15, 16, 17, 1000, 16_384, 16_385, 40_000, 100_000})
-    void everyFloorIsAPlaceBeforeAndNotFarBefore(int records) {
+    void everyFloorIsAnEntryCloselyBefore(int records) {
         SplittableRandom random = new SplittableRandom(records);
         int[] offsets = new int[records + 1];
         long[] timestamps = new long[records + 1];
@@ -55,7 +55,7 @@ class SegmentIndexTest {
     }
 
     @Test
-    void theMemoryIsBoundedAndTheLatestStay() {
+    void memoryIsBoundedAndTheLatestIndexesStay() {
         SegmentIndexes indexes = new SegmentIndexes();
         SegmentIndex first = new SegmentIndex(0, 0, 0, 64);
         indexes.put(first);

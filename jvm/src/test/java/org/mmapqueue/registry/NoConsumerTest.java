@@ -63,7 +63,7 @@ class NoConsumerTest {
     }
 
     /** A closed queue whose last consumer had acked records 0 to 99 of 120. */
-    private void makeDeserted() {
+    private void makeWithoutConsumers() {
         try (MmapQueue queue = open()) {
             Consumer only = queue.consumer("only", StartAt.EARLIEST);
             for (int i = 0; i < 6; i++) {
@@ -126,7 +126,7 @@ class NoConsumerTest {
     }
 
     @Test
-    void fullSaysThatThereIsNone() {
+    void fullReportsThatThereIsNoConsumer() {
         try (MmapQueue queue = open()) {
             FullException full = assertThrows(FullException.class, () -> push(queue, 1000));
             assertTrue(full.getMessage().endsWith("; it has no consumer, so nobody has read them"), full.getMessage());
@@ -147,21 +147,21 @@ class NoConsumerTest {
     }
 
     @Test
-    void verifyFindsItWhole() {
+    void verifyFindsNoFault() {
         try (MmapQueue queue = open()) {
             push(queue, 50);
         }
         assertTrue(verify().isWhole(), verify().findings().toString());
         assertEquals(List.of(), verify().consumers());
         directory = temp.resolve("deserted");
-        makeDeserted();
+        makeWithoutConsumers();
         assertTrue(verify().isWhole(), verify().findings().toString());
         assertEquals(List.of(), verify().consumers());
     }
 
     @Test
-    void repairKeepsFromWhereOnItIsHeld() throws IOException {
-        makeDeserted();
+    void repairKeepsTheLogStart() throws IOException {
+        makeWithoutConsumers();
         long held = word(HELD_FROM);
         Directories.flip(directory.resolve("meta.dat"), 90, 1);
         Path target = temp.resolve("repaired");
@@ -177,7 +177,7 @@ class NoConsumerTest {
 
     /** Without a meta page only the lock file tells whether the default consumer may exist. */
     @Test
-    void repairMakesADefaultConsumerOnlyIfThereMayHaveBeenOne() throws IOException {
+    void repairCreatesADefaultConsumerOnlyIfOneMayHaveExisted() throws IOException {
         try (MmapQueue queue = open()) {
             push(queue, 30);
         }
@@ -196,8 +196,8 @@ class NoConsumerTest {
     }
 
     @Test
-    void aPositionThatCanNotBeRightIsDamage() throws IOException {
-        makeDeserted();
+    void anImpossiblePositionIsDamage() throws IOException {
+        makeWithoutConsumers();
         long held = word(HELD_FROM);
         for (long wrong : new long[] {-8, held + 8, held + (1 << 20)}) {
             word(HELD_FROM, wrong);

@@ -101,7 +101,7 @@ class ProducerDamageTest {
     }
 
     @Test
-    void everyByte() throws Exception {
+    void aFlippedBitThrowsWhereTheByteIsUsed() throws Exception {
         byte[] page = Files.readAllBytes(page(clean));
         int refused = 0;
         int withNote = 0;
@@ -131,7 +131,7 @@ class ProducerDamageTest {
     }
 
     @Test
-    void anotherLength() throws IOException {
+    void aPageOfAnotherLengthThrows() throws IOException {
         for (int length : new int[] {0, 512, PAGE - 1, PAGE + 1}) {
             Path damaged = copy();
             Files.write(page(damaged), Arrays.copyOf(Files.readAllBytes(page(damaged)), length));
@@ -141,7 +141,7 @@ class ProducerDamageTest {
     }
 
     @Test
-    void thePageOfAnotherQueueAndOfAConsumer() throws Exception {
+    void aPageOfAnotherQueueOrOfAConsumerThrows() throws Exception {
         Path other = temp.resolve("other");
         try (MmapQueue queue = MmapQueue.open(config(other))) {
             queue.pushOnce("p", 9, List.of(new byte[10]), Duration.ZERO);
@@ -174,7 +174,7 @@ class ProducerDamageTest {
     }
 
     @Test
-    void aLinkIsRefused() throws IOException {
+    void aSymbolicLinkThrows() throws IOException {
         Path damaged = copy();
         Path elsewhere = temp.resolve("elsewhere");
         Files.move(damaged.resolve("producers"), elsewhere);

@@ -36,7 +36,7 @@ class ProducerLimitsTest {
     Path temp;
 
     @Test
-    void moreProducersThanPagesAreOpen() throws Exception {
+    void producersMayOutnumberOpenPages() throws Exception {
         int many = MOST_OPEN + 300;
         QueueConfig config = QueueConfig.builder(temp.resolve("queue"))
                 .flushPeriodMillis(600_000)
@@ -64,7 +64,7 @@ class ProducerLimitsTest {
     }
 
     @Test
-    void parkedProducersAfterAKill() throws Exception {
+    void parkedProducersSurviveAKill() throws Exception {
         int many = MOST_OPEN + 50;
         QueueConfig config = QueueConfig.builder(temp.resolve("queue"))
                 .flushPeriodMillis(600_000)
@@ -96,7 +96,7 @@ class ProducerLimitsTest {
     }
 
     @Test
-    void threadsThatShareTheOpenPages() throws Exception {
+    void threadsShareTheOpenPages() throws Exception {
         int threads = 4;
         int each = 300;
         int sequences = 2;
@@ -157,7 +157,7 @@ class ProducerLimitsTest {
     }
 
     @Test
-    void version1HasNoPlaceForThem() {
+    void version1DoesNotSupportProducers() {
         QueueConfig config =
                 QueueConfig.builder(temp.resolve("queue")).formatVersion(1).build();
         try (MmapQueue queue = MmapQueue.open(config)) {

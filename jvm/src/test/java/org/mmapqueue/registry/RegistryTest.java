@@ -87,17 +87,17 @@ class RegistryTest {
 
     /** The writer flushes the acks, before it uses the first segment again. */
     @Test
-    void aConsumerThatIsMadeWhileTheWriterFlushesKeepsItsPlace() throws IOException {
-        assertKeptWhenMadeAt(FaultyStorage.Call.SYNC, MetaPage.FILE_NAME);
+    void aConsumerCreatedDuringAFlushKeepsItsPosition() throws IOException {
+        assertKeptWhenCreatedAt(FaultyStorage.Call.SYNC, MetaPage.FILE_NAME);
     }
 
     /** The writer has read which consumers there are, and opens the page of one of them. */
     @Test
-    void aConsumerThatIsMadeWhileTheWriterLooksAtTheOthersKeepsItsPlace() throws IOException {
-        assertKeptWhenMadeAt(FaultyStorage.Call.OPEN, "another.dat");
+    void aConsumerCreatedDuringAReclaimKeepsItsPosition() throws IOException {
+        assertKeptWhenCreatedAt(FaultyStorage.Call.OPEN, "another.dat");
     }
 
-    private void assertKeptWhenMadeAt(FaultyStorage.Call moment, String file) throws IOException {
+    private void assertKeptWhenCreatedAt(FaultyStorage.Call moment, String file) throws IOException {
         pushAndAck(LAPS / 4);
         other.create("another", meta::writing);
         boolean[] made = {false};
@@ -138,7 +138,7 @@ class RegistryTest {
     }
 
     @Test
-    void aPlaceThatWasReclaimedMeanwhileIsLookedForAgain() throws IOException {
+    void aStartThatWasReclaimedIsChosenAgain() throws IOException {
         int[] asked = {0};
         ConsumerCursors made = other.create("late", () -> {
             if (asked[0]++ == 0) {
@@ -157,7 +157,7 @@ class RegistryTest {
     }
 
     @Test
-    void aConsumerThatCanNotBeMadeLeavesNothingBehind() throws IOException {
+    void aFailedCreationLeavesNoConsumer() throws IOException {
         int[] asked = {0};
         assertThrows(
                 IllegalStateException.class,
@@ -175,7 +175,7 @@ class RegistryTest {
     }
 
     @Test
-    void aMoveToAPlaceThatWasReclaimedMovesNothing() throws IOException {
+    void aMoveToAReclaimedPositionHasNoEffect() throws IOException {
         pushAndAck(LAPS);
         ConsumerCursors mover = other.create("mover", meta::writing);
         long stood = mover.committed();
@@ -188,7 +188,7 @@ class RegistryTest {
     }
 
     @Test
-    void aMoveThatFailsMovesNothing() throws IOException {
+    void aFailedMoveHasNoEffect() throws IOException {
         pushAndAck(LAPS);
         ConsumerCursors mover = other.create("mover", meta::writing);
         long stood = mover.committed();
@@ -204,7 +204,7 @@ class RegistryTest {
 
     /** The offset of the place could not be read: the consumer is where it was, in memory and in its page. */
     @Test
-    void aSeekThatFailsMovesNothing() {
+    void aFailedSeekHasNoEffect() {
         pushAndAck(10);
         FaultyStorage disk = new FaultyStorage();
         QueueCore reader = Cores.open(config().readOnly(true).build(), disk);
@@ -224,7 +224,7 @@ class RegistryTest {
 
     /** It was killed after it had said what it wanted to reclaim, and before it knew that it may. */
     @Test
-    void whatADeadWriterWasAboutToReclaimIsNotLost() throws IOException {
+    void anUnfinishedReclaimOfADeadWriterLosesNothing() throws IOException {
         pushAndAck(LAPS);
         queue.close();
         long place = meta.reclaimed();

@@ -96,7 +96,7 @@ class GcTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void nothingIsDeletedThatIsNotAcked(int version) {
+    void unackedSegmentsAreNotDeleted(int version) {
         open(version);
         assertEquals(0, gc());
         push(80);
@@ -106,7 +106,7 @@ class GcTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void whatEverybodyHasAckedIsDeleted(int version) {
+    void segmentsAckedByEveryConsumerAreDeleted(int version) {
         open(version);
         push(80);
         int before = files();
@@ -122,7 +122,7 @@ class GcTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void theRingTurnsOnWithFilesMadeAnew(int version) {
+    void theRingWrapsWithNewFiles(int version) {
         open(version);
         long next = 0;
         for (int round = 0; round < 30; round++) {
@@ -141,7 +141,7 @@ class GcTest {
     }
 
     @Test
-    void aSlowConsumerKeepsItsFiles() {
+    void aSlowConsumerRetainsItsFiles() {
         open(2);
         ConsumerCore slow = core.consumer("slow", StartAt.EARLIEST);
         push(80);
@@ -155,7 +155,7 @@ class GcTest {
     }
 
     @Test
-    void numbersGoOnAfterACleanReopening() {
+    void offsetsContinueAfterACleanReopening() {
         open(2);
         push(80);
         popAndAck(0, 80);
@@ -170,7 +170,7 @@ class GcTest {
     /** Nobody needs what it holds, and it is about to be filled: its length can not stop the writer. */
     @ParameterizedTest
     @ValueSource(ints = {-SEGMENT, -8, 8, SEGMENT})
-    void aFreeSlotsFileOfAnotherLengthIsMadeAnew(int more) throws IOException {
+    void aFreeSlotsFileOfAnotherLengthIsReplaced(int more) throws IOException {
         open(2);
         push(80);
         popAndAck(0, 80);
@@ -186,7 +186,7 @@ class GcTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 30, 79, 80})
-    void numbersGoOnAfterAKill(int acked) {
+    void offsetsContinueAfterAKill(int acked) {
         open(2);
         push(80);
         popAndAck(0, acked);
@@ -204,7 +204,7 @@ class GcTest {
 
     /** The flush that follows must not miss the files, which held nothing that is needed. */
     @Test
-    void aFlushAfterItFindsAllItNeeds() {
+    void aFlushAfterGcSucceeds() {
         open(2);
         push(80);
         popAndAck(0, 70);
@@ -219,7 +219,7 @@ class GcTest {
     }
 
     @Test
-    void anIdleQueueDoesItByItself() {
+    void anIdleQueueRunsGc() {
         try (MmapQueue queue = MmapQueue.open(config(2).gcOnIdleMillis(10).build())) {
             for (int round = 0; round < 2; round++) {
                 long first = queue.endOffset();

@@ -98,7 +98,7 @@ class RetentionTest {
     }
 
     @Test
-    void withoutItTheFirstOffsetIsTheSlowestCommitted() {
+    void withoutRetentionTheFirstOffsetIsTheLowWatermark() {
         open(0, 0);
         queue.createConsumer("slow", StartAt.EARLIEST);
         pushAndAck(40);
@@ -114,7 +114,7 @@ class RetentionTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 4096, 10_000, 20_000, 40_000})
-    void soManyBytesStayInWholeSegments(int bytes) {
+    void retainBytesKeepsWholeSegments(int bytes) {
         open(0, bytes);
         for (int i = 0; i < 30; i++) {
             pushAndAck(17);
@@ -126,7 +126,7 @@ class RetentionTest {
     }
 
     @Test
-    void theWriterComesFirst() {
+    void retentionNeverBlocksTheWriter() {
         open(DAY, 1 << 30);
         for (int i = 0; i < 40; i++) {
             pushAndAck(30); // never full
@@ -138,7 +138,7 @@ class RetentionTest {
     }
 
     @Test
-    void whatIsRetainedCanBeConsumedAgain() {
+    void retainedRecordsCanBeConsumedAgain() {
         open(DAY, 0);
         pushAndAck(60);
         assertEquals(0, queue.firstOffset());
@@ -161,7 +161,7 @@ class RetentionTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void itSurvivesAReopening(boolean killed) {
+    void retentionSurvivesAReopening(boolean killed) {
         open(0, 20_000);
         pushAndAck(400);
         long first = queue.firstOffset();
@@ -177,7 +177,7 @@ class RetentionTest {
     }
 
     @Test
-    void aWriterThatSaysNothingOfItLeavesItAsItIs() {
+    void aWriterWithoutRetentionKeysKeepsTheStoredOnes() {
         open(DAY, 1 << 20);
         pushAndAck(100);
         queue.close();
@@ -192,7 +192,7 @@ class RetentionTest {
     }
 
     @Test
-    void theNextWriterMayChangeIt() {
+    void theNextWriterMayChangeRetention() {
         open(0, 1 << 20);
         pushAndAck(100);
         assertEquals(0, queue.firstOffset());
@@ -221,7 +221,7 @@ class RetentionTest {
     }
 
     @Test
-    void byAgeTheOldestSegmentsGo() {
+    void segmentsOlderThanRetainMillisAreReclaimed() {
         open(1, 0);
         pushAndAck(100);
         // The last segments stay: nobody knows how old their records are until the next one begins.
@@ -230,7 +230,7 @@ class RetentionTest {
     }
 
     @Test
-    void byAgeNothingGoesBeforeItsTime() {
+    void noSegmentIsReclaimedBeforeRetainMillis() {
         open(DAY, 0);
         pushAndAck(150);
         assertEquals(0, queue.firstOffset());
@@ -238,7 +238,7 @@ class RetentionTest {
     }
 
     @Test
-    void theNarrowerOfBothCounts() {
+    void theNarrowerLimitApplies() {
         open(DAY, 8000);
         pushAndAck(150);
         long kept = assertRetained() * (long) FOOTPRINT;
@@ -249,7 +249,7 @@ class RetentionTest {
     }
 
     @Test
-    void whatIsNotAckedStaysWhateverItsAgeAndSize() {
+    void unackedRecordsAreRetainedAtAnyAgeAndSize() {
         open(1, 1);
         queue.createConsumer("slow", StartAt.EARLIEST);
         pushAndAck(100);
@@ -258,7 +258,7 @@ class RetentionTest {
     }
 
     @Test
-    void gcLeavesItAlone() {
+    void gcKeepsRetainedRecords() {
         open(0, 20_000);
         pushAndAck(180);
         int before = assertRetained();

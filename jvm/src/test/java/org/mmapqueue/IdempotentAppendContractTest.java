@@ -28,7 +28,7 @@ import org.mmapqueue.support.Waiting;
 
 @ParameterizedClass(name = "{0}")
 @EnumSource(value = Setup.class, mode = EnumSource.Mode.MATCH_ALL, names = "V2_.*")
-class PushOnceContractTest extends ContractTest {
+class IdempotentAppendContractTest extends ContractTest {
     private final List<byte[]> expected = new ArrayList<>();
 
     private List<byte[]> batch(int count) {
@@ -64,7 +64,7 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void aBatchIsThereOnceHoweverOftenItIsPushed() throws InterruptedException {
+    void retriesStoreABatchOneTime() throws InterruptedException {
         assertEquals(OptionalLong.empty(), queue.lastSequence("p"));
         queue.push(setup.tenth(0));
         expected.add(setup.tenth(0));
@@ -85,7 +85,7 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void aDigestIsFoundAgainWithItsSequence() throws InterruptedException {
+    void aDigestIsStoredWithItsSequence() throws InterruptedException {
         assertEquals(Optional.empty(), queue.digest("p", 0));
         for (long sequence = 0; sequence < 10; sequence++) {
             pushes(sequence, new BatchDigest(2, -sequence));
@@ -106,7 +106,7 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void sequencesMayHaveGapsAndALowerOneIsDone() throws InterruptedException {
+    void sequencesMayHaveGapsAndALowerOneStoresNothing() throws InterruptedException {
         pushes("p", 0, 1);
         pushes("p", 5, 2);
         refuses("p", 4);
@@ -118,7 +118,7 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void producersDoNotKnowOfOneAnother() throws InterruptedException {
+    void producersAreIndependent() throws InterruptedException {
         pushes("p", 3, 1);
         pushes("q", 3, 2);
         pushes("q", 4, 1);
@@ -129,7 +129,7 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void aBatchWithoutRecordsCounts() throws InterruptedException {
+    void anEmptyBatchStoresItsSequence() throws InterruptedException {
         pushes("p", 1, 0);
         refuses("p", 1);
         pushes("p", 2, 1);
@@ -143,7 +143,7 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void batchesOverSegmentsAndWithSync() throws InterruptedException {
+    void batchesSpanSegmentsWithAndWithoutSync() throws InterruptedException {
         long sequence = 0;
         for (int round = 0; round < 6; round++) {
             List<byte[]> batch = setup.payloads(round, 4 + 3 * round);
@@ -157,7 +157,7 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void itIsKnownAfterACloseAndAfterAKill() throws InterruptedException {
+    void sequencesSurviveACloseAndAKill() throws InterruptedException {
         for (int round = 0; round < 12; round++) {
             pushes("p", 2L * round, 1 + round % 3);
             if (round % 4 == 1) {
@@ -187,7 +187,7 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void aTooLargeBatchIsRefusedAndDoesNotCount() throws InterruptedException {
+    void aTooLargeBatchThrowsAndStoresNoSequence() throws InterruptedException {
         pushes("p", 1, 1);
         assertThrows(
                 TooLargeException.class,
@@ -200,7 +200,7 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void whenTheQueueIsFullNothingCountsUntilThereIsRoom() throws Exception {
+    void aFullQueueStoresNoSequenceUntilItHasRoom() throws Exception {
         pushes("p", 1, 1);
         fill();
         long end = queue.endOffset();
@@ -216,7 +216,7 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void ofManyThreadsThatPushTheSameOneDoes() throws Exception {
+    void oneOfManyThreadsStoresABatch() throws Exception {
         int threads = 4;
         int rounds = 50;
         CyclicBarrier start = new CyclicBarrier(threads);
@@ -245,7 +245,7 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void aForgottenProducerBeginsAnew() throws InterruptedException {
+    void aForgottenProducerHasNoSequence() throws InterruptedException {
         pushes("p", 9, 1);
         pushes("q", 1, 1);
         queue.forgetProducer("p");
@@ -285,7 +285,7 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void aSequenceOrALengthBelow0IsRefused() {
+    void aNegativeSequenceOrLengthThrows() {
         assertThrows(IllegalArgumentException.class, () -> queue.pushOnce("p", -1, batch(1), Duration.ZERO));
         assertThrows(
                 IllegalArgumentException.class,
@@ -298,7 +298,7 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void aProcessThatReadsAndAClosedQueueRefuse() throws InterruptedException {
+    void aReadOnlyQueueAndAClosedQueueThrow() throws InterruptedException {
         pushes("p", 1, 1);
         try (MmapQueue reader = MmapQueue.open(QueueConfig.builder(Directories.copy(directory, temp.resolve("read")))
                 .readOnly(true)
@@ -313,7 +313,7 @@ class PushOnceContractTest extends ContractTest {
 
     /** Each payload is made when it is asked for, in the one array that there is. */
     @Test
-    void recordsThatAreNeverInMemoryAtOnce() throws InterruptedException {
+    void recordsMayShareOneArray() throws InterruptedException {
         int count = 15;
         byte[] only = new byte[setup.segmentSize / 10];
         Records records = new Records() {
@@ -346,7 +346,7 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void aLengthThatChangesAfterItWasAskedForChangesNothing() throws InterruptedException {
+    void aLaterChangeOfALengthHasNoEffect() throws InterruptedException {
         byte[] data = setup.tenth(1);
         Records growing = new Records() {
             private int asked;
