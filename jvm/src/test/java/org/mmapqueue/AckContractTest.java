@@ -86,7 +86,7 @@ class AckContractTest extends ContractTest {
 
     @Test
     void anyOfManyRecordsInFlightCanBeAcked() throws InterruptedException {
-        // Far more than one place in memory for each; acks land between the places and on them.
+        // Far more records than entries of the sparse index; acks land between entries and on them.
         int count = setup.room() / setup.footprint(1) * 9 / 10;
         for (int i = 0; i < count; i++) {
             queue.push(new byte[] {(byte) i});
@@ -114,14 +114,14 @@ class AckContractTest extends ContractTest {
         queue.consumer().ack(half);
         assertCommitted(half + 1);
         List<byte[]> more = fill();
-        assertTrue(more.size() >= payloads.size() / 2 - 20, more.size() + " went in where " + half + " were acked");
+        assertTrue(more.size() >= payloads.size() / 2 - 20, more.size() + " records fit after " + half + " acks");
         assertEquals(lag - half - 1 + more.size(), queue.consumer().lag());
         Payload.assertMessages(payloads.size(), more, Payload.drain(queue));
     }
 
     @Test
     void popAndAckAlternateWithALag() {
-        // The window of what is popped and not acked moves through several generations.
+        // The window of records in flight moves through several generations.
         List<Long> window = new ArrayList<>();
         SplittableRandom random = new SplittableRandom(6);
         long pushed = 0;

@@ -134,7 +134,7 @@ class AckSingleContractTest extends ContractTest {
         consumer().ackSingle(0);
         assertState(count, 0);
         List<byte[]> more = fill();
-        assertTrue(more.size() >= count - 20, more.size() + " went in where " + count + " were acked");
+        assertTrue(more.size() >= count - 20, more.size() + " records fit after " + count + " acks");
         assertEquals(more.size(), Payload.drain(queue).size());
     }
 
@@ -159,7 +159,7 @@ class AckSingleContractTest extends ContractTest {
         consumer().ackSingle(new long[] {0, 2, 3, 5});
         reopen();
         if (setup.isV1()) {
-            // It has a place for one position alone.
+            // Version 1 stores the committed position alone.
             Payload.assertMessages(0, payloads.subList(1, payloads.size()), Payload.drain(queue));
             return;
         }

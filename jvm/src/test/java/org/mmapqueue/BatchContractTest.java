@@ -153,13 +153,13 @@ class BatchContractTest extends ContractTest {
         }
     }
 
-    /** A batch whose payloads, while they are being stored, look whether a reader finds something. */
-    private static final class Looking implements Records {
+    /** A batch that polls a consumer each time one of its payloads is stored. */
+    private static final class PollingBatch implements Records {
         private final List<byte[]> payloads;
         private final ConsumerCore consumer;
         private int looks;
 
-        Looking(List<byte[]> payloads, ConsumerCore consumer) {
+        PollingBatch(List<byte[]> payloads, ConsumerCore consumer) {
             this.payloads = payloads;
             this.consumer = consumer;
         }
@@ -194,7 +194,7 @@ class BatchContractTest extends ContractTest {
         try {
             ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
             for (int count : new int[] {2, 3, 9, 25}) {
-                Looking batch = new Looking(tenths(count, count), consumer);
+                PollingBatch batch = new PollingBatch(tenths(count, count), consumer);
                 long first = core.writer().push(batch);
                 assertTrue(batch.looks >= count);
                 for (int i = 0; i < count; i++) {
@@ -225,7 +225,7 @@ class BatchContractTest extends ContractTest {
                 }
                 assertEquals(expected, first.offset());
                 for (int i = 1; i < size; i++) {
-                    // Whoever has seen the first record of a batch finds all the others.
+                    // A consumer that has popped the first record of a batch finds all the others.
                     Message next = queue.consumer().poll();
                     assertTrue(next != null, "record " + i + " of the batch at " + expected + " is missing");
                     assertEquals(expected + i, Payload.numberOf(next.data()));
@@ -245,7 +245,7 @@ class BatchContractTest extends ContractTest {
             }
         } catch (FullException e) {
             done.set(true);
-            reading.result(); // throws what has stopped the reader
+            reading.result(); // rethrows the reader's failure
             throw e;
         } finally {
             done.set(true);

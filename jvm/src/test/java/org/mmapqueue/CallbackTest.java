@@ -29,7 +29,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** Callbacks that misbehave: they close what calls them, wait for other threads, are slow, throw. */
+/** Callbacks that close their caller, wait for other threads, are slow, or throw. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CallbackTest {
     private static final int SEGMENT = 4096;
@@ -61,7 +61,7 @@ class CallbackTest {
                 .build());
     }
 
-    /** Runs the given code within the first call of one kind of callback, then takes all records that come. */
+    /** Runs code inside the first call of one kind of callback, then consumes every further record. */
     private enum Caller {
         POLL {
             @Override
@@ -130,7 +130,7 @@ class CallbackTest {
                 seen.add(queue.pushBatch(new Calling(inside), Duration.ZERO));
             }
         },
-        PUSH_ONCE_ARRAY {
+        IDEMPOTENT_ARRAY {
             @Override
             void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen)
                     throws InterruptedException {
@@ -142,11 +142,11 @@ class CallbackTest {
                 throws InterruptedException;
 
         boolean isPush() {
-            return this == PUSH_ARRAY || this == PUSH_ONCE_ARRAY;
+            return this == PUSH_ARRAY || this == IDEMPOTENT_ARRAY;
         }
     }
 
-    /** A batch over several segments that runs something whenever it is asked for its second array. */
+    /** A batch over several segments that runs code each time its second array is requested. */
     private static final class Calling implements Records {
         private final List<byte[]> payloads = List.of(Payload.of(0, 3000), Payload.of(1, 3000), Payload.of(2, 3000));
         private final Runnable inside;
@@ -243,7 +243,7 @@ class CallbackTest {
         assertEquals(3, consumer.pop().data().length);
     }
 
-    /** What was popped before its consumer was closed or deleted still comes; the consumer's lock is free. */
+    /** Records popped before the close or the deletion are still delivered; the consumer's lock is free. */
     @Test
     void aHandlerMayCloseAndDeleteItsConsumer() throws Exception {
         for (boolean deletes : new boolean[] {false, true}) {
@@ -265,10 +265,10 @@ class CallbackTest {
             assertFalse(queue.owns("own"));
             assertEquals(0, queue.consumer("own", StartAt.EARLIEST).peek().offset());
         }
-        Waiting.Running<Message> popping = Waiting.start(() -> queue.consumer("own", StartAt.EARLIEST)
+        Waiting.Running<Message> popBatch = Waiting.start(() -> queue.consumer("own", StartAt.EARLIEST)
                 .popBatch(100, Long.MAX_VALUE, Waiting.LONG)
                 .get(0));
-        assertEquals(0, popping.result().offset());
+        assertEquals(0, popBatch.result().offset());
         queue.close();
     }
 
@@ -297,7 +297,7 @@ class CallbackTest {
     @EnumSource(Caller.class)
     void aSlowCallbackBlocksNoOtherThread(Caller caller) throws Exception {
         CountDownLatch inside = new CountDownLatch(1);
-        CountDownLatch goOn = new CountDownLatch(1);
+        CountDownLatch proceed = new CountDownLatch(1);
         Consumer consumer = queue.consumer();
         Waiting.Running<List<Long>> slow = Waiting.start(() -> {
             List<Long> seen = new ArrayList<>();
@@ -306,13 +306,13 @@ class CallbackTest {
                     consumer,
                     () -> {
                         inside.countDown();
-                        await(goOn);
+                        await(proceed);
                     },
                     seen);
             return seen;
         });
         await(inside);
-        // All of this while the callback waits.
+        // The callback waits during all of these calls.
         queue.push(new byte[5]);
         assertTrue(consumer.popBatch(100, Long.MAX_VALUE, Duration.ofMillis(50)).size() > 0);
         assertTrue(consumer.popBatch(1, Long.MAX_VALUE, Duration.ofMillis(50)).isEmpty());
@@ -326,11 +326,11 @@ class CallbackTest {
             assertEquals(0, unrelated.push(new byte[1]));
             assertNotNull(same.stats());
         }
-        // Nor may it keep the queue from being closed.
+        // The queue can be closed, too.
         if (!caller.isPush()) {
             queue.close();
         }
-        goOn.countDown();
+        proceed.countDown();
         assertFalse(slow.result().isEmpty());
     }
 
@@ -342,7 +342,7 @@ class CallbackTest {
         }
     }
 
-    /** The handler opens a queue while another thread closes this one, or looks at its gauges. */
+    /** The handler opens a queue while another thread closes this one, or reads its gauges. */
     @Test
     void aHandlerMayOpenQueuesDuringAClose() throws Exception {
         QueueListener.Figures[] figures = {null};
@@ -356,7 +356,7 @@ class CallbackTest {
 
             @Override
             public void closed(Path directory) {
-                // not of interest
+                // not tested here
             }
         };
         MmapQueue.addListener(listener);
@@ -384,7 +384,7 @@ class CallbackTest {
         }
     }
 
-    /** Two handlers, each of which asks for the other one's consumer while both are called. */
+    /** Each of two running handlers opens the other one's consumer. */
     @Test
     void handlersMayOpenEachOthersConsumers() throws Exception {
         Consumer one = queue.consumer("one", StartAt.EARLIEST);
@@ -407,7 +407,7 @@ class CallbackTest {
         assertEquals(1, two.committedOffset());
     }
 
-    /** Handler or sink: what throws has not consumed its record, nor those after it. */
+    /** A handler or sink that throws has consumed neither its record nor the later ones. */
     @ParameterizedTest
     @EnumSource(
             value = Caller.class,
@@ -453,11 +453,11 @@ class CallbackTest {
         assertEquals(range(0, RECORDS), seen);
     }
 
-    /** Records.array fails in the middle of a batch that goes over several segments: nothing stored, nothing poisoned. */
+    /** {@code Records.array} throws within a batch over several segments: nothing is stored, nothing is poisoned. */
     @ParameterizedTest
     @EnumSource(
             value = Caller.class,
-            names = {"PUSH_ARRAY", "PUSH_ONCE_ARRAY"})
+            names = {"PUSH_ARRAY", "IDEMPOTENT_ARRAY"})
     void aBatchWhosePayloadsFailStoresNothing(Caller caller) throws Exception {
         OutOfMemoryError failure = new OutOfMemoryError("injected");
         assertSame(

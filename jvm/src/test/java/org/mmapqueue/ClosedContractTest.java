@@ -104,13 +104,13 @@ class ClosedContractTest extends ContractTest {
 
     @Test
     void aCloseEndsAWaitingPop() {
-        Waiting.Running<Message> popping =
+        Waiting.Running<Message> waitingPop =
                 Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
         Waiting.Running<List<Message>> batching = Waiting.start(
                         () -> queue.consumer().popBatch(5, 100, Waiting.LONG))
                 .untilItWaits();
         queue.close();
-        assertThrows(ClosedException.class, popping::result);
+        assertThrows(ClosedException.class, waitingPop::result);
         assertThrows(ClosedException.class, batching::result);
     }
 
@@ -129,10 +129,10 @@ class ClosedContractTest extends ContractTest {
     @Test
     void aWaitingPopEndsWithItsHandleWhileAnotherIsOpen() throws Exception {
         try (MmapQueue other = setup.open(directory)) {
-            Waiting.Running<Message> popping =
+            Waiting.Running<Message> waitingPop =
                     Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
             queue.close();
-            assertThrows(ClosedException.class, popping::result);
+            assertThrows(ClosedException.class, waitingPop::result);
             other.push(BYTES);
             assertEquals(1, other.consumer().pop().data().length);
         }
@@ -164,7 +164,7 @@ class ClosedContractTest extends ContractTest {
                     return pushed;
                 }
             });
-            Waiting.Running<Long> popping = Waiting.start(() -> {
+            Waiting.Running<Long> consuming = Waiting.start(() -> {
                 long popped = 0;
                 try {
                     while (true) {
@@ -182,9 +182,9 @@ class ClosedContractTest extends ContractTest {
             Waiting.until("something was pushed", () -> queue.endOffset() > 50);
             queue.close();
             long pushed = pushing.result();
-            long popped = popping.result();
+            long popped = consuming.result();
             queue = setup.open(directory);
-            // What was popped last may not have been acked.
+            // The record popped last may not have been acked.
             long first = pushed - queue.consumer().lag();
             assertEquals(true, first == popped || first == popped - 1, "acked " + first + ", popped " + popped);
             for (Message message : Payload.drain(queue)) {

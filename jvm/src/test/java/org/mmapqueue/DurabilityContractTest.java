@@ -68,7 +68,7 @@ class DurabilityContractTest extends ContractTest {
                 queue.push(setup.tenth(i));
             }
             Waiting.until(
-                    "the flusher has come",
+                    "the flusher has flushed",
                     () -> queue.stats().watermarkPosition() == queue.stats().writingPosition());
         }
     }
@@ -80,7 +80,7 @@ class DurabilityContractTest extends ContractTest {
         for (int round = 0; round < 3; round++) {
             queue.push(setup.tenth(round));
             Waiting.until(
-                    "the flusher has come",
+                    "the flusher has flushed",
                     () -> queue.stats().watermarkPosition() == queue.stats().writingPosition());
         }
     }

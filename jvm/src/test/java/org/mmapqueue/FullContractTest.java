@@ -18,7 +18,7 @@ import org.mmapqueue.support.Waiting;
 @ForEverySetup
 class FullContractTest extends ContractTest {
 
-    /** A deadline before the clock's own range must not wrap into the far future. */
+    /** A deadline below the clock's range must not overflow into the far future. */
     @Test
     void aNegativeTimeoutDoesNotWait() throws Exception {
         for (Duration timeout :
@@ -38,7 +38,7 @@ class FullContractTest extends ContractTest {
     void aPushIntoAFullQueueThrowsAtOnceAndChangesNothing() {
         List<byte[]> payloads = fill();
         int least = setup.room() / setup.footprint(setup.segmentSize / 10);
-        assertTrue(payloads.size() >= least, payloads.size() + " records went in, expected at least " + least);
+        assertTrue(payloads.size() >= least, payloads.size() + " records fit, expected at least " + least);
         byte[] more = setup.tenth(-1);
         assertThrows(FullException.class, () -> queue.push(more));
         assertThrows(FullException.class, () -> queue.push(more, 0, more.length));

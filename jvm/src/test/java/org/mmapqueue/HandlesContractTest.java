@@ -40,7 +40,7 @@ class HandlesContractTest extends ContractTest {
         MmapQueue second = setup.open(directory);
         queue.push(new byte[1]);
         queue.close();
-        queue.close(); // counts once
+        queue.close(); // a second close of a handle has no effect
         assertEquals(1, second.push(new byte[2]));
         second.close();
         queue = setup.open(directory);
@@ -55,7 +55,7 @@ class HandlesContractTest extends ContractTest {
         queue.push(new byte[1]);
         for (Path name : List.of(link, winding, relative)) {
             try (MmapQueue other = setup.open(name)) {
-                assertEquals(1, other.endOffset(), "the queue by the name " + name);
+                assertEquals(1, other.endOffset(), "the queue opened as " + name);
             }
         }
     }
@@ -72,7 +72,7 @@ class HandlesContractTest extends ContractTest {
         } catch (MmapQueueException e) {
             assertTrue(e.getMessage().contains("queue"), e.getMessage());
         }
-        // The name is free for a new queue.
+        // The path is free for a new queue.
         try (MmapQueue next = setup.open(link.resolve("queue"))) {
             assertEquals(0, next.push(new byte[2]));
         }

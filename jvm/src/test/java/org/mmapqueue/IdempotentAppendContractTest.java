@@ -311,7 +311,7 @@ class IdempotentAppendContractTest extends ContractTest {
         assertThrows(ClosedException.class, () -> queue.lastSequence("p"));
     }
 
-    /** Each payload is made when it is asked for, in the one array that there is. */
+    /** Each payload is computed on request, in a single array. */
     @Test
     void recordsMayShareOneArray() throws InterruptedException {
         int count = 15;

@@ -27,10 +27,10 @@ class InterruptContractTest extends ContractTest {
 
     @Test
     void aWaitingPopIsInterruptedAndNothingIsPopped() throws Exception {
-        Waiting.Running<Message> popping =
+        Waiting.Running<Message> waitingPop =
                 Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
-        popping.thread().interrupt();
-        assertThrows(InterruptedException.class, popping::result);
+        waitingPop.thread().interrupt();
+        assertThrows(InterruptedException.class, waitingPop::result);
         Waiting.Running<List<Message>> batching = Waiting.start(
                         () -> queue.consumer().popBatch(9, 99, Waiting.LONG))
                 .untilItWaits();

@@ -17,7 +17,7 @@ import org.mmapqueue.support.Waiting;
 
 @ForEverySetup
 class NackContractTest extends ContractTest {
-    /** Longer than any test runs. */
+    /** Longer than any test. */
     private static final Duration LATER = Duration.ofDays(1);
 
     private List<byte[]> payloads;
@@ -168,10 +168,10 @@ class NackContractTest extends ContractTest {
     @Test
     void aWaitingPopIsWokenByANack() throws Exception {
         pushAndPop(2, 2);
-        Waiting.Running<Message> popping =
+        Waiting.Running<Message> waitingPop =
                 Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
         queue.consumer().nack(1, Duration.ZERO);
-        Message message = popping.result();
+        Message message = waitingPop.result();
         assertEquals(1, message.offset());
         assertEquals(2, message.attempts());
     }
@@ -202,7 +202,7 @@ class NackContractTest extends ContractTest {
         assertEquals(count, queue.push(setup.tenth(1)));
     }
 
-    /** All are given back once in some order, over all the ring: those come in order, whole. */
+    /** Records over the whole ring are nacked in a random order, and redelivered unchanged in offset order. */
     @Test
     void anyRecordInTheRingCanBeRedelivered() {
         List<byte[]> all = setup.payloads(3, 400);

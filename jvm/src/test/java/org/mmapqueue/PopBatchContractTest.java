@@ -74,12 +74,12 @@ class PopBatchContractTest extends ContractTest {
     @Test
     void popBatchWaitsForTheFirstRecordOnly() throws Exception {
         popBatch(100, ANY);
-        Waiting.Running<List<Message>> popping = Waiting.start(
+        Waiting.Running<List<Message>> waitingPop = Waiting.start(
                         () -> queue.consumer().popBatch(5, ANY, Waiting.LONG))
                 .untilItWaits();
-        assertFalse(popping.isDone());
+        assertFalse(waitingPop.isDone());
         queue.push(Payload.of(10, 7));
-        Payload.assertMessages(10, List.of(Payload.of(10, 7)), popping.result());
+        Payload.assertMessages(10, List.of(Payload.of(10, 7)), waitingPop.result());
     }
 
     @Test

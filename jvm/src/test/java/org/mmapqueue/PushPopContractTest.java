@@ -143,7 +143,7 @@ class PushPopContractTest extends ContractTest {
         for (ByteBuffer buffer : buffers) {
             queue.push(buffer.duplicate(), Duration.ZERO);
             queue.push(buffer);
-            assertEquals(buffer.limit(), buffer.position(), "the position is moved to the limit");
+            assertEquals(buffer.limit(), buffer.position(), "the position moves to the limit");
             all.add(expected);
             all.add(expected);
         }
@@ -188,11 +188,11 @@ class PushPopContractTest extends ContractTest {
     void aWaitingPopIsWokenByAPush() throws Exception {
         for (int i = 0; i < 3; i++) {
             byte[] payload = setup.tenth(i);
-            Waiting.Running<Message> popping =
+            Waiting.Running<Message> waitingPop =
                     Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
-            assertFalse(popping.isDone());
+            assertFalse(waitingPop.isDone());
             queue.push(payload);
-            assertArrayEquals(payload, popping.result().data());
+            assertArrayEquals(payload, waitingPop.result().data());
         }
     }
 
@@ -288,7 +288,7 @@ class PushPopContractTest extends ContractTest {
         assertEquals(acked.writingPosition(), acked.lowWatermark());
         assertEquals(0, acked.segmentsInUse());
         assertTrue(acked.peakMappedSegments() <= setup.maxInMem);
-        Map<String, String> inForce = queue.config().asMap();
+        Map<String, String> effective = queue.config().asMap();
         Map<String, String> set = setup.config(directory)
                 .v1Recover("watermark")
                 .readOnly(false)
@@ -296,9 +296,9 @@ class PushPopContractTest extends ContractTest {
                 .flushCeilingNum(10_000)
                 .build()
                 .asMap();
-        set.forEach((key, value) -> assertEquals(value, inForce.get(key), key));
+        set.forEach((key, value) -> assertEquals(value, effective.get(key), key));
         for (ConfigKey key : ConfigKey.values()) {
-            assertTrue(inForce.containsKey(key.keyName()), key.keyName());
+            assertTrue(effective.containsKey(key.keyName()), key.keyName());
         }
     }
 }

@@ -81,7 +81,7 @@ class QueueConfigTest {
                 refused(() -> MmapQueue.open(QueueConfig.of(Map.of("queue_dir", directory.toString(), key, value))));
         assertEquals(key, refused.key());
         assertEquals(value, refused.value());
-        // A text that is no size at all is told how sizes are written.
+        // The error of a text that is not a size describes how sizes are written.
         boolean number = value.matches("-?\\d{1,18}");
         assertTrue(refused.allowed().contains(range) || !number, refused.getMessage());
         assertTrue(refused.getMessage().contains(key) && refused.getMessage().contains(value), refused.getMessage());
@@ -385,7 +385,7 @@ class QueueConfigTest {
         assertFalse(Files.exists(temp.resolve("queue")));
     }
 
-    /** The ring must take the largest record beside a segment that is not quite acked yet. */
+    /** The ring must hold the largest record besides a segment that is partly acked. */
     @ParameterizedTest
     @CsvSource({"4096, 2, 4010", "4096, 2, 134217727", "4096, 3, 8050", "8192, 4, 24400"})
     void aRingTooSmallForItsLargestRecordThrows(int segment, int capacity, int maxEvent) {

@@ -29,7 +29,7 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.support.QuickDirectory;
 
-/** Ranges of records, read from places of their own, through handles that only read. */
+/** Record readers: ranges of records, each with its own position, through read-only handles. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RecordReaderTest {
     private static final int SEGMENT = 4096;
@@ -68,7 +68,7 @@ class RecordReaderTest {
         }
     }
 
-    /** Keeps what it is given. */
+    /** Keeps every record that it receives. */
     private static final class Kept implements RecordSink {
         private final List<Message> messages = new ArrayList<>();
 
@@ -145,7 +145,7 @@ class RecordReaderTest {
             readers.add(reader);
         }
         assertTrue(queue.stats().mappedSegments() <= 6);
-        push(100, 200); // more segments than may be mapped: nobody is in the way
+        push(100, 200); // more segments than may be mapped: no pin prevents eviction
         readers.forEach(RecordReader::close);
     }
 
@@ -278,7 +278,7 @@ class RecordReaderTest {
         try (MmapQueue reading = MmapQueue.openToRead(temp)) {
             assertEquals(queue.id(), reading.id());
             push(3, 5);
-            assertEquals(5, reading.endOffset()); // the writer's own figure
+            assertEquals(5, reading.endOffset()); // read from the writer
             assertThrows(MmapQueueException.class, () -> reading.push(new byte[1]));
             assertThrows(MmapQueueException.class, reading::flush);
             assertThrows(MmapQueueException.class, reading::gc);
@@ -302,7 +302,7 @@ class RecordReaderTest {
                 readAll(reader, 100, 1 << 20).assertRange(0, 10);
             }
             assertEquals(10, again.endOffset());
-            // One consumer, one owner, though both are of this process.
+            // A consumer has one owner, also within one process.
             assertEquals(0, reading.consumer().pop().offset());
             assertThrows(MmapQueueException.class, () -> queue.consumer().pop());
         }
@@ -339,7 +339,7 @@ class RecordReaderTest {
     @Test
     void eachSegmentIsCountedOneTime() {
         open();
-        // Records of 1016 bytes with their framing, 4 to a segment or lying across two.
+        // Records of 1016 bytes with their headers: about 4 to a segment, some across two.
         for (int i = 0; i < 40; i++) {
             queue.push(new byte[1000]);
         }

@@ -31,7 +31,7 @@ class SeekContractTest extends ContractTest {
         Payload.pushAll(queue, payloads);
     }
 
-    private void assertStandsAt(long offset) {
+    private void assertReadsFrom(long offset) {
         assertEquals(offset, consumer().readOffset());
         assertEquals(offset, consumer().committedOffset());
         assertEquals(0, consumer().unacked());
@@ -44,9 +44,9 @@ class SeekContractTest extends ContractTest {
         push();
         queue.consumer().pop();
         if (setup.isV1()) {
-            for (StartAt place : List.of(StartAt.EARLIEST, StartAt.LATEST, StartAt.offset(0), StartAt.timestamp(0))) {
+            for (StartAt start : List.of(StartAt.EARLIEST, StartAt.LATEST, StartAt.offset(0), StartAt.timestamp(0))) {
                 ConfigException refused = assertThrows(
-                        ConfigException.class, () -> queue.consumer().seek(place));
+                        ConfigException.class, () -> queue.consumer().seek(start));
                 assertEquals("seek", refused.key());
             }
             assertEquals(1, consumer().unacked());
@@ -76,7 +76,7 @@ class SeekContractTest extends ContractTest {
         }
         assertEquals(8, queue.consumer().pop().offset());
         queue.consumer().seek(StartAt.COMMITTED);
-        queue.consumer().ack(8); // what was popped before can be acked still
+        queue.consumer().ack(8); // a record popped before the seek can still be acked
         assertEquals(9, consumer().committedOffset());
         assertEquals(9, queue.consumer().pop().offset());
     }
@@ -87,10 +87,10 @@ class SeekContractTest extends ContractTest {
         payloads = setup.payloads(8, 60);
         Payload.pushAll(queue, payloads);
         Payload.drain(queue);
-        queue.createConsumer("keeper", StartAt.EARLIEST); // nothing is given free
+        queue.createConsumer("retaining", StartAt.EARLIEST); // retains every record
         for (int offset = 0; offset <= payloads.size(); offset++) {
             queue.consumer().seek(StartAt.offset(offset));
-            assertStandsAt(offset);
+            assertReadsFrom(offset);
         }
         for (long bad : new long[] {-1, payloads.size() + 1, Long.MAX_VALUE, Long.MIN_VALUE}) {
             OutOfRangeException refused = assertThrows(
@@ -110,7 +110,7 @@ class SeekContractTest extends ContractTest {
         Payload.drain(queue);
         queue.consumer().ack(payloads.size() - 1);
         queue.consumer().seek(StartAt.EARLIEST);
-        assertStandsAt(3);
+        assertReadsFrom(3);
         OutOfRangeException gone =
                 assertThrows(OutOfRangeException.class, () -> queue.consumer().seek(StartAt.offset(2)));
         assertEquals(3, gone.first());
@@ -122,7 +122,7 @@ class SeekContractTest extends ContractTest {
         push();
         queue.consumer().pop();
         queue.consumer().seek(StartAt.LATEST);
-        assertStandsAt(payloads.size());
+        assertReadsFrom(payloads.size());
         assertNull(queue.consumer().poll());
         assertEquals(0, consumer().lag());
         long offset = queue.push(setup.tenth(1));
@@ -147,7 +147,7 @@ class SeekContractTest extends ContractTest {
             assertEquals(offset, message.offset());
             assertEquals(1, message.attempts());
         }
-        queue.consumer().ack(0); // before the place: it counts as acked
+        queue.consumer().ack(0); // before the seek: it counts as acked
         assertEquals(1, consumer().committedOffset());
     }
 
@@ -179,13 +179,13 @@ class SeekContractTest extends ContractTest {
     @Test
     void aWaitingPopIsWokenByASeek() throws Exception {
         assumeFalse(setup.isV1());
-        queue.createConsumer("keeper", StartAt.EARLIEST);
+        queue.createConsumer("retaining", StartAt.EARLIEST);
         push();
         queue.consumer().seek(StartAt.LATEST);
-        Waiting.Running<Message> popping =
+        Waiting.Running<Message> waitingPop =
                 Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
         queue.consumer().seek(StartAt.EARLIEST);
-        assertEquals(0, popping.result().offset());
+        assertEquals(0, waitingPop.result().offset());
     }
 
     @Test
@@ -195,14 +195,14 @@ class SeekContractTest extends ContractTest {
         Payload.drain(queue);
         queue.consumer().seek(StartAt.offset(5));
         reopen();
-        assertStandsAt(5);
+        assertReadsFrom(5);
     }
 
     @Test
     void aSeekToATimestampFindsTheFirstRecordSince() {
         assumeFalse(setup.isV1());
         push();
-        queue.createConsumer("keeper", StartAt.EARLIEST);
+        queue.createConsumer("retaining", StartAt.EARLIEST);
         if (!setup.timestamps) {
             ConfigException refused =
                     assertThrows(ConfigException.class, () -> queue.consumer().seek(StartAt.timestamp(0)));
@@ -216,10 +216,10 @@ class SeekContractTest extends ContractTest {
                 .orElseThrow()
                 .offset();
         queue.consumer().seek(StartAt.timestamp(middle));
-        assertStandsAt(expected);
+        assertReadsFrom(expected);
         queue.consumer().seek(StartAt.timestamp(0));
-        assertStandsAt(0);
+        assertReadsFrom(0);
         queue.consumer().seek(StartAt.timestamp(Long.MAX_VALUE));
-        assertStandsAt(payloads.size());
+        assertReadsFrom(payloads.size());
     }
 }

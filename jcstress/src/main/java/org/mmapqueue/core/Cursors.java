@@ -101,7 +101,7 @@ public final class Cursors {
         }
     }
 
-    /** The statistics, read by a consumer that has just popped a record whose push has not returned. */
+    /** The statistics, read by a consumer that may pop a record before its push has returned. */
     @JCStressTest
     @Outcome(
             id = {"-1, 0", "0, 0"},

@@ -9,7 +9,7 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
-/** A batch whose second record throws: it is rolled back, and later calls succeed. */
+/** A batch that throws at its second record is rolled back, and later calls succeed. */
 public final class FailedProducer {
     private static final byte[] RECORD = SmallQueue.record(0, SmallQueue.INSIDE);
     /** Larger than the good record, so that remains of it would follow that one. */

@@ -10,8 +10,8 @@ import java.nio.file.StandardOpenOption;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Mapped memory for millions of states: one file, mapped once, whose blocks are used in turn. A block is reused long
- * after the iteration that used it has ended. Safe for any number of threads.
+ * Mapped memory for millions of states: one file, mapped once, with blocks that are used in turn. A block is reused
+ * long after the iteration that used it has ended. Safe for any number of threads.
  */
 public final class Memory {
     /** Bytes of a block. */

@@ -34,7 +34,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** What was handed out max_attempts times in vain goes to the queue in dead_letter_dir. */
+/** A record that was popped max_attempts times without an ack moves to the queue in dead_letter_dir. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class DeadLetterTest {
     @TempDir(factory = QuickDirectory.class)
@@ -121,7 +121,7 @@ class DeadLetterTest {
         push(6);
         Payload.drain(consumer);
         consumer.nack(5);
-        consumer.nack(2, Duration.ofDays(1)); // a delay makes no difference: it is not popped again
+        consumer.nack(2, Duration.ofDays(1)); // the delay has no effect: the record is dead-lettered
         consumer.nack(3);
         assertEquals(0, consumer.committedOffset());
         assertEquals(3, consumer.unacked());
@@ -189,7 +189,7 @@ class DeadLetterTest {
         assertEquals(1, consumer.committedOffset());
     }
 
-    /** They do not count as under way, so they may not stand in the way either. */
+    /** They do not count as in flight, so they must not block further pops. */
     @Test
     void recordsThatMoveAtAPopMakeRoomBelowMaxUnacked() {
         open(config(1).maxUnacked(1));
@@ -202,7 +202,7 @@ class DeadLetterTest {
                 Message message = consumer.poll();
                 return message != null && message.offset() == 1;
             } catch (UnackedLimitException e) {
-                return false; // the call that moves record 0 may still be refused
+                return false; // the call that moves record 0 may still throw
             }
         });
         assertLetters(0);
@@ -306,7 +306,7 @@ class DeadLetterTest {
         }
     }
 
-    /** It would hold itself open for ever. */
+    /** A queue that is its own dead-letter queue would never be closed. */
     @Test
     void theQueueItselfAsDeadLetterQueueThrows() throws IOException {
         Path directory = temp.resolve("queue");
@@ -322,13 +322,13 @@ class DeadLetterTest {
             }) {
                 assertRefused(directory, each);
             }
-            MmapQueue.open(QueueConfig.builder(directory).build()).close(); // in the first round it is not there yet
+            MmapQueue.open(QueueConfig.builder(directory).build()).close(); // in the first round it does not exist yet
         }
         Path round = Files.createSymbolicLink(temp.resolve("round"), Path.of("round"));
         assertRefused(directory, round);
     }
 
-    /** Each would hold the next one open for ever, and dead letters would go round. */
+    /** Each queue would keep the next one open, and dead letters would circulate. */
     @ParameterizedTest
     @ValueSource(ints = {2, 3, 5})
     void aLoopOfDeadLetterQueuesThrows(int count) throws IOException {

@@ -117,7 +117,7 @@ class FanOutTest {
         assertEquals(20, one.lag());
         assertEquals(39, queue.consumer().lag());
         reopen();
-        // Where it starts says nothing to a consumer that is there.
+        // An existing consumer ignores the start.
         Payload.assertMessages(20, payloads.subList(20, 40), Payload.drain(queue.consumer("one", StartAt.LATEST)));
         Payload.assertMessages(1, payloads.subList(1, 40), Payload.drain(queue));
     }
@@ -188,7 +188,7 @@ class FanOutTest {
     @Test
     void aConsumerMadeForOthersHoldsItsSpace() {
         queue.createConsumer("later", StartAt.EARLIEST);
-        queue.createConsumer("later", StartAt.LATEST); // there already
+        queue.createConsumer("later", StartAt.LATEST); // exists already
         int pushed = pushUntilFull();
         Payload.drain(queue);
         queue.consumer().ack(pushed - 1);
@@ -275,7 +275,7 @@ class FanOutTest {
         assertEquals(queue.stats().writingPosition(), queue.stats().lowWatermark());
     }
 
-    /** The writer takes the place that a new consumer has chosen before its page appears: it chooses once more. */
+    /** The writer reclaims the start that a new consumer has chosen before its page exists: it chooses again. */
     @Test
     void aConsumerCreatedDuringAWrapStartsAtTheLogStart() {
         queue.close();
@@ -324,7 +324,7 @@ class FanOutTest {
             }
             return true;
         });
-        // Each new one finds its first record still there, whatever the writer frees at that moment.
+        // The first record of a new consumer is retained, whatever the writer reclaims at that moment.
         for (int i = 0; !working.isDone() && i < 4; i++) {
             Consumer fresh = queue.consumer("fresh-" + i, i % 2 == 0 ? StartAt.EARLIEST : StartAt.LATEST);
             long next = fresh.readOffset();
@@ -339,7 +339,7 @@ class FanOutTest {
                 }
             }
             Waiting.start(
-                    () -> { // it goes on reading, or it would hold the ring
+                    () -> { // continues to read, or it would fill the ring
                         while (fresh.committedOffset() < total) {
                             for (Message message : fresh.popBatch(50, Long.MAX_VALUE, Duration.ofMillis(2))) {
                                 fresh.ack(message.offset());

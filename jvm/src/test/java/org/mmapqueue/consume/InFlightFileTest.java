@@ -134,7 +134,7 @@ class InFlightFileTest {
         assertEquals(50, found.end(50));
     }
 
-    /** At worst a record is popped once more, or with fewer attempts: never a wrong one counts as acked. */
+    /** At worst a record is redelivered, or with fewer attempts; no other record ever counts as acked. */
     @Test
     void aDamagedFileIsIgnored() throws IOException {
         file.write(window(50, 1, -1, 2, -1, 3), new SavedInFlight(), COMMITTED, READING);

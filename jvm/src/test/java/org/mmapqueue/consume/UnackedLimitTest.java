@@ -23,7 +23,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** A consumer may pop max_unacked records from its first one on that is not acked. */
+/** A consumer may pop max_unacked records, counted from its first unacked one. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class UnackedLimitTest {
     private static final int LIMIT = 5;

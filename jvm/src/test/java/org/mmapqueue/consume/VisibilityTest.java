@@ -19,7 +19,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** Records that were popped and neither acked nor given back come again after visibility_timeout. */
+/** Records that are neither acked nor nacked are redelivered after visibility_timeout. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class VisibilityTest {
     @TempDir(factory = QuickDirectory.class)
@@ -64,7 +64,7 @@ class VisibilityTest {
         assertEquals(1, consumer.committedOffset());
     }
 
-    /** Whatever becomes of a record, each pop of it counts once; and none comes once it is acked. */
+    /** Each delivery of a record adds one attempt; an acked record has none any more. */
     @Test
     void ackedRecordsAreNotRedelivered() throws InterruptedException {
         Consumer consumer = open(10);
@@ -118,7 +118,7 @@ class VisibilityTest {
         Consumer consumer = open(20);
         push(1);
         assertEquals(0, consumer.pop().offset());
-        // peek takes back what is over, too, and pops nothing.
+        // peek requeues expired records, too, and pops nothing.
         Waiting.until("record 0 can be seen again", () -> consumer.peek() != null);
         queue.push(Payload.numbered(1, 300));
         Message again = consumer.pop();
@@ -146,7 +146,7 @@ class VisibilityTest {
         consumer.seek(StartAt.offset(3));
         Message first = consumer.pop();
         assertEquals(3, first.offset());
-        // What was out before would have come before the second time of this one.
+        // Records in flight before the seek would precede the second delivery of this one.
         Message second = consumer.pop(Waiting.LONG);
         assertEquals(3, second.offset());
         assertEquals(2, second.attempts());

@@ -51,7 +51,7 @@ class WindowTest {
     }
 
     @Test
-    void itsSizeCountsFromTheFirstUnackedRecord() {
+    void theWindowStartsAtTheFirstUnackedRecord() {
         Window window = new Window(3);
         window.reset(7);
         for (int i = 0; i < 3; i++) {
@@ -125,7 +125,7 @@ class WindowTest {
         assertEquals(1, window.unacked());
     }
 
-    /** It grows and goes round many times; a map says the same. */
+    /** The window grows and wraps many times; a map is the reference. */
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3, 4, 5, 6})
     void agreesWithAMap(int seed) {
@@ -170,7 +170,7 @@ class WindowTest {
 
     private static void assertSame(TreeMap<Long, Popped> map, Window window, long next) {
         assertEquals(next, window.next());
-        // Acked ones at the beginning stay until the next advance.
+        // Acked records at the head stay until the next advance.
         assertEquals(map.isEmpty() ? next : map.firstKey(), window.first());
         assertEquals(
                 map.values().stream().filter(each -> each.state != Window.ACKED).count(), window.unacked());

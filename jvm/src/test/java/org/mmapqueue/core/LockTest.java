@@ -110,7 +110,7 @@ class LockTest {
         }
     }
 
-    /** Failed attempts of this process to open it again must not let go of what it holds (POSIX locks would). */
+    /** Closing another descriptor of a file releases POSIX locks; failed opens of this process must not. */
     @Test
     void failedOpensDoNotReleaseTheLock() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config(directory()))) {
@@ -128,7 +128,7 @@ class LockTest {
         }
     }
 
-    /** The product's classes a second time, as a second application in one JVM would have them. */
+    /** A second copy of the library's classes, as another application in this JVM has them. */
     private static URLClassLoader otherClasses() throws Exception {
         List<URL> urls = new ArrayList<>();
         for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
@@ -163,7 +163,7 @@ class LockTest {
         }
     }
 
-    /** The pid is written behind the lock: between the two that of the former holder stands there. */
+    /** The pid is written after the lock is taken; until then the file has that of the former holder. */
     @Test
     void thePidOfADeadProcessIsNotReported() throws Exception {
         long dead;
@@ -184,7 +184,7 @@ class LockTest {
         }
     }
 
-    /** A thread that can not be started, here since it runs already, as one for which there is no memory. */
+    /** The thread runs already, so its start fails as it does without memory. */
     @Test
     void aFailedThreadStartReleasesTheLock() {
         QueueCore core = Cores.open(config(directory()), DiskStorage.INSTANCE);
@@ -236,7 +236,7 @@ class LockTest {
         MmapQueue.open(config(directory())).close();
     }
 
-    /** By its other name the file must not even be opened: closing it would drop the lock of this process. */
+    /** The file must not be opened by its other name: closing it would release the lock of this process. */
     private void assertHeldAlsoBy(Path other) throws Exception {
         LockedException locked = assertThrows(LockedException.class, () -> MmapQueue.open(config(other)));
         assertEquals(self(), locked.pid());
@@ -291,7 +291,7 @@ class LockTest {
                     assertEquals(null, child.line());
                 }
             } finally {
-                assertEquals(0, exitCode("umount", "--lazy", other.toString())); // what was mapped is collected later
+                assertEquals(0, exitCode("umount", "--lazy", other.toString())); // mappings are collected later
             }
             queue.push(new byte[1]);
         }
@@ -308,7 +308,7 @@ class LockTest {
             assertTrue(refused.getMessage().contains(other.toString()), refused.getMessage());
             assertTrue(refused.getMessage().contains("Read-only file system"), refused.getMessage());
         } finally {
-            assertEquals(0, exitCode("umount", "--lazy", other.toString())); // what was mapped is collected later
+            assertEquals(0, exitCode("umount", "--lazy", other.toString())); // mappings are collected later
         }
         MmapQueue.open(config(directory())).close();
     }

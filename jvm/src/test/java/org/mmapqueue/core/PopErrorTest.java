@@ -24,7 +24,7 @@ import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
-/** A pop or read of several records that fails half way: what was popped is delivered, and the next call raises. */
+/** A batch that fails half way delivers the records before the error; the next call throws. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class PopErrorTest {
     private static final int SEGMENT = 4096;

@@ -15,7 +15,7 @@ import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
-/** What is damaged is named, and the rest is read all the same. */
+/** The error names the damaged file and position; the other records are read. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RandomAccessDamageTest {
     @TempDir(factory = QuickDirectory.class)

@@ -34,7 +34,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** The writer takes slots for later segments while somebody else reads in them, with mappings of his own. */
+/** The writer reuses slots while another process reads them through its own mappings. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RandomAccessRaceTest {
     private static final int CAPACITY = 8;
@@ -48,8 +48,8 @@ class RandomAccessRaceTest {
     private QueueCore other;
     private long pushed;
 
-    /** What another process sees of the queue. */
-    private class Beside implements RandomAccessReader.Source {
+    /** The queue as another process sees it. */
+    private class OtherProcess implements RandomAccessReader.Source {
         @Override
         public long head() {
             return other.stats().lowWatermark();
@@ -116,7 +116,7 @@ class RandomAccessRaceTest {
         }
     }
 
-    /** Goes on by some segments, and acks all but the last forty records. */
+    /** Advances the writer by some segments, and acks every record but the last forty. */
     private void turn(int segments) {
         long target = writer.log().end() + (long) segments * SEGMENT;
         while (writer.log().end() < target) {
@@ -139,8 +139,8 @@ class RandomAccessRaceTest {
         assertEquals(pushed - 1, refused.last(), refused.getMessage());
     }
 
-    /** Lets the writer go on just before the n-th time that its cursors are looked at. */
-    private final class Interrupting extends Beside {
+    /** Runs an action of the writer just before the n-th load of its cursors. */
+    private final class Interrupting extends OtherProcess {
         private final Runnable action;
         private int left;
 
@@ -219,7 +219,7 @@ class RandomAccessRaceTest {
         return randomAccess;
     }
 
-    /** The writer may have begun to fill a slot anew as soon as it is reclaimed, whatever is still to be seen there. */
+    /** The writer may refill a slot as soon as it is reclaimed, whatever its bytes still are. */
     @Test
     void recordsReclaimedDuringACallAreOutOfRange() {
         pushUpTo(5 * SEGMENT);
@@ -227,7 +227,7 @@ class RandomAccessRaceTest {
         long position = 3 * SEGMENT;
         for (boolean isKnown : new boolean[] {false, true}) {
             long[] reclaimed = new long[2];
-            RandomAccessReader randomAccess = randomAccess(new Beside() {
+            RandomAccessReader randomAccess = randomAccess(new OtherProcess() {
                 @Override
                 public long head() {
                     return 0;
@@ -255,14 +255,14 @@ class RandomAccessRaceTest {
         }
     }
 
-    /** A call that loses one segment after the other goes on until it has an answer: none of that is damage. */
+    /** A call that loses one segment after the other retries until it has a result; none of this is damage. */
     @Test
     void theRingMayWrapManyTimesDuringOneCall() {
         pushUpTo(5 * SEGMENT);
         for (int turns = 1; turns < 20; turns++) {
             int[] left = {turns};
-            RandomAccessReader randomAccess = randomAccess(new Beside() {
-                // Behind the look at the bounds, before anything is read.
+            RandomAccessReader randomAccess = randomAccess(new OtherProcess() {
+                // After the bounds are loaded, before anything is read.
                 @Override
                 public long end() {
                     long end = super.end();
@@ -305,11 +305,11 @@ class RandomAccessRaceTest {
         }
     }
 
-    /** The slot is taken, and what it holds is anything: the range says that it is so, not damage. */
+    /** A reused slot may hold any bytes: the call throws OutOfRange, not Corrupt. */
     @Test
     void aRefilledSlotIsOutOfRange() throws IOException {
         pushUpTo(5 * SEGMENT);
-        RandomAccessReader randomAccess = randomAccess(new Beside());
+        RandomAccessReader randomAccess = randomAccess(new OtherProcess());
         for (long number = 0; number < pushed; number++) {
             assertRecords(number, randomAccess.get(number, 1, Long.MAX_VALUE));
         }
@@ -323,7 +323,7 @@ class RandomAccessRaceTest {
         Directories.overwrite(zeroed, 0, new byte[SEGMENT]);
         Files.delete(temp.resolve("queue/1_segment.dat"));
         Directories.overwrite(temp.resolve("queue/2_segment.dat"), 64, new byte[1000]);
-        for (RandomAccessReader each : List.of(randomAccess, randomAccess(new Beside()))) {
+        for (RandomAccessReader each : List.of(randomAccess, randomAccess(new OtherProcess()))) {
             for (long number = 0; number < kept; number++) {
                 long wanted = number;
                 assertRangeIsNow(assertThrows(OutOfRangeException.class, () -> each.get(wanted, 1, Long.MAX_VALUE)));
@@ -337,12 +337,12 @@ class RandomAccessRaceTest {
         }
     }
 
-    /** What is not given up yet must be there. */
+    /** A retained segment must be intact. */
     @Test
     void aZeroedSlotThatIsRetainedIsDamage() {
         pushUpTo(5 * SEGMENT);
         Directories.overwrite(temp.resolve("queue/1_segment.dat"), 0, new byte[SEGMENT]);
-        RandomAccessReader randomAccess = randomAccess(new Beside());
+        RandomAccessReader randomAccess = randomAccess(new OtherProcess());
         int refused = 0;
         for (long number = 0; number < pushed; number++) {
             try {
@@ -355,10 +355,10 @@ class RandomAccessRaceTest {
         assertTrue(refused > 5 && refused < pushed, "refused " + refused);
     }
 
-    /** Everything acked, at a segment's very end: the number of the next record is still in the segment before it. */
+    /** All is acked, exactly at a segment's end: the offset of the next record is found in the segment before. */
     @Test
     void theEndIsKnownWhenAllIsReclaimed() {
-        RandomAccessReader randomAccess = randomAccess(new Beside());
+        RandomAccessReader randomAccess = randomAccess(new OtherProcess());
         while (writer.log().end() < 3 * CAPACITY * SEGMENT) {
             push();
             int left = (int) (SEGMENT - writer.log().end() % SEGMENT) % SEGMENT;
@@ -381,9 +381,9 @@ class RandomAccessRaceTest {
     @Test
     void manyThreadsReadWhileTheRingWraps() throws Exception {
         pushUpTo(4 * SEGMENT);
-        RandomAccessReader randomAccess = randomAccess(new Beside());
+        RandomAccessReader randomAccess = randomAccess(new OtherProcess());
         RandomAccessReader own =
-                new RandomAccessReader((LogReaderV2) writer.log().reader(), new Beside());
+                new RandomAccessReader((LogReaderV2) writer.log().reader(), new OtherProcess());
         boolean[] done = new boolean[1];
         Object monitor = new Object();
         List<Waiting.Running<Integer>> readers = new ArrayList<>();
@@ -403,11 +403,11 @@ class RandomAccessRaceTest {
                         List<Message> found = each.get(wanted, 1 + random.nextInt(30), 10_000);
                         assertRecords(wanted, found);
                         long time = found.get(0).timestampMicros();
-                        long place = each.find(time).orElseThrow();
-                        if (place <= wanted) {
+                        long since = each.find(time).orElseThrow();
+                        if (since <= wanted) {
                             read += found.size();
                         } else {
-                            assertTrue(place <= each.firstOffset(), "of time " + time + ": " + place);
+                            assertTrue(since <= each.firstOffset(), "of time " + time + ": " + since);
                         }
                     } catch (OutOfRangeException e) {
                         assertTrue(e.first() > wanted || e.last() < wanted, e.getMessage());

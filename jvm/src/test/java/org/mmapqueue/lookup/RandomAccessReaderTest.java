@@ -30,7 +30,7 @@ import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.support.Cores;
 import org.mmapqueue.support.QuickDirectory;
 
-/** Reading by number and by time, beside all consumers. */
+/** Random access by offset and by time, independent of consumers. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RandomAccessReaderTest {
     private static final int SEGMENT = 4096;
@@ -55,7 +55,7 @@ class RandomAccessReaderTest {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             queue.pushMixed(40, 3);
             int count = queue.log.size();
-            long behind = queue.begins.get(count - 1);
+            long lastBegin = queue.begins.get(count - 1);
             RandomAccessReader.Source late = new RandomAccessReader.Source() {
                 @Override
                 public long head() {
@@ -69,7 +69,7 @@ class RandomAccessReaderTest {
 
                 @Override
                 public long end() {
-                    return behind;
+                    return lastBegin;
                 }
 
                 @Override
@@ -198,7 +198,7 @@ class RandomAccessReaderTest {
             queue.assertOutOfRange(1, 0);
             queue.assertFind(0);
             queue.assertFind(Long.MAX_VALUE);
-            queue.assertPlace(0);
+            queue.assertPosition(0);
             assertEquals(0, queue.randomAccess().offsetAt(0));
             queue.push(10);
             queue.assertAll();
@@ -328,7 +328,7 @@ class RandomAccessReaderTest {
         }
     }
 
-    /** Retention goes by segments: a record that begins before the first one is not retained, though it ends there. */
+    /** A record that begins before the log start is out of range, also if it ends after it. */
     @Test
     void theLogStartMayBeAnySegmentsBeginning() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
@@ -370,10 +370,10 @@ class RandomAccessReaderTest {
             int last = queue.log.size();
             queue.ackBefore(last);
             queue.abandon();
-            // Only a seal lies between the head and the end.
+            // Only a seal lies between the log start and the log end.
             assertEquals(last, queue.randomAccess().firstOffset());
             queue.assertOutOfRange(last - 1L, last);
-            queue.assertPlace(last);
+            queue.assertPosition(last);
             if (timestamps) {
                 queue.assertFind(0);
             }
@@ -406,7 +406,7 @@ class RandomAccessReaderTest {
                         OptionalLong.empty(),
                         randomAccess.find(queue.log.get(number - 1).timestampMicros() + 1));
             }
-            // A consumer may have acked a record whose writer has not moved its position yet.
+            // A consumer may ack a record before its writer has moved the writing position.
             queue.end = queue.begins.get(9);
             queue.head = queue.begins.get(10);
             assertEquals(9, randomAccess.firstOffset());

@@ -13,7 +13,7 @@ import org.mmapqueue.Message;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.QuickDirectory;
 
-/** Records found by the time at which they were pushed. */
+/** Search by timestamp. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RandomAccessTimeTest {
     private static final int SEGMENT = 4096;
@@ -62,7 +62,7 @@ class RandomAccessTimeTest {
         }
     }
 
-    /** The timestamp of a record whose header ends a segment is in the next one. */
+    /** If a header is at the end of a segment, its timestamp is in the next one. */
     @Test
     void aTimestampInTheSegmentAfterItsHeaderIsFound() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
@@ -118,7 +118,7 @@ class RandomAccessTimeTest {
         }
     }
 
-    /** A segment may say that it begins at a time that only its own records have. */
+    /** A segment's header may have a timestamp that only its own records have. */
     @Test
     void aSegmentMayBeginWithALaterTimeThanTheRecordBefore() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {

@@ -30,7 +30,7 @@ import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.VerifyReport;
 import org.mmapqueue.tool.verify.Verifier;
 
-/** Queues without a consumer: what says so, on the disk and to users. */
+/** Queues without a consumer: their errors, statistics, files and repair. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class NoConsumerTest {
     private static final int DEFAULT_DELETED = 904;
@@ -62,7 +62,7 @@ class NoConsumerTest {
         }
     }
 
-    /** A closed queue whose last consumer had acked records 0 to 99 of 120. */
+    /** Makes a closed queue without consumers; the last one had acked records 0 to 99 of 120. */
     private void makeWithoutConsumers() {
         try (MmapQueue queue = open()) {
             Consumer only = queue.consumer("only", StartAt.EARLIEST);
@@ -175,7 +175,7 @@ class NoConsumerTest {
         }
     }
 
-    /** Without a meta page only the lock file tells whether the default consumer may exist. */
+    /** Without a meta page, only the lock file shows whether the default consumer may exist. */
     @Test
     void repairCreatesADefaultConsumerOnlyIfOneMayHaveExisted() throws IOException {
         try (MmapQueue queue = open()) {
@@ -203,7 +203,7 @@ class NoConsumerTest {
             word(HELD_FROM, wrong);
             List<Finding> found = corrupt();
             assertTrue(found.stream().anyMatch(each -> each.position() == HELD_FROM), wrong + ": " + found);
-            if (wrong != held + 8) { // else it is found by who reads there
+            if (wrong != held + 8) { // else only a reader of that position finds it
                 assertEquals(
                         HELD_FROM,
                         assertThrows(CorruptException.class, this::open).position());
@@ -214,7 +214,7 @@ class NoConsumerTest {
         }
     }
 
-    /** Queues used to begin with a default consumer that nobody had asked for. They are read as they are. */
+    /** Earlier releases created every queue with a default consumer. Such queues keep it. */
     @Test
     void aQueueThatWasMadeWithADefaultConsumerKeepsIt() {
         open().close();

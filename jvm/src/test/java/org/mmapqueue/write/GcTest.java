@@ -26,7 +26,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** Ring files that hold nothing are given back to the disk. */
+/** gc deletes ring files without retained records. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class GcTest {
     private static final int SEGMENT = 4096;
@@ -35,7 +35,7 @@ class GcTest {
     Path temp;
 
     private Path directory;
-    /** Without its threads: nobody makes files ahead meanwhile. */
+    /** A queue without its threads, so that no file is preallocated. */
     private QueueCore core;
 
     private ConsumerCore consumer;
@@ -86,11 +86,11 @@ class GcTest {
         return Directories.segments(directory).size();
     }
 
-    /** What gc says is what the directory has lost. */
+    /** Runs gc, checks its result against the directory, and returns the number of deleted files. */
     private int gc() {
         int before = files();
-        long freed = core.writer().gc();
-        assertEquals((before - files()) * (long) SEGMENT, freed);
+        long deleted = core.writer().gc();
+        assertEquals((before - files()) * (long) SEGMENT, deleted);
         return before - files();
     }
 
@@ -167,7 +167,7 @@ class GcTest {
         popAndAck(80, 40);
     }
 
-    /** Nobody needs what it holds, and it is about to be filled: its length can not stop the writer. */
+    /** The file of a free slot is refilled before use, so its length must not stop the writer. */
     @ParameterizedTest
     @ValueSource(ints = {-SEGMENT, -8, 8, SEGMENT})
     void aFreeSlotsFileOfAnotherLengthIsReplaced(int more) throws IOException {
@@ -202,7 +202,7 @@ class GcTest {
         gc();
     }
 
-    /** The flush that follows must not miss the files, which held nothing that is needed. */
+    /** A flush must not need the deleted files. */
     @Test
     void aFlushAfterGcSucceeds() {
         open(2);
@@ -229,7 +229,7 @@ class GcTest {
                 List<Message> all = Payload.drain(queue);
                 assertEquals(120, all.size());
                 queue.consumer().ack(first + 119);
-                // The end's segment, and those that are made ahead.
+                // The last segment and the preallocated ones.
                 Waiting.until("the files are deleted", () -> files() <= 4);
             }
         }

@@ -25,12 +25,12 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** What stays to be read again after every consumer has acked it. */
+/** Records that are retained after every consumer has acked them. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RetentionTest {
     private static final int SEGMENT = 4096;
     private static final int CAPACITY = 16;
-    /** Twelve records of this are one segment: 320 bytes each, and a rest that the thirteenth begins in. */
+    /** Payload length of 320-byte records: twelve fit into a segment, and the thirteenth begins in it. */
     private static final int LENGTH = 304;
 
     private static final int FOOTPRINT = LENGTH + 16;
@@ -67,7 +67,7 @@ class RetentionTest {
         }
     }
 
-    /** All from the first offset on is there and nothing before; gives the number of records. */
+    /** Every record from the first offset on is readable and none before; returns how many they are. */
     private int assertRetained() {
         long end = queue.endOffset();
         long first;
@@ -75,7 +75,7 @@ class RetentionTest {
         do {
             first = queue.firstOffset();
             all = readFrom(first, end);
-        } while (first != queue.firstOffset()); // segments are taken ahead of the writer, too
+        } while (first != queue.firstOffset()); // segments are also reclaimed ahead of the writer
         assertEquals(end - first, all.size());
         for (int i = 0; i < all.size(); i++) {
             assertEquals(first + i, all.get(i).offset());
@@ -150,7 +150,7 @@ class RetentionTest {
         queue.consumer().seek(StartAt.EARLIEST);
         assertEquals(0, queue.consumer().pop().offset());
         assertEquals(60, queue.consumer().lag());
-        // It holds the space again, which retention alone does not.
+        // An unacked record holds space; retention alone does not.
         assertThrows(FullException.class, () -> {
             for (int i = 0; i < 1000; i++) {
                 queue.push(Payload.numbered(queue.endOffset(), LENGTH));
@@ -171,7 +171,7 @@ class RetentionTest {
         directory = killed ? copy : directory;
         open(0, 20_000);
         long after = queue.firstOffset();
-        // The rest of the last segment is lost to a recovery, and counts.
+        // A recovery leaves the rest of the last segment unused, which counts as retained.
         assertTrue(after >= first && after <= first + (killed ? 2 * SEGMENT / FOOTPRINT : 0), first + ", " + after);
         assertRetained();
     }
@@ -209,7 +209,7 @@ class RetentionTest {
         assertRetained();
     }
 
-    /** A period that reaches back before 1970 retains every record, however long it is. */
+    /** A period that begins before 1970 retains every record. */
     @ParameterizedTest
     @ValueSource(longs = {Long.MAX_VALUE, Long.MAX_VALUE / 1000 + 1, Long.MAX_VALUE / 2})
     void aPeriodOfAnyLengthRetainsAll(long millis) {
@@ -224,7 +224,7 @@ class RetentionTest {
     void segmentsOlderThanRetainMillisAreReclaimed() {
         open(1, 0);
         pushAndAck(100);
-        // The last segments stay: nobody knows how old their records are until the next one begins.
+        // The last segment stays: its newest timestamp is known once the next one begins.
         Waiting.until("the first segments are older than 1 ms", () -> queue.firstOffset() >= 70);
         assertRetained();
     }
