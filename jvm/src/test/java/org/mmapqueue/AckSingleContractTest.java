@@ -99,11 +99,11 @@ class AckSingleContractTest extends ContractTest {
             queue.consumer().pop();
         }
         for (long bad : new long[] {5, -1, count, Long.MAX_VALUE, Long.MIN_VALUE}) {
-            OutOfRangeException refused =
+            OutOfRangeException thrown =
                     assertThrows(OutOfRangeException.class, () -> consumer().ackSingle(new long[] {0, 1, bad, 2}));
-            assertEquals(bad, refused.requested());
-            assertEquals(0, refused.first());
-            assertEquals(4, refused.last());
+            assertEquals(bad, thrown.requested());
+            assertEquals(0, thrown.first());
+            assertEquals(4, thrown.last());
             assertThrows(OutOfRangeException.class, () -> consumer().ackSingle(bad));
             assertState(0, 5);
         }

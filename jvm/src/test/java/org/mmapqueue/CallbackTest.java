@@ -484,8 +484,8 @@ class CallbackTest {
         Path meta = temp.resolve("queue").resolve("meta.dat");
         java.nio.file.Files.delete(meta);
         assertEquals(0, new ProcessBuilder("mkfifo", meta.toString()).start().waitFor());
-        MmapQueueException refused = assertThrows(MmapQueueException.class, () -> openIn("queue"));
-        assertTrue(refused.getMessage().contains("not a regular file"), refused.getMessage());
+        MmapQueueException thrown = assertThrows(MmapQueueException.class, () -> openIn("queue"));
+        assertTrue(thrown.getMessage().contains("not a regular file"), thrown.getMessage());
         openIn("other").close();
     }
 }

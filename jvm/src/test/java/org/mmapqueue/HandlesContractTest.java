@@ -80,22 +80,22 @@ class HandlesContractTest extends ContractTest {
 
     @Test
     void anotherConfigurationThrows() {
-        assertRefused("max_in_mem_segments", setup.config(directory).maxInMemSegments(setup.maxInMem + 1));
-        assertRefused("flush_period", setup.config(directory).flushPeriodMillis(1));
-        assertRefused("flush_ceiling_num", setup.config(directory).flushCeilingNum(7));
-        assertRefused("max_event_size", setup.config(directory).maxEventSize(setup.maxEvent - 1));
-        assertRefused("segment_size", setup.config(directory).segmentSize(setup.segmentSize * 2L));
-        assertRefused("queue_capacity_segments", setup.config(directory).queueCapacitySegments(setup.capacity + 1));
-        assertRefused("read_only", setup.config(directory).readOnly(true));
-        assertRefused("format_version", setup.config(directory).formatVersion(3 - setup.version));
-        assertRefused("timestamps", setup.config(directory).timestamps(!setup.timestamps));
+        assertOpenThrows("max_in_mem_segments", setup.config(directory).maxInMemSegments(setup.maxInMem + 1));
+        assertOpenThrows("flush_period", setup.config(directory).flushPeriodMillis(1));
+        assertOpenThrows("flush_ceiling_num", setup.config(directory).flushCeilingNum(7));
+        assertOpenThrows("max_event_size", setup.config(directory).maxEventSize(setup.maxEvent - 1));
+        assertOpenThrows("segment_size", setup.config(directory).segmentSize(setup.segmentSize * 2L));
+        assertOpenThrows("queue_capacity_segments", setup.config(directory).queueCapacitySegments(setup.capacity + 1));
+        assertOpenThrows("read_only", setup.config(directory).readOnly(true));
+        assertOpenThrows("format_version", setup.config(directory).formatVersion(3 - setup.version));
+        assertOpenThrows("timestamps", setup.config(directory).timestamps(!setup.timestamps));
         assertEquals(0, queue.push(new byte[1]));
     }
 
-    private void assertRefused(String key, QueueConfig.Builder config) {
-        ConfigException refused = assertThrows(ConfigException.class, () -> MmapQueue.open(config.build()));
-        assertEquals(key, refused.key());
-        assertTrue(refused.getMessage().contains("is open in this process"), refused.getMessage());
+    private void assertOpenThrows(String key, QueueConfig.Builder config) {
+        ConfigException thrown = assertThrows(ConfigException.class, () -> MmapQueue.open(config.build()));
+        assertEquals(key, thrown.key());
+        assertTrue(thrown.getMessage().contains("is open in this process"), thrown.getMessage());
     }
 
     @Test
@@ -131,7 +131,7 @@ class HandlesContractTest extends ContractTest {
                 return opened;
             }));
         }
-        Waiting.until("handles came and went", () -> queue.endOffset() > 60);
+        Waiting.until("handles were opened and closed", () -> queue.endOffset() > 60);
         stop.set(true);
         int pushed = 0;
         for (Waiting.Running<Integer> opener : openers) {

@@ -100,11 +100,11 @@ class NackContractTest extends ContractTest {
         queue.consumer().ack(1);
         consumer().ackSingle(4);
         for (long bad : new long[] {-1, 0, 1, 4, 6, 9, 10, Long.MAX_VALUE, Long.MIN_VALUE}) {
-            OutOfRangeException refused =
+            OutOfRangeException thrown =
                     assertThrows(OutOfRangeException.class, () -> consumer().nack(bad));
-            assertEquals(bad, refused.requested());
-            assertEquals(2, refused.first());
-            assertEquals(5, refused.last());
+            assertEquals(bad, thrown.requested());
+            assertEquals(2, thrown.first());
+            assertEquals(5, thrown.last());
             assertThrows(OutOfRangeException.class, () -> queue.consumer().nack(bad, LATER));
         }
         assertEquals(3, consumer().unacked());

@@ -78,9 +78,9 @@ class PushPopContractTest extends ContractTest {
     void theLargestRecordIsStoredAndALargerOneThrows() {
         byte[] largest = Payload.of(1, setup.maxEvent);
         assertEquals(0, queue.push(largest));
-        TooLargeException refused =
+        TooLargeException thrown =
                 assertThrows(TooLargeException.class, () -> queue.push(new byte[setup.maxEvent + 1]));
-        assertTrue(refused.getMessage().contains("max_event_size = " + setup.maxEvent), refused.getMessage());
+        assertTrue(thrown.getMessage().contains("max_event_size = " + setup.maxEvent), thrown.getMessage());
         assertThrows(TooLargeException.class, () -> queue.push(new byte[setup.maxEvent + 1], Duration.ofMillis(1)));
         assertThrows(TooLargeException.class, () -> queue.pushSync(new byte[setup.maxEvent + 1], Duration.ofMillis(1)));
         assertThrows(TooLargeException.class, () -> queue.push(ByteBuffer.allocate(setup.maxEvent + 1)));

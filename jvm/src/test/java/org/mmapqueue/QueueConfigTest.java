@@ -31,7 +31,7 @@ class QueueConfigTest {
         return QueueConfig.builder(temp.resolve("queue"));
     }
 
-    private static ConfigException refused(Runnable call) {
+    private static ConfigException thrownBy(Runnable call) {
         return assertThrows(ConfigException.class, call::run);
     }
 
@@ -77,14 +77,14 @@ class QueueConfigTest {
     @MethodSource("badValues")
     void aBadValueThrowsWithKeyValueAndRange(String key, String range, String value) {
         Path directory = temp.resolve("queue");
-        ConfigException refused =
-                refused(() -> MmapQueue.open(QueueConfig.of(Map.of("queue_dir", directory.toString(), key, value))));
-        assertEquals(key, refused.key());
-        assertEquals(value, refused.value());
+        ConfigException thrown =
+                thrownBy(() -> MmapQueue.open(QueueConfig.of(Map.of("queue_dir", directory.toString(), key, value))));
+        assertEquals(key, thrown.key());
+        assertEquals(value, thrown.value());
         // The error of a text that is not a size describes how sizes are written.
         boolean number = value.matches("-?\\d{1,18}");
-        assertTrue(refused.allowed().contains(range) || !number, refused.getMessage());
-        assertTrue(refused.getMessage().contains(key) && refused.getMessage().contains(value), refused.getMessage());
+        assertTrue(thrown.allowed().contains(range) || !number, thrown.getMessage());
+        assertTrue(thrown.getMessage().contains(key) && thrown.getMessage().contains(value), thrown.getMessage());
         assertFalse(Files.exists(directory));
     }
 
@@ -130,11 +130,11 @@ class QueueConfigTest {
 
     @Test
     void anUnknownKeyThrowsAndNamesTheKnownOnes() {
-        ConfigException refused = refused(() -> QueueConfig.of(Map.of("queue_dir", "x", "segmentsize", "4096")));
-        assertEquals("segmentsize", refused.key());
-        assertEquals("4096", refused.value());
+        ConfigException thrown = thrownBy(() -> QueueConfig.of(Map.of("queue_dir", "x", "segmentsize", "4096")));
+        assertEquals("segmentsize", thrown.key());
+        assertEquals("4096", thrown.value());
         for (ConfigKey key : ConfigKey.values()) {
-            assertTrue(refused.getMessage().contains(key.keyName()), refused.getMessage());
+            assertTrue(thrown.getMessage().contains(key.keyName()), thrown.getMessage());
         }
     }
 
@@ -148,10 +148,10 @@ class QueueConfigTest {
                 QueueConfig.of(Map.of("flush_period", "5")).asMap().get("queue_dir"));
         assertEquals(
                 "queue_dir",
-                refused(() -> QueueConfig.of(Map.of("queue_dir", ""))).key());
+                thrownBy(() -> QueueConfig.of(Map.of("queue_dir", ""))).key());
         assertEquals(
                 "queue_dir",
-                refused(() -> QueueConfig.of(Map.of("queue_dir", "a\0b"))).key());
+                thrownBy(() -> QueueConfig.of(Map.of("queue_dir", "a\0b"))).key());
         assertThrows(NullPointerException.class, () -> QueueConfig.builder(null));
     }
 
@@ -159,41 +159,41 @@ class QueueConfigTest {
     void aNullValueThrowsWithItsKey() {
         Map<String, String> options = new HashMap<>(Map.of("queue_dir", "x"));
         options.put("flush_period", null);
-        assertEquals("flush_period", refused(() -> QueueConfig.of(options)).key());
+        assertEquals("flush_period", thrownBy(() -> QueueConfig.of(options)).key());
     }
 
     @Test
     void theBuilderThrowsAtOnce() {
-        assertEquals("segment_size", refused(() -> builder().segmentSize(100)).key());
-        assertEquals("segment_size", refused(() -> builder().segmentSize("big")).key());
+        assertEquals("segment_size", thrownBy(() -> builder().segmentSize(100)).key());
+        assertEquals("segment_size", thrownBy(() -> builder().segmentSize("big")).key());
         assertEquals(
                 "max_in_mem_segments",
-                refused(() -> builder().maxInMemSegments(0)).key());
+                thrownBy(() -> builder().maxInMemSegments(0)).key());
         assertEquals(
                 "queue_capacity_segments",
-                refused(() -> builder().queueCapacitySegments(1)).key());
+                thrownBy(() -> builder().queueCapacitySegments(1)).key());
         assertEquals(
-                "flush_period", refused(() -> builder().flushPeriodMillis(0)).key());
+                "flush_period", thrownBy(() -> builder().flushPeriodMillis(0)).key());
         assertEquals(
-                "flush_ceiling_num", refused(() -> builder().flushCeilingNum(0)).key());
-        assertEquals("max_event_size", refused(() -> builder().maxEventSize(-1)).key());
+                "flush_ceiling_num", thrownBy(() -> builder().flushCeilingNum(0)).key());
+        assertEquals("max_event_size", thrownBy(() -> builder().maxEventSize(-1)).key());
         assertEquals(
-                "max_event_size", refused(() -> builder().maxEventSize("1x")).key());
-        assertEquals("format_version", refused(() -> builder().formatVersion(3)).key());
-        assertEquals("v1_recover", refused(() -> builder().v1Recover("all")).key());
-        assertEquals("max_unacked", refused(() -> builder().maxUnacked(0)).key());
+                "max_event_size", thrownBy(() -> builder().maxEventSize("1x")).key());
+        assertEquals("format_version", thrownBy(() -> builder().formatVersion(3)).key());
+        assertEquals("v1_recover", thrownBy(() -> builder().v1Recover("all")).key());
+        assertEquals("max_unacked", thrownBy(() -> builder().maxUnacked(0)).key());
         assertEquals(
                 "visibility_timeout",
-                refused(() -> builder().visibilityTimeoutMillis(-1)).key());
+                thrownBy(() -> builder().visibilityTimeoutMillis(-1)).key());
         assertEquals(
-                "max_attempts", refused(() -> builder().maxAttempts(10_001)).key());
+                "max_attempts", thrownBy(() -> builder().maxAttempts(10_001)).key());
         assertEquals(
-                "max_consumer_lag", refused(() -> builder().maxConsumerLag(-1)).key());
-        assertEquals("retain_ms", refused(() -> builder().retainMillis(-1)).key());
-        assertEquals("retain_bytes", refused(() -> builder().retainBytes(-1)).key());
-        assertEquals("gc_on_idle", refused(() -> builder().gcOnIdleMillis(-1)).key());
+                "max_consumer_lag", thrownBy(() -> builder().maxConsumerLag(-1)).key());
+        assertEquals("retain_ms", thrownBy(() -> builder().retainMillis(-1)).key());
+        assertEquals("retain_bytes", thrownBy(() -> builder().retainBytes(-1)).key());
+        assertEquals("gc_on_idle", thrownBy(() -> builder().gcOnIdleMillis(-1)).key());
         assertEquals(
-                "wait_strategy", refused(() -> builder().waitStrategy("nap")).key());
+                "wait_strategy", thrownBy(() -> builder().waitStrategy("nap")).key());
     }
 
     @Test
@@ -282,7 +282,7 @@ class QueueConfigTest {
         assertEquals(
                 Map.of("queue_dir", "dir", "file_mode", "640"),
                 QueueConfig.builder(Path.of("dir")).fileMode("640").build().asMap());
-        assertEquals("file_mode", refused(() -> builder().fileMode("777")).key());
+        assertEquals("file_mode", thrownBy(() -> builder().fileMode("777")).key());
     }
 
     private static Map<String, String> without(Map<String, String> map, String key) {
@@ -350,13 +350,13 @@ class QueueConfigTest {
     @Test
     void maxAttemptsAndDeadLetterDirAreSetTogether() {
         ConfigException noDirectory =
-                refused(() -> MmapQueue.open(builder().maxAttempts(3).build()));
+                thrownBy(() -> MmapQueue.open(builder().maxAttempts(3).build()));
         assertEquals("dead_letter_dir", noDirectory.key());
-        ConfigException noAttempts = refused(() ->
+        ConfigException noAttempts = thrownBy(() ->
                 MmapQueue.open(builder().deadLetterDir(temp.resolve("dead")).build()));
         assertEquals("max_attempts", noAttempts.key());
         for (Path own : List.of(temp.resolve("queue"), temp.resolve("other/../queue/."))) {
-            ConfigException itself = refused(() ->
+            ConfigException itself = thrownBy(() ->
                     MmapQueue.open(builder().maxAttempts(3).deadLetterDir(own).build()));
             assertEquals("dead_letter_dir", itself.key());
         }
@@ -365,23 +365,23 @@ class QueueConfigTest {
 
     @Test
     void retainMillisNeedsTimestamps() {
-        ConfigException refused = refused(
+        ConfigException thrown = thrownBy(
                 () -> MmapQueue.open(builder().timestamps(false).retainMillis(5).build()));
-        assertEquals("retain_ms", refused.key());
-        assertEquals("5", refused.value());
+        assertEquals("retain_ms", thrown.key());
+        assertEquals("5", thrown.value());
         MmapQueue.open(builder().timestamps(false).retainBytes(5).build()).close();
         assertEquals(
                 "retain_ms",
-                refused(() -> MmapQueue.open(builder().retainMillis(5).build())).key());
+                thrownBy(() -> MmapQueue.open(builder().retainMillis(5).build())).key());
     }
 
     @ParameterizedTest
     @CsvSource({"max_consumer_lag, 100000", "retain_ms, 5", "retain_bytes, 70000"})
     void version1DoesNotSupportTheseKeys(String key, String value) {
-        ConfigException refused = refused(() -> MmapQueue.open(QueueConfig.of(
+        ConfigException thrown = thrownBy(() -> MmapQueue.open(QueueConfig.of(
                 Map.of("queue_dir", temp.resolve("queue").toString(), "format_version", "1", key, value))));
-        assertEquals(key, refused.key());
-        assertEquals(value, refused.value());
+        assertEquals(key, thrown.key());
+        assertEquals(value, thrown.value());
         assertFalse(Files.exists(temp.resolve("queue")));
     }
 
@@ -389,13 +389,13 @@ class QueueConfigTest {
     @ParameterizedTest
     @CsvSource({"4096, 2, 4010", "4096, 2, 134217727", "4096, 3, 8050", "8192, 4, 24400"})
     void aRingTooSmallForItsLargestRecordThrows(int segment, int capacity, int maxEvent) {
-        ConfigException refused = refused(() -> MmapQueue.open(builder()
+        ConfigException thrown = thrownBy(() -> MmapQueue.open(builder()
                 .segmentSize(segment)
                 .queueCapacitySegments(capacity)
                 .maxEventSize(maxEvent)
                 .build()));
-        assertEquals("max_event_size", refused.key());
-        assertEquals(Integer.toString(maxEvent), refused.value());
+        assertEquals("max_event_size", thrown.key());
+        assertEquals(Integer.toString(maxEvent), thrown.value());
         assertFalse(Files.exists(temp.resolve("queue").resolve("meta.dat")));
     }
 

@@ -261,9 +261,9 @@ final class QueueModel implements AutoCloseable {
         }
         int number = pick(which);
         if (number < first() || number >= end()) {
-            OutOfRangeException refused = assertThrows(OutOfRangeException.class, () -> queue.getMany(number, count));
-            assertEquals(first(), refused.first());
-            assertEquals(end() - 1, refused.last());
+            OutOfRangeException thrown = assertThrows(OutOfRangeException.class, () -> queue.getMany(number, count));
+            assertEquals(first(), thrown.first());
+            assertEquals(end() - 1, thrown.last());
             return;
         }
         assertIs(number, queue.get(number));

@@ -176,15 +176,15 @@ class ReopenContractTest extends ContractTest {
         Payload.pushAll(queue, setup.payloads(6, 10));
         queue.close();
         var before = Directories.fingerprint(directory);
-        assertRefused("segment_size", setup.config(directory).segmentSize(2L * setup.segmentSize));
-        assertRefused("queue_capacity_segments", setup.config(directory).queueCapacitySegments(setup.capacity + 1));
-        assertRefused("format_version", setup.config(directory).formatVersion(3 - setup.version));
+        assertOpenThrows("segment_size", setup.config(directory).segmentSize(2L * setup.segmentSize));
+        assertOpenThrows("queue_capacity_segments", setup.config(directory).queueCapacitySegments(setup.capacity + 1));
+        assertOpenThrows("format_version", setup.config(directory).formatVersion(3 - setup.version));
         assertEquals(before, Directories.fingerprint(directory));
     }
 
-    private void assertRefused(String key, QueueConfig.Builder config) {
-        ConfigException refused = assertThrows(ConfigException.class, () -> MmapQueue.open(config.build()));
-        assertEquals(key, refused.key());
-        assertTrue(refused.allowed().contains("was made with"), refused.getMessage());
+    private void assertOpenThrows(String key, QueueConfig.Builder config) {
+        ConfigException thrown = assertThrows(ConfigException.class, () -> MmapQueue.open(config.build()));
+        assertEquals(key, thrown.key());
+        assertTrue(thrown.allowed().contains("was made with"), thrown.getMessage());
     }
 }

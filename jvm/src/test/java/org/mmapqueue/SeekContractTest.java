@@ -45,9 +45,9 @@ class SeekContractTest extends ContractTest {
         queue.consumer().pop();
         if (setup.isV1()) {
             for (StartAt start : List.of(StartAt.EARLIEST, StartAt.LATEST, StartAt.offset(0), StartAt.timestamp(0))) {
-                ConfigException refused = assertThrows(
+                ConfigException thrown = assertThrows(
                         ConfigException.class, () -> queue.consumer().seek(start));
-                assertEquals("seek", refused.key());
+                assertEquals("seek", thrown.key());
             }
             assertEquals(1, consumer().unacked());
         }
@@ -93,11 +93,11 @@ class SeekContractTest extends ContractTest {
             assertReadsFrom(offset);
         }
         for (long bad : new long[] {-1, payloads.size() + 1, Long.MAX_VALUE, Long.MIN_VALUE}) {
-            OutOfRangeException refused = assertThrows(
+            OutOfRangeException thrown = assertThrows(
                     OutOfRangeException.class, () -> queue.consumer().seek(StartAt.offset(bad)));
-            assertEquals(bad, refused.requested());
-            assertEquals(0, refused.first());
-            assertEquals(payloads.size() - 1, refused.last());
+            assertEquals(bad, thrown.requested());
+            assertEquals(0, thrown.first());
+            assertEquals(payloads.size() - 1, thrown.last());
         }
         assertEquals(payloads.size(), consumer().committedOffset());
     }
@@ -204,9 +204,9 @@ class SeekContractTest extends ContractTest {
         push();
         queue.createConsumer("retaining", StartAt.EARLIEST);
         if (!setup.timestamps) {
-            ConfigException refused =
+            ConfigException thrown =
                     assertThrows(ConfigException.class, () -> queue.consumer().seek(StartAt.timestamp(0)));
-            assertEquals("timestamps", refused.key());
+            assertEquals("timestamps", thrown.key());
             return;
         }
         long middle = queue.get(payloads.size() / 2).timestampMicros();

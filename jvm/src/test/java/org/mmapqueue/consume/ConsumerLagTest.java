@@ -105,7 +105,7 @@ class ConsumerLagTest {
         ConsumerCore slow = consumer("default");
         push(400);
         long next = assertDropped(0, slow);
-        assertTrue(next < 400, "all is gone");
+        assertTrue(next < 400, "every record was dropped");
         assertReads(slow, next, 400);
         core.ack(slow, 399);
         push(5);

@@ -103,7 +103,7 @@ class DeadLetterTest {
             Message message = consumer.pop();
             assertEquals(0, message.offset());
             assertEquals(attempts, message.attempts());
-            assertFalse(Files.exists(dead), "no record has gone there, and the queue is made already");
+            assertFalse(Files.exists(dead), "the dead-letter queue exists before its first record");
             consumer.nack(0);
         }
         assertEquals(1, consumer.committedOffset());
@@ -251,12 +251,12 @@ class DeadLetterTest {
         Consumer consumer = open(config(1));
         push(3);
         consumer.pop();
-        MmapQueueException refused = assertThrows(MmapQueueException.class, () -> consumer.nack(0));
+        MmapQueueException thrown = assertThrows(MmapQueueException.class, () -> consumer.nack(0));
         assertTrue(
-                refused.getMessage().contains("record 0")
-                        && refused.getMessage().contains(dead.toString()),
-                refused.getMessage());
-        assertTrue(refused.getCause() instanceof FullException, "caused by " + refused.getCause());
+                thrown.getMessage().contains("record 0")
+                        && thrown.getMessage().contains(dead.toString()),
+                thrown.getMessage());
+        assertTrue(thrown.getCause() instanceof FullException, "caused by " + thrown.getCause());
         assertEquals(0, consumer.committedOffset());
         assertEquals(1, consumer.pop().offset());
         try (MmapQueue letters = MmapQueue.open(QueueConfig.builder(dead).build())) {
@@ -296,13 +296,13 @@ class DeadLetterTest {
                 .deadLetterDir(deadLetters);
     }
 
-    private static void assertRefused(Path directory, Path deadLetters, Path... named) {
-        ConfigException refused = assertThrows(
+    private static void assertOpenThrows(Path directory, Path deadLetters, Path... named) {
+        ConfigException thrown = assertThrows(
                 ConfigException.class,
                 () -> MmapQueue.open(to(directory, deadLetters).build()));
-        assertEquals("dead_letter_dir", refused.key());
+        assertEquals("dead_letter_dir", thrown.key());
         for (Path each : named) {
-            assertTrue(refused.getMessage().contains(each.toString()), refused.getMessage());
+            assertTrue(thrown.getMessage().contains(each.toString()), thrown.getMessage());
         }
     }
 
@@ -320,12 +320,12 @@ class DeadLetterTest {
                 toLink,
                 parent.resolve("missing").resolve("..").resolve("queue")
             }) {
-                assertRefused(directory, each);
+                assertOpenThrows(directory, each);
             }
             MmapQueue.open(QueueConfig.builder(directory).build()).close(); // in the first round it does not exist yet
         }
         Path round = Files.createSymbolicLink(temp.resolve("round"), Path.of("round"));
-        assertRefused(directory, round);
+        assertOpenThrows(directory, round);
     }
 
     /** Each queue would keep the next one open, and dead letters would circulate. */
@@ -342,7 +342,7 @@ class DeadLetterTest {
             open.add(MmapQueue.open(
                     to(directories[i], parent.resolve("queue" + (i + 1))).build()));
         }
-        assertRefused(directories[count - 1], directories[0], directories);
+        assertOpenThrows(directories[count - 1], directories[0], directories);
         open.add(MmapQueue.open(to(directories[count - 1], temp.resolve("end")).build()));
         for (MmapQueue each : open) {
             each.push(payload(0));

@@ -227,9 +227,9 @@ class FanOutTest {
     @Test
     void namesThatAreNoFileNamesThrow() {
         for (String name : List.of("", "..", ".", ".hidden", "-x", "a/b", "a b", "ä", "x".repeat(101), "a\0b")) {
-            ConfigException refused = assertThrows(ConfigException.class, () -> queue.consumer(name, StartAt.EARLIEST));
-            assertEquals("consumer", refused.key());
-            assertEquals(name, refused.value());
+            ConfigException thrown = assertThrows(ConfigException.class, () -> queue.consumer(name, StartAt.EARLIEST));
+            assertEquals("consumer", thrown.key());
+            assertEquals(name, thrown.value());
         }
         for (String name : List.of("a", "_", "0", "a.b-c_D9", "x".repeat(100))) {
             queue.createConsumer(name, StartAt.EARLIEST);
@@ -240,7 +240,7 @@ class FanOutTest {
     }
 
     @Test
-    void threadsOfSeveralConsumersAtDifferentSpeeds() throws Exception {
+    void consumersProgressAtDifferentSpeeds() throws Exception {
         int total = 4000;
         Waiting.Running<Boolean> producer = Waiting.start(() -> {
             for (int i = 0; i < total; i++) {

@@ -7,7 +7,7 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
 class SparseIndexTest {
-    /** The position of an offset, invertible. */
+    /** A position from which the offset can be computed. */
     private static long position(long offset) {
         return offset * 100 + 7;
     }

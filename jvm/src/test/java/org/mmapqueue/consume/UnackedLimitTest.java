@@ -67,10 +67,10 @@ class UnackedLimitTest {
     void everyPopThrows() {
         push(LIMIT + 1);
         popToTheLimit();
-        UnackedLimitException refused = assertThrows(UnackedLimitException.class, () -> consumer.poll());
+        UnackedLimitException thrown = assertThrows(UnackedLimitException.class, () -> consumer.poll());
         assertTrue(
-                refused.getMessage().contains("default") && refused.getMessage().contains("max_unacked"),
-                refused.getMessage());
+                thrown.getMessage().contains("default") && thrown.getMessage().contains("max_unacked"),
+                thrown.getMessage());
         assertThrows(UnackedLimitException.class, () -> consumer.pop());
         assertThrows(UnackedLimitException.class, () -> consumer.pop(Duration.ofMillis(10)));
         assertThrows(UnackedLimitException.class, () -> consumer.popBatch(9, Long.MAX_VALUE, Duration.ZERO));

@@ -64,7 +64,7 @@ class VisibilityTest {
         assertEquals(1, consumer.committedOffset());
     }
 
-    /** Each delivery of a record adds one attempt; an acked record has none any more. */
+    /** Each delivery of a record adds one attempt; an acked record is not redelivered. */
     @Test
     void ackedRecordsAreNotRedelivered() throws InterruptedException {
         Consumer consumer = open(10);

@@ -92,7 +92,7 @@ class EachCallFailsTest {
         });
     }
 
-    private void force(String what, Step step) throws IOException {
+    private void attemptSync(String what, Step step) throws IOException {
         int before = errors.size();
         boolean wasPoisoned = isPoisoned;
         attempt(what, step);
@@ -136,7 +136,7 @@ class EachCallFailsTest {
             assertEquals(pushed.size(), queue.pushBatch(batch));
             pushed.addAll(batch);
         });
-        force("sync", () -> queue.awaitDurable());
+        attemptSync("sync", () -> queue.awaitDurable());
         attempt("housekeeper", () -> queue.housekeeperStep());
         for (int i = 0; i < 6; i++) {
             attempt("pop", () -> {
@@ -152,7 +152,7 @@ class EachCallFailsTest {
         attempt("seek", () -> queue.seek("default", StartAt.EARLIEST));
         attempt("pop", () -> queue.poll("default"));
         attempt("ack", () -> queue.ack("default", 0));
-        force("flush", () -> queue.flush());
+        attemptSync("flush", () -> queue.flush());
         attempt("create", () -> queue.createConsumer("other", StartAt.LATEST));
         attempt("open", () -> queue.poll("other"));
         attempt("get", () -> assertArrayEquals(pushed.get(0), queue.get(0).data()));

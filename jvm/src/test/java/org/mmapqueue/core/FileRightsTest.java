@@ -158,8 +158,8 @@ class FileRightsTest {
         MmapQueue.open(config().build()).close();
         Path target = Files.createDirectory(temp.resolve("target"));
         plant("consumers", target);
-        MmapQueueException refused = assertThrows(MmapQueueException.class, this::openAndUse);
-        assertTrue(refused.getMessage().contains("consumers is a symbolic link"), refused.getMessage());
+        MmapQueueException thrown = assertThrows(MmapQueueException.class, this::openAndUse);
+        assertTrue(thrown.getMessage().contains("consumers is a symbolic link"), thrown.getMessage());
         assertEquals(0, target.toFile().list().length);
     }
 

@@ -153,11 +153,11 @@ class LockTest {
             assertLocked(self());
             held.close();
             MmapQueue queue = MmapQueue.open(config(directory()));
-            InvocationTargetException refused = assertThrows(InvocationTargetException.class, () -> openIn(other));
+            InvocationTargetException thrown = assertThrows(InvocationTargetException.class, () -> openIn(other));
             assertEquals(
                     LockedException.class.getName(),
-                    refused.getCause().getClass().getName());
-            assertEquals(self(), refused.getCause().getClass().getMethod("pid").invoke(refused.getCause()));
+                    thrown.getCause().getClass().getName());
+            assertEquals(self(), thrown.getCause().getClass().getMethod("pid").invoke(thrown.getCause()));
             queue.close();
             openIn(other).close();
         }
@@ -304,9 +304,9 @@ class LockTest {
         assumeTrue(exitCode("mount", "--bind", directory().toString(), other.toString()) == 0, "only root may mount");
         try {
             assertEquals(0, exitCode("mount", "-o", "remount,ro,bind", other.toString()));
-            MmapQueueException refused = assertThrows(MmapQueueException.class, () -> MmapQueue.open(config(other)));
-            assertTrue(refused.getMessage().contains(other.toString()), refused.getMessage());
-            assertTrue(refused.getMessage().contains("Read-only file system"), refused.getMessage());
+            MmapQueueException thrown = assertThrows(MmapQueueException.class, () -> MmapQueue.open(config(other)));
+            assertTrue(thrown.getMessage().contains(other.toString()), thrown.getMessage());
+            assertTrue(thrown.getMessage().contains("Read-only file system"), thrown.getMessage());
         } finally {
             assertEquals(0, exitCode("umount", "--lazy", other.toString())); // mappings are collected later
         }
@@ -318,8 +318,8 @@ class LockTest {
         assumeTrue(!"root".equals(System.getProperty("user.name")), "root may write everything");
         MmapQueue.open(config(directory())).close();
         Files.setPosixFilePermissions(directory().resolve("lock"), PosixFilePermissions.fromString("r--------"));
-        MmapQueueException refused = assertThrows(MmapQueueException.class, () -> MmapQueue.open(config(directory())));
-        assertTrue(refused.getMessage().contains("lock"), refused.getMessage());
+        MmapQueueException thrown = assertThrows(MmapQueueException.class, () -> MmapQueue.open(config(directory())));
+        assertTrue(thrown.getMessage().contains("lock"), thrown.getMessage());
     }
 
     private static int exitCode(String... command) throws Exception {

@@ -134,9 +134,9 @@ class RandomAccessRaceTest {
         }
     }
 
-    private void assertRangeIsNow(OutOfRangeException refused) {
-        assertEquals(consumer.committedOffset(), refused.first(), refused.getMessage());
-        assertEquals(pushed - 1, refused.last(), refused.getMessage());
+    private void assertRangeIsNow(OutOfRangeException thrown) {
+        assertEquals(consumer.committedOffset(), thrown.first(), thrown.getMessage());
+        assertEquals(pushed - 1, thrown.last(), thrown.getMessage());
     }
 
     /** Runs an action of the writer just before the n-th load of its cursors. */
@@ -245,13 +245,13 @@ class RandomAccessRaceTest {
                 assertEquals(0, randomAccess.firstOffset());
             }
             reclaimed[1] = position;
-            OutOfRangeException refused = assertThrows(OutOfRangeException.class, () -> randomAccess.get(5, 1, 1));
-            assertEquals(pushed - 1, refused.last());
-            assertEquals(refused.first(), randomAccess.firstOffset());
-            assertRecords(refused.first(), randomAccess.get(refused.first(), 1, 1));
-            assertTrue(randomAccess.locate(refused.first()).position() >= position);
+            OutOfRangeException thrown = assertThrows(OutOfRangeException.class, () -> randomAccess.get(5, 1, 1));
+            assertEquals(pushed - 1, thrown.last());
+            assertEquals(thrown.first(), randomAccess.firstOffset());
+            assertRecords(thrown.first(), randomAccess.get(thrown.first(), 1, 1));
+            assertTrue(randomAccess.locate(thrown.first()).position() >= position);
             reclaimed[0] = 0;
-            assertEquals(OptionalLong.of(refused.first()), randomAccess.find(0));
+            assertEquals(OptionalLong.of(thrown.first()), randomAccess.find(0));
         }
     }
 
@@ -343,16 +343,16 @@ class RandomAccessRaceTest {
         pushUpTo(5 * SEGMENT);
         Directories.overwrite(temp.resolve("queue/1_segment.dat"), 0, new byte[SEGMENT]);
         RandomAccessReader randomAccess = randomAccess(new OtherProcess());
-        int refused = 0;
+        int damaged = 0;
         for (long number = 0; number < pushed; number++) {
             try {
                 assertRecords(number, randomAccess.get(number, 1, Long.MAX_VALUE));
             } catch (CorruptException e) {
                 assertTrue(e.file().endsWith("1_segment.dat"), e.getMessage());
-                refused++;
+                damaged++;
             }
         }
-        assertTrue(refused > 5 && refused < pushed, "refused " + refused);
+        assertTrue(damaged > 5 && damaged < pushed, "damaged " + damaged);
     }
 
     /** All is acked, exactly at a segment's end: the offset of the next record is found in the segment before. */

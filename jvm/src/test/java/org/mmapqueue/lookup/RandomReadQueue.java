@@ -268,11 +268,11 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
     }
 
     void assertOutOfRange(long number, int first) {
-        OutOfRangeException refused =
+        OutOfRangeException thrown =
                 assertThrows(OutOfRangeException.class, () -> randomAccess.get(number, 1, Long.MAX_VALUE));
-        assertEquals(number, refused.requested());
-        assertEquals(first, refused.first());
-        assertEquals(log.size() - 1L, refused.last());
+        assertEquals(number, thrown.requested());
+        assertEquals(first, thrown.first());
+        assertEquals(log.size() - 1L, thrown.last());
         if (number != log.size()) {
             assertThrows(OutOfRangeException.class, () -> randomAccess.locate(number));
         }

@@ -214,7 +214,7 @@ class NoConsumerTest {
         }
     }
 
-    /** Earlier releases created every queue with a default consumer. Such queues keep it. */
+    /** A meta page without the flag of a deleted default consumer has a default consumer, which the queue keeps. */
     @Test
     void aQueueThatWasMadeWithADefaultConsumerKeepsIt() {
         open().close();

@@ -161,13 +161,13 @@ class ProducerLimitsTest {
         QueueConfig config =
                 QueueConfig.builder(temp.resolve("queue")).formatVersion(1).build();
         try (MmapQueue queue = MmapQueue.open(config)) {
-            for (ConfigException refused : List.of(
+            for (ConfigException thrown : List.of(
                     assertThrows(
                             ConfigException.class, () -> queue.pushOnce("p", 0, List.of(new byte[1]), Duration.ZERO)),
                     assertThrows(ConfigException.class, () -> queue.lastSequence("p")),
                     assertThrows(ConfigException.class, queue::producers),
                     assertThrows(ConfigException.class, () -> queue.forgetProducer("p")))) {
-                assertEquals("format_version", refused.key());
+                assertEquals("format_version", thrown.key());
             }
             assertEquals(0, queue.endOffset());
         }
