@@ -99,7 +99,7 @@ final class QueueDataWriter implements DataWriter<InternalRow> {
         List<StagedFile> files = new ArrayList<>();
         for (StagedFileWriter writer : writers) {
             if (writer != null) {
-                files.add(writer.finish(factory.force()));
+                files.add(writer.finish(factory.sync()));
             }
         }
         isCommitted = true;

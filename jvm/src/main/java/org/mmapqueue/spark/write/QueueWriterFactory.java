@@ -16,7 +16,7 @@ import org.mmapqueue.spark.write.staging.StagingArea;
  * @param write distinguishes the files of this write from those of an earlier attempt
  * @param partitions the number of partitions of the queue
  * @param maxEventSize the limit of a row, in bytes
- * @param fsync whether to fsync the files
+ * @param sync whether to fsync the files
  * @param columns the positions of the columns in the rows
  */
 record QueueWriterFactory(
@@ -25,7 +25,7 @@ record QueueWriterFactory(
         String write,
         int partitions,
         int maxEventSize,
-        boolean force,
+        boolean sync,
         WriteColumns columns)
         implements DataWriterFactory, StreamingDataWriterFactory {
     /** Spark's task property for continuous processing. */

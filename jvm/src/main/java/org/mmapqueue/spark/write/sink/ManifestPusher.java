@@ -37,7 +37,7 @@ final class ManifestPusher {
      *
      * @param storage the file system
      * @param directory the directory of the files, which the caller has verified
-     * @param the name of the write, for messages
+     * @param what name of the write, for messages
      */
     ManifestPusher(
             Storage storage, List<MmapQueue> partitions, Path directory, Manifest manifest, String what, Push push) {

@@ -25,7 +25,7 @@ final class Room {
      *
      * @param queue the partition
      * @param files the rows
-     * @param the name of the write, for messages
+     * @param what name of the write, for messages
      */
     Room(MmapQueue queue, List<StagedFile> files, String what) {
         this.queue = queue;

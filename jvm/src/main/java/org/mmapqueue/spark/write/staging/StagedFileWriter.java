@@ -123,14 +123,14 @@ public final class StagedFileWriter implements Closeable {
     /**
      * Completes the file.
      *
-     * @param fsync whether to fsync the file
+     * @param sync whether to fsync the file
      * @return the description of the file
      */
-    public StagedFile finish(boolean force) throws IOException {
+    public StagedFile finish(boolean sync) throws IOException {
         if (inBlock > 0) {
             writeBlock();
         }
-        if (force) {
+        if (sync) {
             file.force();
         }
         file.close();
