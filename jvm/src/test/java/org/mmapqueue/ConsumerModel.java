@@ -77,9 +77,7 @@ final class ConsumerModel {
         long returned = window.values().stream()
                 .filter(each -> each.state == State.REQUEUED)
                 .count();
-        long done = saved.values().stream()
-                .filter(times -> times == SAVED_ACK)
-                .count();
+        long done = saved.values().stream().filter(times -> times == SAVED_ACK).count();
         return (int) (end - next - done + returned);
     }
 
@@ -195,8 +193,8 @@ final class ConsumerModel {
 
     /** A clean close: every record that is not acked is redelivered. */
     void close() {
-        window.forEach((number, popped) ->
-                saved.put(number, popped.state == State.ACKED ? SAVED_ACK : popped.attempts));
+        window.forEach(
+                (number, popped) -> saved.put(number, popped.state == State.ACKED ? SAVED_ACK : popped.attempts));
         window.clear();
         next = committed;
         open = false;

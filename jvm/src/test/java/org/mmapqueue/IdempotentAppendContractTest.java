@@ -43,7 +43,8 @@ class IdempotentAppendContractTest extends ContractTest {
         assertStores(producer, sequence, batch(count), false);
     }
 
-    private void assertStores(String producer, long sequence, List<byte[]> batch, boolean sync) throws InterruptedException {
+    private void assertStores(String producer, long sequence, List<byte[]> batch, boolean sync)
+            throws InterruptedException {
         assertEquals(expected.size(), queue.pushOnce(producer, sequence, Records.of(batch), Duration.ZERO, sync));
         expected.addAll(batch);
         assertEquals(OptionalLong.of(sequence), queue.lastSequence(producer));

@@ -165,7 +165,8 @@ class QueueConfigTest {
     @Test
     void theBuilderThrowsAtOnce() {
         assertEquals("segment_size", thrownBy(() -> builder().segmentSize(100)).key());
-        assertEquals("segment_size", thrownBy(() -> builder().segmentSize("big")).key());
+        assertEquals(
+                "segment_size", thrownBy(() -> builder().segmentSize("big")).key());
         assertEquals(
                 "max_in_mem_segments",
                 thrownBy(() -> builder().maxInMemSegments(0)).key());
@@ -175,11 +176,14 @@ class QueueConfigTest {
         assertEquals(
                 "flush_period", thrownBy(() -> builder().flushPeriodMillis(0)).key());
         assertEquals(
-                "flush_ceiling_num", thrownBy(() -> builder().flushCeilingNum(0)).key());
-        assertEquals("max_event_size", thrownBy(() -> builder().maxEventSize(-1)).key());
+                "flush_ceiling_num",
+                thrownBy(() -> builder().flushCeilingNum(0)).key());
+        assertEquals(
+                "max_event_size", thrownBy(() -> builder().maxEventSize(-1)).key());
         assertEquals(
                 "max_event_size", thrownBy(() -> builder().maxEventSize("1x")).key());
-        assertEquals("format_version", thrownBy(() -> builder().formatVersion(3)).key());
+        assertEquals(
+                "format_version", thrownBy(() -> builder().formatVersion(3)).key());
         assertEquals("v1_recover", thrownBy(() -> builder().v1Recover("all")).key());
         assertEquals("max_unacked", thrownBy(() -> builder().maxUnacked(0)).key());
         assertEquals(
@@ -372,7 +376,8 @@ class QueueConfigTest {
         MmapQueue.open(builder().timestamps(false).retainBytes(5).build()).close();
         assertEquals(
                 "retain_ms",
-                thrownBy(() -> MmapQueue.open(builder().retainMillis(5).build())).key());
+                thrownBy(() -> MmapQueue.open(builder().retainMillis(5).build()))
+                        .key());
     }
 
     @ParameterizedTest

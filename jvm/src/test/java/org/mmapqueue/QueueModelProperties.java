@@ -149,13 +149,17 @@ class QueueModelProperties {
         return Arbitraries.frequencyOf(
                 Tuple.of(
                         6,
-                        consumer().map(consumer ->
-                                named(consumer + " pops", model -> model.on(consumer).pop()))),
+                        consumer()
+                                .map(consumer -> named(
+                                        consumer + " pops",
+                                        model -> model.on(consumer).pop()))),
                 Tuple.of(6, popBatch),
                 Tuple.of(
                         2,
-                        consumer().map(consumer ->
-                                named(consumer + " peeks", model -> model.on(consumer).peek()))),
+                        consumer()
+                                .map(consumer -> named(
+                                        consumer + " peeks",
+                                        model -> model.on(consumer).peek()))),
                 Tuple.of(
                         3,
                         Combinators.combine(consumer(), choice())
@@ -164,11 +168,14 @@ class QueueModelProperties {
                                         model -> model.on(consumer).ack(which)))),
                 Tuple.of(
                         3,
-                        consumer().map(consumer ->
-                                named(consumer + " acks all", model -> model.on(consumer).ackAll()))),
+                        consumer()
+                                .map(consumer -> named(
+                                        consumer + " acks all",
+                                        model -> model.on(consumer).ackAll()))),
                 Tuple.of(
                         4,
-                        Combinators.combine(consumer(), choice().list().ofMinSize(1).ofMaxSize(5))
+                        Combinators.combine(
+                                        consumer(), choice().list().ofMinSize(1).ofMaxSize(5))
                                 .as((consumer, which) -> named(
                                         consumer + " acks single " + which,
                                         model -> model.on(consumer).ackSingle(which)))),
@@ -182,7 +189,8 @@ class QueueModelProperties {
                         2,
                         Combinators.combine(consumer(), kind(), choice())
                                 .as((consumer, kind, which) -> named(
-                                        consumer + " seeks " + kind + " " + which, model -> model.seek(consumer, kind, which)))));
+                                        consumer + " seeks " + kind + " " + which,
+                                        model -> model.seek(consumer, kind, which)))));
     }
 
     private static Arbitrary<Named> reading() {
@@ -205,7 +213,10 @@ class QueueModelProperties {
                                         "create " + consumer + " " + kind + " " + which + " " + forOthers,
                                         model -> model.create(consumer, kind, which, forOthers)))),
                 Tuple.of(1, consumer().map(consumer -> named("delete " + consumer, model -> model.delete(consumer)))),
-                Tuple.of(2, consumer().map(consumer -> named(consumer + " closes", model -> model.closeConsumer(consumer)))));
+                Tuple.of(
+                        2,
+                        consumer()
+                                .map(consumer -> named(consumer + " closes", model -> model.closeConsumer(consumer)))));
     }
 
     private static Arbitrary<Named> theQueue() {

@@ -91,7 +91,8 @@ class ConsumerLagTest {
         assertEquals(first, dropped.first());
         assertTrue(dropped.last() >= first, dropped.getMessage());
         assertTrue(
-                dropped.getMessage().contains(consumer.name()) && dropped.getMessage().contains(first + ".." + dropped.last()),
+                dropped.getMessage().contains(consumer.name())
+                        && dropped.getMessage().contains(first + ".." + dropped.last()),
                 dropped.getMessage());
         assertEquals(dropped.last() + 1, consumer.readOffset());
         assertEquals(dropped.last() + 1, consumer.committedOffset());

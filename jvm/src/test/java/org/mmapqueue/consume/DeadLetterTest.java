@@ -253,8 +253,7 @@ class DeadLetterTest {
         consumer.pop();
         MmapQueueException thrown = assertThrows(MmapQueueException.class, () -> consumer.nack(0));
         assertTrue(
-                thrown.getMessage().contains("record 0")
-                        && thrown.getMessage().contains(dead.toString()),
+                thrown.getMessage().contains("record 0") && thrown.getMessage().contains(dead.toString()),
                 thrown.getMessage());
         assertTrue(thrown.getCause() instanceof FullException, "caused by " + thrown.getCause());
         assertEquals(0, consumer.committedOffset());
