@@ -8,8 +8,8 @@ import org.mmapqueue.registry.Registry;
 import org.mmapqueue.segment.Geometry;
 
 /**
- * Compares the cursors of a version 2 queue with each other: writing, recovery point, reclaimed, and those of consumers.
- * Changes nothing.
+ * Compares the cursors of a version 2 queue: writing, recovery point, reclaimed, and those of consumers. Changes
+ * nothing.
  */
 record CursorOrderCheck(Path path, MetaPage meta, Registry registry, Geometry geometry) {
 

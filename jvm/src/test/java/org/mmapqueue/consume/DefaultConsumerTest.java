@@ -18,7 +18,7 @@ import org.mmapqueue.errors.FullException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.support.Payload;
 
-/** The consumer {@code default} is created by the first call that asks for it; without a consumer a queue retains all. */
+/** The first call that needs the consumer {@code default} creates it; without consumers a queue retains all. */
 class DefaultConsumerTest extends SmallRing {
     private static final String DEFAULT = "default";
 
