@@ -46,7 +46,7 @@ class AckContractTest extends ContractTest {
     }
 
     @Test
-    void whatWasNotPoppedCanNotBeAcked() {
+    void anAckOfARecordThatWasNotPoppedThrows() {
         OutOfRangeException nothing =
                 assertThrows(OutOfRangeException.class, () -> queue.consumer().ack(0));
         assertEquals(0, nothing.requested());
@@ -66,7 +66,7 @@ class AckContractTest extends ContractTest {
     }
 
     @Test
-    void theRecordBehindAnAckIsTheFirstAfterReopening() throws InterruptedException {
+    void aReopenedConsumerStartsAfterTheLastAck() throws InterruptedException {
         List<byte[]> payloads = setup.payloads(4, 40);
         Payload.pushAll(queue, payloads);
         int acked = 0;
@@ -85,8 +85,8 @@ class AckContractTest extends ContractTest {
     }
 
     @Test
-    void anyRecordInFlightCanBeAckedHoweverMany() throws InterruptedException {
-        // Far more than one place in memory for each; acks land between the places and on them.
+    void anyOfManyRecordsInFlightCanBeAcked() throws InterruptedException {
+        // Far more records than entries of the sparse index; acks land between entries and on them.
         int count = setup.room() / setup.footprint(1) * 9 / 10;
         for (int i = 0; i < count; i++) {
             queue.push(new byte[] {(byte) i});
@@ -106,7 +106,7 @@ class AckContractTest extends ContractTest {
     }
 
     @Test
-    void acksInTheMiddleFreeTheirSegments() {
+    void acksOfHalfTheRecordsFreeTheirSegments() {
         List<byte[]> payloads = fill();
         long lag = payloads.size();
         Payload.assertMessages(0, payloads, Payload.drain(queue));
@@ -114,14 +114,14 @@ class AckContractTest extends ContractTest {
         queue.consumer().ack(half);
         assertCommitted(half + 1);
         List<byte[]> more = fill();
-        assertTrue(more.size() >= payloads.size() / 2 - 20, more.size() + " went in where " + half + " were acked");
+        assertTrue(more.size() >= payloads.size() / 2 - 20, more.size() + " records fit after " + half + " acks");
         assertEquals(lag - half - 1 + more.size(), queue.consumer().lag());
         Payload.assertMessages(payloads.size(), more, Payload.drain(queue));
     }
 
     @Test
-    void popAndAckTakeTurnsWithALag() {
-        // The window of what is popped and not acked moves through several generations.
+    void popAndAckAlternateWithALag() {
+        // The window of records in flight moves through several generations.
         List<Long> window = new ArrayList<>();
         SplittableRandom random = new SplittableRandom(6);
         long pushed = 0;

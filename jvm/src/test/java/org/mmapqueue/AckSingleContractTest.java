@@ -30,7 +30,7 @@ class AckSingleContractTest extends ContractTest {
     }
 
     @Test
-    void committedIsWhatIsAckedWithoutAGap() {
+    void committedIsTheEndOfTheAcksWithoutAGap() {
         int count = fill().size();
         Payload.drain(queue);
         consumer().ackSingle(2);
@@ -44,7 +44,7 @@ class AckSingleContractTest extends ContractTest {
     }
 
     @Test
-    void acksInAnyOrderCommitAllInTheEnd() {
+    void acksInAnyOrderCommitEveryRecord() {
         List<byte[]> payloads = fill();
         Payload.drain(queue);
         List<Integer> order = new ArrayList<>();
@@ -68,7 +68,7 @@ class AckSingleContractTest extends ContractTest {
     }
 
     @Test
-    void severalAtOnceInAnyOrderAndTwice() {
+    void oneCallAcksSeveralRecordsInAnyOrderAndTwice() {
         int count = fill().size();
         Payload.drain(queue);
         consumer().ackSingle(new long[] {5, 1, 1, 2, 5});
@@ -80,7 +80,7 @@ class AckSingleContractTest extends ContractTest {
     }
 
     @Test
-    void toAckAgainDoesNothing() {
+    void aSecondAckHasNoEffect() {
         int count = fill().size();
         Payload.drain(queue);
         queue.consumer().ack(3);
@@ -93,17 +93,17 @@ class AckSingleContractTest extends ContractTest {
     }
 
     @Test
-    void ofSeveralNoneIsAckedWhenOneWasNotPopped() {
+    void aCallWithARecordThatWasNotPoppedAcksNone() {
         int count = fill().size();
         for (int i = 0; i < 5; i++) {
             queue.consumer().pop();
         }
         for (long bad : new long[] {5, -1, count, Long.MAX_VALUE, Long.MIN_VALUE}) {
-            OutOfRangeException refused =
+            OutOfRangeException thrown =
                     assertThrows(OutOfRangeException.class, () -> consumer().ackSingle(new long[] {0, 1, bad, 2}));
-            assertEquals(bad, refused.requested());
-            assertEquals(0, refused.first());
-            assertEquals(4, refused.last());
+            assertEquals(bad, thrown.requested());
+            assertEquals(0, thrown.first());
+            assertEquals(4, thrown.last());
             assertThrows(OutOfRangeException.class, () -> consumer().ackSingle(bad));
             assertState(0, 5);
         }
@@ -112,7 +112,7 @@ class AckSingleContractTest extends ContractTest {
     }
 
     @Test
-    void aCumulativeAckPassesWhatWasAckedBehindIt() {
+    void aCumulativeAckAlsoCommitsLaterSingleAcks() {
         int count = fill().size();
         Payload.drain(queue);
         consumer().ackSingle(new long[] {6, 7, 9});
@@ -123,7 +123,7 @@ class AckSingleContractTest extends ContractTest {
     }
 
     @Test
-    void aGapHoldsItsSegmentAndFillingItFreesAll() {
+    void aGapRetainsItsSegmentUntilItIsAcked() {
         int count = fill().size();
         Payload.drain(queue);
         for (int i = 1; i < count; i++) {
@@ -134,12 +134,12 @@ class AckSingleContractTest extends ContractTest {
         consumer().ackSingle(0);
         assertState(count, 0);
         List<byte[]> more = fill();
-        assertTrue(more.size() >= count - 20, more.size() + " went in where " + count + " were acked");
+        assertTrue(more.size() >= count - 20, more.size() + " records fit after " + count + " acks");
         assertEquals(more.size(), Payload.drain(queue).size());
     }
 
     @Test
-    void aWaitingPushIsWokenWhenTheGapIsFilled() throws Exception {
+    void anAckOfTheGapWakesAWaitingPush() throws Exception {
         int count = fill().size();
         Payload.drain(queue);
         for (int i = 1; i < count; i++) {
@@ -153,13 +153,13 @@ class AckSingleContractTest extends ContractTest {
     }
 
     @Test
-    void whatWasAckedBehindAGapDoesNotComeBackAfterAReopening() {
+    void recordsAckedAfterAGapAreNotRedeliveredAfterAReopening() {
         List<byte[]> payloads = fill();
         Payload.drain(queue);
         consumer().ackSingle(new long[] {0, 2, 3, 5});
         reopen();
         if (setup.isV1()) {
-            // It has a place for one position alone.
+            // Version 1 stores the committed position alone.
             Payload.assertMessages(0, payloads.subList(1, payloads.size()), Payload.drain(queue));
             return;
         }
@@ -175,7 +175,7 @@ class AckSingleContractTest extends ContractTest {
     }
 
     @Test
-    void theEndOfWhatIsRememberedIsCommittedWhenItsGapIsFilled() {
+    void aReopenedConsumerCommitsSavedAcksOnceTheirGapIsAcked() {
         Payload.pushAll(queue, List.of(setup.tenth(0), setup.tenth(1), setup.tenth(2)));
         Payload.drain(queue);
         consumer().ackSingle(new long[] {1, 2});

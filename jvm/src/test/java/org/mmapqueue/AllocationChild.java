@@ -6,14 +6,13 @@ import java.nio.file.Path;
 import org.mmapqueue.support.Payload;
 
 /**
- * Pushes, in a JVM that compiles where it stands, until a round of pushes takes nothing from the heap, and says what
- * each round has taken. Rounds before the last one run code that is not optimised yet, where the object that holds a
- * checksum's state is a real one.
+ * Pushes until one round of pushes allocates nothing, and prints how much each round allocated. The JVM compiles in the
+ * foreground. Earlier rounds run code that is not optimised yet and allocates the object with the state of a checksum.
  */
 final class AllocationChild {
     static final int ROUNDS = 20;
     static final int RECORDS = 5000;
-    // All rounds in one segment: entering one has its price, and thousands of records share it.
+    // All rounds fit into one segment: a roll allocates.
     private static final int SEGMENT = 256 << 20;
     private static final int LENGTH = 1000;
 

@@ -19,9 +19,8 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
 /**
- * What a push and a pop take from the heap: nothing. The JVM counts the bytes that a thread allocates, to the byte and
- * in the interpreter too, so this needs no clock. All stays in one segment: what entering one costs is
- * shared by the thousands of records in it.
+ * A push and a pop allocate nothing. The JVM counts the bytes that a thread allocates exactly, also in the interpreter.
+ * All records fit into one segment, because a roll allocates.
  */
 class AllocationTest {
     private static final ThreadMXBean THREADS = (ThreadMXBean) ManagementFactory.getThreadMXBean();
@@ -39,7 +38,7 @@ class AllocationTest {
     private final CopyOut copyOut = new CopyOut(buffer);
     private MmapQueue queue;
 
-    /** A caller's buffer that records are popped into; an object, as a lambda that captures one would be made anew. */
+    /** A handler that copies into the caller's buffer. Not a lambda: one that captures would be allocated anew. */
     private static final class CopyOut implements MessageHandler {
         private final byte[] buffer;
         private long last;
@@ -72,8 +71,8 @@ class AllocationTest {
     }
 
     /**
-     * What a run of the code allocates: the least of several, since the JVM itself links call sites and loads classes
-     * on the thread's account, at any time. What the code allocates in each run can not hide.
+     * Bytes that one run of the code allocates: the least of several runs, because the JVM may link call sites and load
+     * classes in this thread at any time. An allocation of each run is always counted.
      */
     private static long allocated(Runnable code) {
         long least = Long.MAX_VALUE;
@@ -134,7 +133,7 @@ class AllocationTest {
         assertEquals(RUNS * RECORDS, queue.endOffset());
     }
 
-    // Compiled, even that is gone.
+    // The compiler removes even the state of the checksum.
     @Test
     void aCompiledPushAllocatesNothing() throws IOException, InterruptedException {
         Process process = new ProcessBuilder(

@@ -34,7 +34,7 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void aBatchIsPushedInOrderBehindWhatIsThere() throws InterruptedException {
+    void aBatchIsAppendedInOrder() throws InterruptedException {
         queue.push(setup.tenth(0));
         assertEquals(1, queue.pushBatch(tenths(1, 4)));
         assertEquals(5, queue.pushBatch(tenths(5, 1), Duration.ZERO));
@@ -44,7 +44,7 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void aBatchOverSeveralSegments() {
+    void aBatchSpansSegments() {
         for (int round = 0; round < 5; round++) {
             List<byte[]> batch = setup.payloads(round, 3 + 7 * round);
             long first = queue.endOffset();
@@ -56,7 +56,7 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void batchesThatEndAtEveryPlaceOfASegment() {
+    void batchesMayEndAtAnyPositionInASegment() {
         for (int length = 0; length < 200; length += 7) {
             List<byte[]> batch = new ArrayList<>();
             for (int i = 0; i < 12; i++) {
@@ -78,7 +78,7 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void aPackedBatch() throws InterruptedException {
+    void aPackedBatchIsPushed() throws InterruptedException {
         byte[] buffer = Payload.of(1, 1000);
         int[] lengths = {100, 0, 1, 350, 99};
         assertEquals(0, queue.pushBatch(buffer, 20, lengths, 4, Duration.ZERO));
@@ -99,7 +99,7 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void aBatchWithATooLargeRecordIsRefusedWhole() {
+    void aBatchWithATooLargeRecordThrowsAndStoresNothing() {
         List<byte[]> batch = List.of(new byte[1], new byte[setup.maxEvent + 1], new byte[1]);
         assertThrows(TooLargeException.class, () -> queue.pushBatch(batch));
         assertEquals(0, queue.endOffset());
@@ -109,7 +109,7 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void aBatchLargerThanTheRingIsRefused() {
+    void aBatchLargerThanTheRingThrows() {
         List<byte[]> batch = tenths(0, setup.capacity * 10 + 10);
         assertThrows(TooLargeException.class, () -> queue.pushBatch(batch));
         assertThrows(TooLargeException.class, () -> queue.pushBatch(batch, Duration.ofMillis(1)));
@@ -117,7 +117,7 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void aBatchForWhichThereIsNoRoomLeavesNothingBehind() {
+    void aBatchThatDoesNotFitStoresNothing() {
         List<byte[]> half = tenths(0, setup.room() / setup.footprint(setup.segmentSize / 10) / 2);
         queue.pushBatch(half);
         while (true) {
@@ -137,7 +137,7 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void aNullInABatchIsRefusedAndTheQueueGoesOn() {
+    void aNullInABatchThrowsAndTheQueueStaysUsable() {
         assertThrows(NullPointerException.class, () -> queue.pushBatch(Arrays.asList(new byte[1], null, new byte[2])));
         assertEquals(0, queue.push(new byte[3]));
         Payload.assertMessages(0, List.of(new byte[3]), Payload.drain(queue));
@@ -153,13 +153,13 @@ class BatchContractTest extends ContractTest {
         }
     }
 
-    /** A batch whose payloads, while they are being stored, look whether a reader finds something. */
-    private static final class Looking implements Records {
+    /** A batch that polls a consumer each time one of its payloads is stored. */
+    private static final class PollingBatch implements Records {
         private final List<byte[]> payloads;
         private final ConsumerCore consumer;
         private int looks;
 
-        Looking(List<byte[]> payloads, ConsumerCore consumer) {
+        PollingBatch(List<byte[]> payloads, ConsumerCore consumer) {
             this.payloads = payloads;
             this.consumer = consumer;
         }
@@ -188,13 +188,13 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void nothingOfABatchIsVisibleBeforeAllOfItIsStored() {
+    void noRecordOfABatchIsVisibleBeforeAllAreStored() {
         queue.close();
         QueueCore core = Cores.open(setup.config(directory).build(), DiskStorage.INSTANCE);
         try {
             ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
             for (int count : new int[] {2, 3, 9, 25}) {
-                Looking batch = new Looking(tenths(count, count), consumer);
+                PollingBatch batch = new PollingBatch(tenths(count, count), consumer);
                 long first = core.writer().push(batch);
                 assertTrue(batch.looks >= count);
                 for (int i = 0; i < count; i++) {
@@ -209,7 +209,7 @@ class BatchContractTest extends ContractTest {
     }
 
     @Test
-    void aReaderBesideTheWriterNeverSeesAPartOfABatch() throws Exception {
+    void aConcurrentReaderNeverSeesAPartOfABatch() throws Exception {
         int size = 25;
         AtomicBoolean done = new AtomicBoolean();
         Waiting.Running<Long> reading = Waiting.start(() -> {
@@ -225,7 +225,7 @@ class BatchContractTest extends ContractTest {
                 }
                 assertEquals(expected, first.offset());
                 for (int i = 1; i < size; i++) {
-                    // Whoever has seen the first record of a batch finds all the others.
+                    // A consumer that has popped the first record of a batch finds all the others.
                     Message next = queue.consumer().poll();
                     assertTrue(next != null, "record " + i + " of the batch at " + expected + " is missing");
                     assertEquals(expected + i, Payload.numberOf(next.data()));
@@ -245,7 +245,7 @@ class BatchContractTest extends ContractTest {
             }
         } catch (FullException e) {
             done.set(true);
-            reading.result(); // throws what has stopped the reader
+            reading.result(); // rethrows the reader's failure
             throw e;
         } finally {
             done.set(true);

@@ -29,7 +29,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** Callbacks that misbehave: they close what calls them, wait for other threads, are slow, throw. */
+/** Callbacks that close their caller, wait for other threads, are slow, or throw. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CallbackTest {
     private static final int SEGMENT = 4096;
@@ -61,7 +61,7 @@ class CallbackTest {
                 .build());
     }
 
-    /** Runs the given code within the first call of one kind of callback, then takes all records that come. */
+    /** Runs code inside the first call of one kind of callback, then consumes every further record. */
     private enum Caller {
         POLL {
             @Override
@@ -130,7 +130,7 @@ class CallbackTest {
                 seen.add(queue.pushBatch(new Calling(inside), Duration.ZERO));
             }
         },
-        PUSH_ONCE_ARRAY {
+        IDEMPOTENT_ARRAY {
             @Override
             void call(MmapQueue queue, Consumer consumer, Runnable inside, List<Long> seen)
                     throws InterruptedException {
@@ -142,11 +142,11 @@ class CallbackTest {
                 throws InterruptedException;
 
         boolean isPush() {
-            return this == PUSH_ARRAY || this == PUSH_ONCE_ARRAY;
+            return this == PUSH_ARRAY || this == IDEMPOTENT_ARRAY;
         }
     }
 
-    /** A batch over several segments that runs something whenever it is asked for its second array. */
+    /** A batch over several segments that runs code each time its second array is requested. */
     private static final class Calling implements Records {
         private final List<byte[]> payloads = List.of(Payload.of(0, 3000), Payload.of(1, 3000), Payload.of(2, 3000));
         private final Runnable inside;
@@ -185,7 +185,7 @@ class CallbackTest {
 
     @ParameterizedTest
     @EnumSource(Caller.class)
-    void mayCloseTheQueue(Caller caller) throws Exception {
+    void aCallbackMayCloseTheQueue(Caller caller) throws Exception {
         List<Long> seen = new ArrayList<>();
         if (caller.isPush()) {
             assertThrows(ClosedException.class, () -> caller.call(queue, queue.consumer(), queue::close, seen));
@@ -202,7 +202,7 @@ class CallbackTest {
 
     @ParameterizedTest
     @EnumSource(Caller.class)
-    void mayUseEverythingElseOfTheQueue(Caller caller) throws Exception {
+    void aCallbackMayCallTheQueue(Caller caller) throws Exception {
         Consumer consumer = queue.consumer();
         Consumer other = queue.consumer("other", StartAt.EARLIEST);
         List<Long> seen = new ArrayList<>();
@@ -243,9 +243,9 @@ class CallbackTest {
         assertEquals(3, consumer.pop().data().length);
     }
 
-    /** What was popped before its consumer was closed or deleted still comes; the consumer's lock is free. */
+    /** Records popped before the close or the deletion are still delivered; the consumer's lock is free. */
     @Test
-    void mayCloseAndDeleteTheirConsumer() throws Exception {
+    void aHandlerMayCloseAndDeleteItsConsumer() throws Exception {
         for (boolean deletes : new boolean[] {false, true}) {
             Consumer consumer = queue.consumer("own", StartAt.EARLIEST);
             List<Long> seen = new ArrayList<>();
@@ -265,15 +265,15 @@ class CallbackTest {
             assertFalse(queue.owns("own"));
             assertEquals(0, queue.consumer("own", StartAt.EARLIEST).peek().offset());
         }
-        Waiting.Running<Message> popping = Waiting.start(() -> queue.consumer("own", StartAt.EARLIEST)
+        Waiting.Running<Message> popBatch = Waiting.start(() -> queue.consumer("own", StartAt.EARLIEST)
                 .popBatch(100, Long.MAX_VALUE, Waiting.LONG)
                 .get(0));
-        assertEquals(0, popping.result().offset());
+        assertEquals(0, popBatch.result().offset());
         queue.close();
     }
 
     @Test
-    void whatComesAfterASeekIsNotReleasedByAnEarlierPop() {
+    void anEarlierPopReleasesNoRecordPoppedAfterASeek() {
         Consumer consumer = queue.consumer();
         IllegalStateException failure = new IllegalStateException("handler");
         assertSame(
@@ -295,9 +295,9 @@ class CallbackTest {
 
     @ParameterizedTest
     @EnumSource(Caller.class)
-    void maySlowNobodyDown(Caller caller) throws Exception {
+    void aSlowCallbackBlocksNoOtherThread(Caller caller) throws Exception {
         CountDownLatch inside = new CountDownLatch(1);
-        CountDownLatch goOn = new CountDownLatch(1);
+        CountDownLatch proceed = new CountDownLatch(1);
         Consumer consumer = queue.consumer();
         Waiting.Running<List<Long>> slow = Waiting.start(() -> {
             List<Long> seen = new ArrayList<>();
@@ -306,13 +306,13 @@ class CallbackTest {
                     consumer,
                     () -> {
                         inside.countDown();
-                        await(goOn);
+                        await(proceed);
                     },
                     seen);
             return seen;
         });
         await(inside);
-        // All of this while the callback waits.
+        // The callback waits during all of these calls.
         queue.push(new byte[5]);
         assertTrue(consumer.popBatch(100, Long.MAX_VALUE, Duration.ofMillis(50)).size() > 0);
         assertTrue(consumer.popBatch(1, Long.MAX_VALUE, Duration.ofMillis(50)).isEmpty());
@@ -326,11 +326,11 @@ class CallbackTest {
             assertEquals(0, unrelated.push(new byte[1]));
             assertNotNull(same.stats());
         }
-        // Nor may it keep the queue from being closed.
+        // The queue can be closed, too.
         if (!caller.isPush()) {
             queue.close();
         }
-        goOn.countDown();
+        proceed.countDown();
         assertFalse(slow.result().isEmpty());
     }
 
@@ -342,9 +342,9 @@ class CallbackTest {
         }
     }
 
-    /** The handler opens a queue while another thread closes this one, or looks at its gauges. */
+    /** The handler opens a queue while another thread closes this one, or reads its gauges. */
     @Test
-    void mayOpenQueuesWhileOthersCloseOrAsk() throws Exception {
+    void aHandlerMayOpenQueuesDuringAClose() throws Exception {
         QueueListener.Figures[] figures = {null};
         QueueListener listener = new QueueListener() {
             @Override
@@ -356,7 +356,7 @@ class CallbackTest {
 
             @Override
             public void closed(Path directory) {
-                // not of interest
+                // not tested here
             }
         };
         MmapQueue.addListener(listener);
@@ -384,9 +384,9 @@ class CallbackTest {
         }
     }
 
-    /** Two handlers, each of which asks for the other one's consumer while both are called. */
+    /** Each of two running handlers opens the other one's consumer. */
     @Test
-    void mayAskForEachOthersConsumers() throws Exception {
+    void handlersMayOpenEachOthersConsumers() throws Exception {
         Consumer one = queue.consumer("one", StartAt.EARLIEST);
         Consumer two = queue.consumer("two", StartAt.EARLIEST);
         CountDownLatch both = new CountDownLatch(2);
@@ -407,12 +407,12 @@ class CallbackTest {
         assertEquals(1, two.committedOffset());
     }
 
-    /** Handler or sink: what throws has not consumed its record, nor those after it. */
+    /** A handler or sink that throws has consumed neither its record nor the later ones. */
     @ParameterizedTest
     @EnumSource(
             value = Caller.class,
             names = {"POP_BATCH", "GET_MANY", "READ_TO_SINK", "READ_TO_HANDLER"})
-    void consumeNothingWhenTheyThrow(Caller caller) throws Exception {
+    void aCallbackThatThrowsConsumesNoRecord(Caller caller) throws Exception {
         IllegalStateException failure = new IllegalStateException("callback");
         Consumer consumer = queue.consumer();
         assertSame(
@@ -432,7 +432,7 @@ class CallbackTest {
     }
 
     @Test
-    void aReaderGoesOnWithTheRecordWhoseSinkHasThrown() {
+    void aReaderContinuesAtTheRecordWhoseSinkThrew() {
         RecordReader reader = queue.reader(0, RECORDS);
         List<Long> seen = new ArrayList<>();
         for (int fails = 3; fails < RECORDS; fails += 7) {
@@ -453,12 +453,12 @@ class CallbackTest {
         assertEquals(range(0, RECORDS), seen);
     }
 
-    /** Records.array fails in the middle of a batch that goes over several segments: nothing stored, nothing poisoned. */
+    /** {@code Records.array} throws within a batch over several segments: nothing is stored, nothing is poisoned. */
     @ParameterizedTest
     @EnumSource(
             value = Caller.class,
-            names = {"PUSH_ARRAY", "PUSH_ONCE_ARRAY"})
-    void storeNothingWhenPayloadsFail(Caller caller) throws Exception {
+            names = {"PUSH_ARRAY", "IDEMPOTENT_ARRAY"})
+    void aBatchWhosePayloadsFailStoresNothing(Caller caller) throws Exception {
         OutOfMemoryError failure = new OutOfMemoryError("injected");
         assertSame(
                 failure,
@@ -479,13 +479,13 @@ class CallbackTest {
     }
 
     @Test
-    void aFifoInAQueuesPlaceIsRefused() throws Exception {
+    void aFifoInsteadOfAQueueFileThrows() throws Exception {
         queue.close();
         Path meta = temp.resolve("queue").resolve("meta.dat");
         java.nio.file.Files.delete(meta);
         assertEquals(0, new ProcessBuilder("mkfifo", meta.toString()).start().waitFor());
-        MmapQueueException refused = assertThrows(MmapQueueException.class, () -> openIn("queue"));
-        assertTrue(refused.getMessage().contains("not a regular file"), refused.getMessage());
+        MmapQueueException thrown = assertThrows(MmapQueueException.class, () -> openIn("queue"));
+        assertTrue(thrown.getMessage().contains("not a regular file"), thrown.getMessage());
         openIn("other").close();
     }
 }

@@ -73,7 +73,7 @@ class ClosedContractTest extends ContractTest {
     }
 
     @Test
-    void everyCallIsRefused() {
+    void everyCallThrowsClosed() {
         queue.push(BYTES);
         Consumer consumer = queue.consumer();
         consumer.pop();
@@ -95,7 +95,7 @@ class ClosedContractTest extends ContractTest {
     }
 
     @Test
-    void aHandleThatNeverHadAConsumerIsClosedToo() {
+    void aHandleWithoutAConsumerIsClosedToo() {
         queue.close();
         for (Executable call : callsOfTheQueue()) {
             assertThrows(ClosedException.class, call);
@@ -103,19 +103,19 @@ class ClosedContractTest extends ContractTest {
     }
 
     @Test
-    void aWaitingPopIsToldOfTheClose() {
-        Waiting.Running<Message> popping =
+    void aCloseEndsAWaitingPop() {
+        Waiting.Running<Message> waitingPop =
                 Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
         Waiting.Running<List<Message>> batching = Waiting.start(
                         () -> queue.consumer().popBatch(5, 100, Waiting.LONG))
                 .untilItWaits();
         queue.close();
-        assertThrows(ClosedException.class, popping::result);
+        assertThrows(ClosedException.class, waitingPop::result);
         assertThrows(ClosedException.class, batching::result);
     }
 
     @Test
-    void aWaitingPushIsToldOfTheClose() {
+    void aCloseEndsAWaitingPush() {
         fill();
         Waiting.Running<Long> pushing =
                 Waiting.start(() -> queue.push(setup.tenth(1), Waiting.LONG)).untilItWaits();
@@ -127,19 +127,19 @@ class ClosedContractTest extends ContractTest {
     }
 
     @Test
-    void aWaitingCallOfAClosedHandleEndsWhileTheQueueIsOpenThroughAnother() throws Exception {
+    void aWaitingPopEndsWithItsHandleWhileAnotherIsOpen() throws Exception {
         try (MmapQueue other = setup.open(directory)) {
-            Waiting.Running<Message> popping =
+            Waiting.Running<Message> waitingPop =
                     Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
             queue.close();
-            assertThrows(ClosedException.class, popping::result);
+            assertThrows(ClosedException.class, waitingPop::result);
             other.push(BYTES);
             assertEquals(1, other.consumer().pop().data().length);
         }
     }
 
     @Test
-    void aPushThatWaitsForRoomEndsWithItsHandle() throws Exception {
+    void aWaitingPushEndsWithItsHandle() throws Exception {
         fill();
         try (MmapQueue other = setup.open(directory)) {
             Waiting.Running<Long> pushing = Waiting.start(() -> queue.push(setup.tenth(1), Waiting.LONG))
@@ -151,7 +151,7 @@ class ClosedContractTest extends ContractTest {
     }
 
     @Test
-    void closingWhileOthersWorkLosesNothing() throws Exception {
+    void aConcurrentCloseLosesNothing() throws Exception {
         for (int round = 0; round < 5; round++) {
             Waiting.Running<Long> pushing = Waiting.start(() -> {
                 long pushed = 0;
@@ -164,7 +164,7 @@ class ClosedContractTest extends ContractTest {
                     return pushed;
                 }
             });
-            Waiting.Running<Long> popping = Waiting.start(() -> {
+            Waiting.Running<Long> consuming = Waiting.start(() -> {
                 long popped = 0;
                 try {
                     while (true) {
@@ -182,9 +182,9 @@ class ClosedContractTest extends ContractTest {
             Waiting.until("something was pushed", () -> queue.endOffset() > 50);
             queue.close();
             long pushed = pushing.result();
-            long popped = popping.result();
+            long popped = consuming.result();
             queue = setup.open(directory);
-            // What was popped last may not have been acked.
+            // The record popped last may not have been acked.
             long first = pushed - queue.consumer().lag();
             assertEquals(true, first == popped || first == popped - 1, "acked " + first + ", popped " + popped);
             for (Message message : Payload.drain(queue)) {

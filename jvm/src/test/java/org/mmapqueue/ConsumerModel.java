@@ -5,21 +5,21 @@ import java.util.List;
 import java.util.TreeMap;
 
 /**
- * What one consumer must say, in plain collections. Records are named by their number in the log of the test. What is
- * due is given without a delay, so time plays no part.
+ * The expected state of one consumer, in plain collections. A record is named by its number in the log of the test.
+ * Nacks have no delay, so time plays no part.
  */
 final class ConsumerModel {
-    /** There is nothing to pop. */
+    /** No record can be popped. */
     static final int NONE = -1;
 
-    private static final int ACKED_BEFORE = -1;
+    private static final int SAVED_ACK = -1;
 
-    /** What has become of a record that was popped. */
+    /** State of a record that was popped. */
     enum State {
-        OUT,
-        RETURNED,
+        IN_FLIGHT,
+        REQUEUED,
         ACKED,
-        DYING
+        EXHAUSTED
     }
 
     private static final class Popped {
@@ -34,16 +34,16 @@ final class ConsumerModel {
 
     private final int maxUnacked;
     private final int maxAttempts;
-    /** From the first that is not acked to the last that was popped. */
+    /** Popped records, from the first one that is not acked on. */
     private final TreeMap<Integer, Popped> window = new TreeMap<>();
-    /** What a clean close has kept of records that are not popped again yet: attempts, or that it is acked. */
-    private final TreeMap<Integer, Integer> remembered = new TreeMap<>();
+    /** Saved by a clean close for records not yet redelivered: the attempts, or {@link #SAVED_ACK}. */
+    private final TreeMap<Integer, Integer> saved = new TreeMap<>();
 
     private int committed;
     private int next;
     private boolean open = true;
 
-    /** @param maxAttempts 0 for without end */
+    /** @param maxAttempts 0 for no limit */
     ConsumerModel(int number, int maxUnacked, int maxAttempts) {
         this.maxUnacked = maxUnacked;
         this.maxAttempts = maxAttempts == 0 ? Integer.MAX_VALUE : maxAttempts;
@@ -72,14 +72,12 @@ final class ConsumerModel {
                 .count();
     }
 
-    /** Records to be popped, of a log of {@code end} records. */
+    /** Number of records that can be popped from a log of {@code end} records. */
     int size(int end) {
         long returned = window.values().stream()
-                .filter(each -> each.state == State.RETURNED)
+                .filter(each -> each.state == State.REQUEUED)
                 .count();
-        long done = remembered.values().stream()
-                .filter(times -> times == ACKED_BEFORE)
-                .count();
+        long done = saved.values().stream().filter(times -> times == SAVED_ACK).count();
         return (int) (end - next - done + returned);
     }
 
@@ -87,22 +85,22 @@ final class ConsumerModel {
         committed = number;
         next = number;
         window.clear();
-        remembered.clear();
+        saved.clear();
     }
 
-    /** The record that a pop or a peek must find in a log of {@code end} records. */
+    /** The record that a pop or a peek of a log of {@code end} records must return, or {@link #NONE}. */
     int find(int end) {
         for (int number : window.keySet()) {
-            if (window.get(number).state == State.RETURNED) {
+            if (window.get(number).state == State.REQUEUED) {
                 return number;
             }
         }
         while (next < end) {
-            int times = remembered.getOrDefault(next, 0);
-            if (times == ACKED_BEFORE) {
+            int times = saved.getOrDefault(next, 0);
+            if (times == SAVED_ACK) {
                 add(State.ACKED, 0);
             } else if (times >= maxAttempts) {
-                add(State.DYING, times);
+                add(State.EXHAUSTED, times);
             } else {
                 return next;
             }
@@ -112,26 +110,26 @@ final class ConsumerModel {
 
     private void add(State state, int attempts) {
         window.put(next, new Popped(state, attempts));
-        remembered.remove(next);
+        saved.remove(next);
         next++;
     }
 
-    /** Whether max_unacked stands before a record that {@link #find} has found. */
-    boolean isRefused(int number) {
+    /** Whether max_unacked forbids a pop of the record that {@link #find} returned. */
+    boolean exceedsLimit(int number) {
         return number == next && next - committed >= maxUnacked;
     }
 
-    /** The attempts that this record must come with. */
+    /** The attempts of the next delivery of this record. */
     int attempts(int number) {
-        return 1 + (number == next ? remembered.getOrDefault(next, 0) : window.get(number).attempts);
+        return 1 + (number == next ? saved.getOrDefault(next, 0) : window.get(number).attempts);
     }
 
     void pop(int number) {
         int attempts = attempts(number);
         if (number == next) {
-            add(State.OUT, attempts);
+            add(State.IN_FLIGHT, attempts);
         } else {
-            window.put(number, new Popped(State.OUT, attempts));
+            window.put(number, new Popped(State.IN_FLIGHT, attempts));
         }
     }
 
@@ -145,47 +143,47 @@ final class ConsumerModel {
 
     void ack(int number) {
         window.headMap(number, true).values().forEach(each -> each.state = State.ACKED);
-        settle();
+        commit();
     }
 
     void ackSingle(int number) {
         if (number >= committed) {
             window.get(number).state = State.ACKED;
-            settle();
+            commit();
         }
     }
 
-    // Committed is the end of what is acked without a gap, before a close or after it.
-    private void settle() {
+    // Moves committed to the end of the acks without a gap, including acks saved by a close.
+    private void commit() {
         while (!window.isEmpty() && window.firstEntry().getValue().state == State.ACKED) {
             window.pollFirstEntry();
             committed++;
         }
-        while (window.isEmpty() && remembered.getOrDefault(next, 0) == ACKED_BEFORE) {
-            remembered.remove(next++);
+        while (window.isEmpty() && saved.getOrDefault(next, 0) == SAVED_ACK) {
+            saved.remove(next++);
             committed++;
         }
     }
 
-    /** True when it has been popped for the last time, and goes to the dead-letter queue now. */
-    boolean giveBack(int number) {
+    /** Requeues a record in flight; true when it has no attempts left, so that it is dead-lettered. */
+    boolean nack(int number) {
         Popped popped = window.get(number);
-        if (popped.state != State.OUT) {
+        if (popped.state != State.IN_FLIGHT) {
             return false;
         }
-        popped.state = popped.attempts >= maxAttempts ? State.DYING : State.RETURNED;
-        return popped.state == State.DYING;
+        popped.state = popped.attempts >= maxAttempts ? State.EXHAUSTED : State.REQUEUED;
+        return popped.state == State.EXHAUSTED;
     }
 
-    void giveBackAll() {
-        window.keySet().forEach(this::giveBack);
+    void nackAll() {
+        window.keySet().forEach(this::nack);
     }
 
-    /** Acks what goes to the dead-letter queue, and says what that is. */
-    List<Integer> bury() {
+    /** Acks and returns the records that are dead-lettered. */
+    List<Integer> deadLetter() {
         List<Integer> dead = new ArrayList<>();
         window.forEach((number, popped) -> {
-            if (popped.state == State.DYING) {
+            if (popped.state == State.EXHAUSTED) {
                 dead.add(number);
             }
         });
@@ -193,16 +191,16 @@ final class ConsumerModel {
         return dead;
     }
 
-    /** It has been closed cleanly: all is to be popped again, but for what is acked. */
+    /** A clean close: every record that is not acked is redelivered. */
     void close() {
-        window.forEach((number, popped) ->
-                remembered.put(number, popped.state == State.ACKED ? ACKED_BEFORE : popped.attempts));
+        window.forEach(
+                (number, popped) -> saved.put(number, popped.state == State.ACKED ? SAVED_ACK : popped.attempts));
         window.clear();
         next = committed;
         open = false;
     }
 
-    /** Its process was killed: what was in memory is gone. */
+    /** A kill of the process: the state in memory is lost. */
     void kill() {
         if (open) {
             moveTo(committed);

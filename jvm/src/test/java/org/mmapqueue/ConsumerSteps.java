@@ -12,7 +12,7 @@ import java.util.List;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.errors.UnackedLimitException;
 
-/** What is done with one open consumer of a {@link QueueModel}, next to what its model says. */
+/** Steps of one open consumer of a {@link QueueModel}, each compared with its {@link ConsumerModel}. */
 final class ConsumerSteps {
     private final Consumer handle;
     private final ConsumerModel model;
@@ -21,11 +21,11 @@ final class ConsumerSteps {
     private final List<byte[]> dead;
 
     /**
-     * For some steps of one consumer.
+     * Makes the steps of one consumer.
      *
-     * @param log all that was pushed, by number
-     * @param zero the number that is offset 0
-     * @param dead what must be in the dead-letter queue; gets what goes there
+     * @param log every record that was pushed, by number
+     * @param zero the number of the record with offset 0
+     * @param dead the expected content of the dead-letter queue, to which steps add
      */
     ConsumerSteps(Consumer handle, ConsumerModel model, List<byte[]> log, int zero, List<byte[]> dead) {
         this.handle = handle;
@@ -45,41 +45,41 @@ final class ConsumerSteps {
         assertEquals(attempts, message.attempts(), "attempts of record " + number);
     }
 
-    private void bury() {
-        model.bury().forEach(number -> dead.add(log.get(number)));
+    private void deadLetter() {
+        model.deadLetter().forEach(number -> dead.add(log.get(number)));
     }
 
     void pop() {
         int number = model.find(log.size());
         if (number == ConsumerModel.NONE) {
             assertNull(handle.poll());
-        } else if (model.isRefused(number)) {
+        } else if (model.exceedsLimit(number)) {
             assertThrows(UnackedLimitException.class, () -> handle.poll());
         } else {
             assertIs(number, model.attempts(number), handle.poll());
             model.pop(number);
         }
-        bury();
+        deadLetter();
     }
 
     void popBatch(int records, int bytes) throws InterruptedException {
         List<Message> batch = new ArrayList<>();
-        boolean refused = false;
+        boolean thrown = false;
         try {
             batch.addAll(handle.popBatch(records, bytes, Duration.ZERO));
         } catch (UnackedLimitException e) {
-            refused = true;
+            thrown = true;
         }
         int count = 0;
         long sum = 0;
-        boolean expectRefusal = false;
+        boolean expectThrow = false;
         while (count < records) {
             int number = model.find(log.size());
             if (number == ConsumerModel.NONE) {
                 break;
             }
-            if (model.isRefused(number)) {
-                expectRefusal = count == 0;
+            if (model.exceedsLimit(number)) {
+                expectThrow = count == 0;
                 break;
             }
             sum += log.get(number).length;
@@ -91,8 +91,8 @@ final class ConsumerSteps {
             model.pop(number);
         }
         assertEquals(count, batch.size());
-        assertEquals(expectRefusal, refused);
-        bury();
+        assertEquals(expectThrow, thrown);
+        deadLetter();
     }
 
     void peek() {
@@ -105,7 +105,7 @@ final class ConsumerSteps {
         }
     }
 
-    // Between a little before the committed one and a little behind the one popped last.
+    // From a little before the committed record to a little after the record popped last.
     private int pick(int choice) {
         return model.committed() - 3 + choice % (model.next() - model.committed() + 6);
     }
@@ -132,7 +132,7 @@ final class ConsumerSteps {
     }
 
     void ackSingle(List<Integer> which) {
-        // Most of them within what is popped: one that is not has all refused.
+        // Mostly popped records: one that was not popped makes the whole call throw.
         int popped = Math.max(1, model.next() - model.committed());
         List<Integer> numbers = which.stream()
                 .map(each -> each % 11 == 0 ? pick(each) : model.committed() + each % popped)
@@ -151,22 +151,22 @@ final class ConsumerSteps {
         int number = pick(which);
         if (isPopped(number) && !model.isAcked(number)) {
             handle.nack((long) number - zero);
-            if (model.giveBack(number)) {
-                bury();
+            if (model.nack(number)) {
+                deadLetter();
             }
         } else {
             assertThrows(OutOfRangeException.class, () -> handle.nack((long) number - zero));
         }
     }
 
-    /** Gives back all that is under way. */
+    /** Requeues every record in flight. */
     void seekCommitted() {
         handle.seek(StartAt.COMMITTED);
-        model.giveBackAll();
-        bury();
+        model.nackAll();
+        deadLetter();
     }
 
-    /** Compares all that can be looked at without moving anything. */
+    /** Compares everything that can be read without a change. */
     void check() {
         assertEquals(model.next() - zero, handle.readOffset());
         assertEquals(model.committed() - zero, handle.committedOffset());

@@ -11,7 +11,7 @@ import org.junit.jupiter.params.Parameter;
 import org.mmapqueue.errors.FullException;
 import org.mmapqueue.support.QuickDirectory;
 
-/** One part of what every queue does, whatever its configuration: an open queue that is closed afterwards. */
+/** Base of the contract tests, which run for every {@link Setup}: a queue that is open during the test. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 abstract class ContractTest {
     @Parameter
@@ -39,13 +39,13 @@ abstract class ContractTest {
         queue = setup.open(directory);
     }
 
-    /** The default consumer's number of the record that was pushed as {@code offset} since the queue was made. */
+    /** The offset that the default consumer sees for the record that was pushed at {@code offset} of a new queue. */
     final long offsetNow(long offset, long ackedBefore) {
-        // Version 1 stores no numbers: they begin at the committed position, at every open.
+        // Version 1 stores no offsets: each open counts them from the committed position.
         return setup.isV1() ? offset - ackedBefore : offset;
     }
 
-    /** Pushes records of a tenth of a segment until there is no room. */
+    /** Pushes records of a tenth of a segment until the ring is full. */
     final List<byte[]> fill() {
         List<byte[]> pushed = new ArrayList<>();
         while (true) {

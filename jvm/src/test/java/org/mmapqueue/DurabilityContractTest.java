@@ -18,7 +18,7 @@ class DurabilityContractTest extends ContractTest {
     }
 
     @Test
-    void flushMovesTheWatermark() {
+    void flushMovesTheRecoveryPoint() {
         Payload.pushAll(queue, setup.payloads(1, 50));
         assertEquals(0, queue.stats().watermarkPosition());
         queue.flush();
@@ -60,7 +60,7 @@ class DurabilityContractTest extends ContractTest {
     }
 
     @Test
-    void soManyPushesBringAFlush() {
+    void theFlushCeilingTriggersAFlush() {
         queue.close();
         queue = MmapQueue.open(setup.config(directory).flushCeilingNum(5).build());
         for (int round = 0; round < 3; round++) {
@@ -68,19 +68,19 @@ class DurabilityContractTest extends ContractTest {
                 queue.push(setup.tenth(i));
             }
             Waiting.until(
-                    "the flusher has come",
+                    "the flusher has flushed",
                     () -> queue.stats().watermarkPosition() == queue.stats().writingPosition());
         }
     }
 
     @Test
-    void thePeriodBringsAFlush() {
+    void theFlushPeriodTriggersAFlush() {
         queue.close();
         queue = MmapQueue.open(setup.config(directory).flushPeriodMillis(20).build());
         for (int round = 0; round < 3; round++) {
             queue.push(setup.tenth(round));
             Waiting.until(
-                    "the flusher has come",
+                    "the flusher has flushed",
                     () -> queue.stats().watermarkPosition() == queue.stats().writingPosition());
         }
     }

@@ -21,13 +21,13 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** A thread that fails while it pops, acks, reads, seeks or flushes stops nobody else. */
+/** A thread that fails while it pops, acks, reads, seeks or flushes stops no other thread. */
 @Tag("long-form")
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class FailedReadTest {
     private static final int SEGMENT = 16_384;
     private static final int LENGTH = 600;
-    /** Of overflows of the stack; each meets another depth. */
+    /** Rounds of stack overflows, each at other depths. */
     private static final int ROUNDS = Integer.getInteger("overflow.rounds", 4);
 
     @TempDir(factory = QuickDirectory.class)
@@ -56,7 +56,7 @@ class FailedReadTest {
 
     private void push(int count) {
         for (int i = 0; i < count; i++) {
-            // Some go on in another segment.
+            // Some records continue in the next segment.
             queue.push(Payload.of(pushed, pushed % 50 == 49 ? SEGMENT + 100 : LENGTH));
             pushed++;
         }
@@ -69,7 +69,7 @@ class FailedReadTest {
         }
     }
 
-    /** What is called at the end of the stack. */
+    /** The call at the end of the stack. */
     private enum Step {
         POLL {
             @Override
@@ -123,7 +123,7 @@ class FailedReadTest {
     }
 
     private void runDeep(Step step) throws InterruptedException {
-        // A class whose first use meets the end of the stack could never be used again in this JVM.
+        // Initialises every class first: a class that overflows the stack then is unusable in this JVM.
         check(consumer.peek());
         step.run(this);
         assertNull(EndOfStack.reach(() -> step.run(this)));
@@ -131,11 +131,11 @@ class FailedReadTest {
 
     @ParameterizedTest
     @EnumSource(Step.class)
-    void anOverflowOfTheStackAtAnyDepthStopsNobody(Step step) throws InterruptedException {
+    void aStackOverflowAtAnyDepthStopsNoOtherThread(Step step) throws InterruptedException {
         for (int round = 0; round < ROUNDS; round++) {
             push(120);
             runDeep(step);
-            // What was popped and not handed out is out: it comes again.
+            // Records popped by the failed call are in flight: the seek requeues them.
             consumer.seek(StartAt.COMMITTED);
             long committed = consumer.committedOffset();
             check(queue.firstOffset() == pushed ? null : queue.get(pushed - 1));
@@ -149,7 +149,7 @@ class FailedReadTest {
         }
     }
 
-    /** Handlers that fail, and how. */
+    /** What a failing handler throws. */
     static List<Throwable> failures() {
         return List.of(
                 new IllegalStateException("injected"),
@@ -164,7 +164,7 @@ class FailedReadTest {
         throw (E) failure;
     }
 
-    /** Takes so many records, and fails at the next one. */
+    /** A handler that takes {@code takes} records and throws at the next one. */
     private static MessageHandler failing(Throwable failure, int takes) {
         int[] left = {takes};
         return (offset, timestamp, buffer, start, length, attempts) -> {
@@ -180,7 +180,7 @@ class FailedReadTest {
         push(60);
         assertSame(failure, assertThrows(failure.getClass(), () -> consumer.poll(failing(failure, 0))));
         assertEquals(60, consumer.size());
-        // Record 49 goes on in the next segment.
+        // Record 49 continues in the next segment.
         for (int takes : new int[] {0, 3, 46}) {
             long before = 60 - consumer.size();
             assertSame(

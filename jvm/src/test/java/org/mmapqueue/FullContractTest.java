@@ -18,7 +18,7 @@ import org.mmapqueue.support.Waiting;
 @ForEverySetup
 class FullContractTest extends ContractTest {
 
-    /** A deadline before the clock's own range must not wrap into the far future. */
+    /** A deadline below the clock's range must not overflow into the far future. */
     @Test
     void aNegativeTimeoutDoesNotWait() throws Exception {
         for (Duration timeout :
@@ -35,10 +35,10 @@ class FullContractTest extends ContractTest {
     }
 
     @Test
-    void aFullQueueRefusesAtOnceAndKeepsWhatItHas() {
+    void aPushIntoAFullQueueThrowsAtOnceAndChangesNothing() {
         List<byte[]> payloads = fill();
         int least = setup.room() / setup.footprint(setup.segmentSize / 10);
-        assertTrue(payloads.size() >= least, payloads.size() + " records went in, expected at least " + least);
+        assertTrue(payloads.size() >= least, payloads.size() + " records fit, expected at least " + least);
         byte[] more = setup.tenth(-1);
         assertThrows(FullException.class, () -> queue.push(more));
         assertThrows(FullException.class, () -> queue.push(more, 0, more.length));
@@ -53,7 +53,7 @@ class FullContractTest extends ContractTest {
     }
 
     @Test
-    void aRefusedByteBufferKeepsItsPosition() {
+    void aByteBufferOfAFailedPushKeepsItsPosition() {
         fill();
         ByteBuffer heap = ByteBuffer.wrap(setup.tenth(1)).position(3);
         ByteBuffer direct = ByteBuffer.allocateDirect(setup.segmentSize / 10).position(5);
@@ -65,14 +65,14 @@ class FullContractTest extends ContractTest {
     }
 
     @Test
-    void poppingAloneGivesNoSpaceFree() {
+    void popsWithoutAcksFreeNoSpace() {
         fill();
         Payload.drain(queue);
         assertThrows(FullException.class, () -> queue.push(setup.tenth(1)));
     }
 
     @Test
-    void aPushWithATimeoutWaitsForItsTime() {
+    void aPushWaitsForItsWholeTimeout() {
         fill();
         long start = System.nanoTime();
         assertThrows(FullException.class, () -> queue.push(setup.tenth(1), Duration.ofMillis(60)));
@@ -100,7 +100,7 @@ class FullContractTest extends ContractTest {
     }
 
     @Test
-    void ackedSpaceIsUsedAgainAtOnce() throws InterruptedException {
+    void ackedSpaceIsReusedAtOnce() throws InterruptedException {
         List<byte[]> payloads = fill();
         long end = payloads.size();
         long read = 0;
@@ -121,7 +121,7 @@ class FullContractTest extends ContractTest {
     }
 
     @Test
-    void whatIsTooLargeForTheRoomThereIsFitsWhenAllIsAcked() {
+    void aBatchTooLargeForTheFreeSpaceFitsAfterTheAcks() {
         fill();
         Payload.drain(queue);
         assertThrows(FullException.class, () -> queue.push(new byte[setup.maxEvent]));

@@ -40,7 +40,7 @@ class HandlesContractTest extends ContractTest {
         MmapQueue second = setup.open(directory);
         queue.push(new byte[1]);
         queue.close();
-        queue.close(); // counts once
+        queue.close(); // a second close of a handle has no effect
         assertEquals(1, second.push(new byte[2]));
         second.close();
         queue = setup.open(directory);
@@ -48,14 +48,14 @@ class HandlesContractTest extends ContractTest {
     }
 
     @Test
-    void oneDirectoryByAnyName() throws Exception {
+    void everyNameOfADirectoryOpensTheSameQueue() throws Exception {
         Path link = Files.createSymbolicLink(temp.resolve("link"), directory);
         Path winding = temp.resolve("x").resolve("..").resolve("queue");
         Path relative = Path.of("").toAbsolutePath().relativize(directory);
         queue.push(new byte[1]);
         for (Path name : List.of(link, winding, relative)) {
             try (MmapQueue other = setup.open(name)) {
-                assertEquals(1, other.endOffset(), "the queue by the name " + name);
+                assertEquals(1, other.endOffset(), "the queue opened as " + name);
             }
         }
     }
@@ -72,34 +72,34 @@ class HandlesContractTest extends ContractTest {
         } catch (MmapQueueException e) {
             assertTrue(e.getMessage().contains("queue"), e.getMessage());
         }
-        // The name is free for a new queue.
+        // The path is free for a new queue.
         try (MmapQueue next = setup.open(link.resolve("queue"))) {
             assertEquals(0, next.push(new byte[2]));
         }
     }
 
     @Test
-    void anotherConfigurationIsRefused() {
-        assertRefused("max_in_mem_segments", setup.config(directory).maxInMemSegments(setup.maxInMem + 1));
-        assertRefused("flush_period", setup.config(directory).flushPeriodMillis(1));
-        assertRefused("flush_ceiling_num", setup.config(directory).flushCeilingNum(7));
-        assertRefused("max_event_size", setup.config(directory).maxEventSize(setup.maxEvent - 1));
-        assertRefused("segment_size", setup.config(directory).segmentSize(setup.segmentSize * 2L));
-        assertRefused("queue_capacity_segments", setup.config(directory).queueCapacitySegments(setup.capacity + 1));
-        assertRefused("read_only", setup.config(directory).readOnly(true));
-        assertRefused("format_version", setup.config(directory).formatVersion(3 - setup.version));
-        assertRefused("timestamps", setup.config(directory).timestamps(!setup.timestamps));
+    void anotherConfigurationThrows() {
+        assertOpenThrows("max_in_mem_segments", setup.config(directory).maxInMemSegments(setup.maxInMem + 1));
+        assertOpenThrows("flush_period", setup.config(directory).flushPeriodMillis(1));
+        assertOpenThrows("flush_ceiling_num", setup.config(directory).flushCeilingNum(7));
+        assertOpenThrows("max_event_size", setup.config(directory).maxEventSize(setup.maxEvent - 1));
+        assertOpenThrows("segment_size", setup.config(directory).segmentSize(setup.segmentSize * 2L));
+        assertOpenThrows("queue_capacity_segments", setup.config(directory).queueCapacitySegments(setup.capacity + 1));
+        assertOpenThrows("read_only", setup.config(directory).readOnly(true));
+        assertOpenThrows("format_version", setup.config(directory).formatVersion(3 - setup.version));
+        assertOpenThrows("timestamps", setup.config(directory).timestamps(!setup.timestamps));
         assertEquals(0, queue.push(new byte[1]));
     }
 
-    private void assertRefused(String key, QueueConfig.Builder config) {
-        ConfigException refused = assertThrows(ConfigException.class, () -> MmapQueue.open(config.build()));
-        assertEquals(key, refused.key());
-        assertTrue(refused.getMessage().contains("is open in this process"), refused.getMessage());
+    private void assertOpenThrows(String key, QueueConfig.Builder config) {
+        ConfigException thrown = assertThrows(ConfigException.class, () -> MmapQueue.open(config.build()));
+        assertEquals(key, thrown.key());
+        assertTrue(thrown.getMessage().contains("is open in this process"), thrown.getMessage());
     }
 
     @Test
-    void whatIsNotSaidIsTakenFromTheOpenQueue() {
+    void unsetKeysAreTakenFromTheOpenQueue() {
         try (MmapQueue other = MmapQueue.open(QueueConfig.builder(directory).build())) {
             assertEquals(queue.config().asMap(), other.config().asMap());
         }
@@ -113,7 +113,7 @@ class HandlesContractTest extends ContractTest {
     }
 
     @Test
-    void handlesOpenAndCloseWhileOthersWork() throws Exception {
+    void handlesOpenAndCloseDuringOtherCalls() throws Exception {
         AtomicBoolean stop = new AtomicBoolean();
         List<Waiting.Running<Integer>> openers = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
@@ -131,7 +131,7 @@ class HandlesContractTest extends ContractTest {
                 return opened;
             }));
         }
-        Waiting.until("handles came and went", () -> queue.endOffset() > 60);
+        Waiting.until("handles were opened and closed", () -> queue.endOffset() > 60);
         stop.set(true);
         int pushed = 0;
         for (Waiting.Running<Integer> opener : openers) {
@@ -142,7 +142,7 @@ class HandlesContractTest extends ContractTest {
     }
 
     @Test
-    void theLastHandleIsClosedAgainAndAgainByManyThreads() throws Exception {
+    void manyThreadsOpenAndCloseTheLastHandle() throws Exception {
         queue.close();
         List<Waiting.Running<Integer>> openers = new ArrayList<>();
         for (int i = 0; i < 3; i++) {

@@ -27,10 +27,10 @@ class InterruptContractTest extends ContractTest {
 
     @Test
     void aWaitingPopIsInterruptedAndNothingIsPopped() throws Exception {
-        Waiting.Running<Message> popping =
+        Waiting.Running<Message> waitingPop =
                 Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
-        popping.thread().interrupt();
-        assertThrows(InterruptedException.class, popping::result);
+        waitingPop.thread().interrupt();
+        assertThrows(InterruptedException.class, waitingPop::result);
         Waiting.Running<List<Message>> batching = Waiting.start(
                         () -> queue.consumer().popBatch(9, 99, Waiting.LONG))
                 .untilItWaits();
@@ -133,7 +133,7 @@ class InterruptContractTest extends ContractTest {
     }
 
     @Test
-    void interruptsInTheMiddleOfWorkBreakNothing() throws Exception {
+    void interruptsAtAnyMomentLoseNothing() throws Exception {
         AtomicBoolean stop = new AtomicBoolean();
         List<Waiting.Running<Long>> pushers = new ArrayList<>();
         for (int i = 0; i < 2; i++) {

@@ -12,7 +12,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
-/** The ring may have 2³⁰ segments: what is not used takes no memory. */
+/** The ring may have 2³⁰ segments: unused ones take no memory. */
 @Timeout(120)
 class LargeCapacityTest {
     private static final int MOST_BYTES = 16 << 20;

@@ -22,7 +22,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** Many producers, many consumers: each record once, each producer's in its order, and no more mapped than allowed. */
+/** Many threads push and pop: each record is delivered once, in its producer's order, within max_in_mem_segments. */
 @Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ManyThreadsTest {
     private static final int PRODUCERS = 4;
@@ -31,7 +31,7 @@ class ManyThreadsTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
 
-    /** Payload: producer, its own count, then bytes that follow from both. */
+    /** Payload: the producer, its count of records, then bytes computed from both. */
     private static byte[] payload(int producer, int count, int length) {
         byte[] bytes = Payload.of((long) producer << 32 | count, Math.max(8, length));
         ByteBuffer.wrap(bytes).putInt(producer).putInt(count);
@@ -75,7 +75,7 @@ class ManyThreadsTest {
                 producers.add(produce(setup, queue, i, records));
             }
             BitSet seen = new BitSet(total);
-            int[][] places = new int[total][];
+            int[][] pushed = new int[total][];
             AtomicBoolean failed = new AtomicBoolean();
             List<Waiting.Running<Boolean>> consumers = new ArrayList<>();
             for (int i = 0; i < CONSUMERS; i++) {
@@ -96,10 +96,10 @@ class ManyThreadsTest {
                                 ByteBuffer head = ByteBuffer.wrap(message.data());
                                 synchronized (seen) {
                                     int offset = (int) message.offset();
-                                    assertFalse(seen.get(offset), "offset " + offset + " came twice");
+                                    assertFalse(seen.get(offset), "offset " + offset + " was delivered twice");
                                     seen.set(offset);
-                                    places[offset] = new int[] {head.getInt(), head.getInt()};
-                                    // All before the first one not seen are dealt with.
+                                    pushed[offset] = new int[] {head.getInt(), head.getInt()};
+                                    // Every record before the first one not seen has been consumed.
                                     int done = seen.nextClearBit(0) - 1;
                                     if (done >= 0) {
                                         queue.consumer().ack(done);
@@ -122,8 +122,8 @@ class ManyThreadsTest {
             assertEquals(total, queue.endOffset());
             assertEquals(0, queue.consumer().lag());
             int[] next = new int[PRODUCERS];
-            for (int[] place : places) {
-                assertEquals(next[place[0]]++, place[1], "the order of producer " + place[0]);
+            for (int[] found : pushed) {
+                assertEquals(next[found[0]]++, found[1], "the order of producer " + found[0]);
             }
             assertTrue(
                     queue.stats().peakMappedSegments() <= setup.maxInMem,
@@ -137,7 +137,7 @@ class ManyThreadsTest {
 
     @ParameterizedTest
     @EnumSource
-    void handlesComeAndGoMeanwhile(Setup setup) throws Exception {
+    void handlesOpenAndCloseDuringPushesAndPops(Setup setup) throws Exception {
         Path directory = temp.resolve("queue");
         int records = 300;
         try (MmapQueue queue = setup.open(directory)) {
@@ -178,10 +178,10 @@ class ManyThreadsTest {
         }
     }
 
-    /** Flushes, sync pushes and figures in between; the watermark is never ahead of what is written. */
+    /** A flush moves the recovery point at least to the log end of its call. */
     @ParameterizedTest
     @EnumSource
-    void flushingMeanwhile(Setup setup) throws Exception {
+    void flushesDuringPushesAndPops(Setup setup) throws Exception {
         try (MmapQueue queue = MmapQueue.open(setup.config(temp.resolve("queue"))
                 .flushPeriodMillis(1)
                 .flushCeilingNum(50)

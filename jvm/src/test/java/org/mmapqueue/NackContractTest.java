@@ -17,7 +17,7 @@ import org.mmapqueue.support.Waiting;
 
 @ForEverySetup
 class NackContractTest extends ContractTest {
-    /** Longer than any test runs. */
+    /** Longer than any test. */
     private static final Duration LATER = Duration.ofDays(1);
 
     private List<byte[]> payloads;
@@ -50,7 +50,7 @@ class NackContractTest extends ContractTest {
     }
 
     @Test
-    void whatIsGivenBackComesBeforeNewOnesTheLowestFirst() {
+    void requeuedRecordsPrecedeNewOnesInOffsetOrder() {
         pushAndPop(12, 6);
         for (long offset : new long[] {4, 1, 3}) {
             consumer().nack(offset);
@@ -84,7 +84,7 @@ class NackContractTest extends ContractTest {
     }
 
     @Test
-    void toGiveBackAgainDoesNothing() {
+    void aSecondNackHasNoEffect() {
         pushAndPop(5, 3);
         consumer().nack(1);
         consumer().nack(1);
@@ -95,16 +95,16 @@ class NackContractTest extends ContractTest {
     }
 
     @Test
-    void whatIsAckedOrWasNotPoppedCanNotBeGivenBack() {
+    void aNackOfARecordThatIsNotInFlightThrows() {
         pushAndPop(10, 6);
         queue.consumer().ack(1);
         consumer().ackSingle(4);
         for (long bad : new long[] {-1, 0, 1, 4, 6, 9, 10, Long.MAX_VALUE, Long.MIN_VALUE}) {
-            OutOfRangeException refused =
+            OutOfRangeException thrown =
                     assertThrows(OutOfRangeException.class, () -> consumer().nack(bad));
-            assertEquals(bad, refused.requested());
-            assertEquals(2, refused.first());
-            assertEquals(5, refused.last());
+            assertEquals(bad, thrown.requested());
+            assertEquals(2, thrown.first());
+            assertEquals(5, thrown.last());
             assertThrows(OutOfRangeException.class, () -> queue.consumer().nack(bad, LATER));
         }
         assertEquals(3, consumer().unacked());
@@ -112,7 +112,7 @@ class NackContractTest extends ContractTest {
     }
 
     @Test
-    void whatWasGivenBackMayBeAckedStill() {
+    void aRequeuedRecordCanBeAcked() {
         pushAndPop(10, 6);
         consumer().nack(0);
         consumer().nack(2);
@@ -130,7 +130,7 @@ class NackContractTest extends ContractTest {
     }
 
     @Test
-    void whatIsDelayedLeavesTheOthersThrough() {
+    void aDelayedRecordDoesNotBlockOthers() {
         pushAndPop(8, 5);
         consumer().nack(0, LATER);
         consumer().nack(3, LATER);
@@ -146,7 +146,7 @@ class NackContractTest extends ContractTest {
     }
 
     @Test
-    void aDelayedOneComesWhenItsTimeIsOver() throws InterruptedException {
+    void aDelayedRecordIsRedeliveredAfterItsDelay() throws InterruptedException {
         pushAndPop(3, 3);
         queue.consumer().nack(2, LATER);
         queue.consumer().nack(0, Duration.ofNanos(1));
@@ -159,7 +159,7 @@ class NackContractTest extends ContractTest {
     }
 
     @Test
-    void aNegativeDelayIsNone() {
+    void aNegativeDelayIsZero() {
         pushAndPop(2, 1);
         consumer().nack(0, Duration.ofSeconds(-5));
         assertPops(0, 2);
@@ -168,16 +168,16 @@ class NackContractTest extends ContractTest {
     @Test
     void aWaitingPopIsWokenByANack() throws Exception {
         pushAndPop(2, 2);
-        Waiting.Running<Message> popping =
+        Waiting.Running<Message> waitingPop =
                 Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
         queue.consumer().nack(1, Duration.ZERO);
-        Message message = popping.result();
+        Message message = waitingPop.result();
         assertEquals(1, message.offset());
         assertEquals(2, message.attempts());
     }
 
     @Test
-    void popBatchTakesWhatWasGivenBackFirst() throws InterruptedException {
+    void popBatchReturnsRequeuedRecordsFirst() throws InterruptedException {
         pushAndPop(9, 4);
         consumer().nack(3);
         consumer().nack(1);
@@ -191,7 +191,7 @@ class NackContractTest extends ContractTest {
     }
 
     @Test
-    void spaceIsHeldByWhatWasGivenBack() {
+    void requeuedRecordsRetainTheirSpace() {
         int count = fill().size();
         Payload.drain(queue);
         consumer().nack(0);
@@ -202,9 +202,9 @@ class NackContractTest extends ContractTest {
         assertEquals(count, queue.push(setup.tenth(1)));
     }
 
-    /** All are given back once in some order, over all the ring: those come in order, whole. */
+    /** Records over the whole ring are nacked in a random order, and redelivered unchanged in offset order. */
     @Test
-    void anyRecordInTheRingCanBePoppedAgain() {
+    void anyRecordInTheRingCanBeRedelivered() {
         List<byte[]> all = setup.payloads(3, 400);
         Payload.pushAll(queue, all);
         Payload.assertMessages(0, all, Payload.drain(queue));

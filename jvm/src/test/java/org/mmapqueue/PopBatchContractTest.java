@@ -34,7 +34,7 @@ class PopBatchContractTest extends ContractTest {
     }
 
     @Test
-    void atMostSoManyRecords() throws InterruptedException {
+    void maxRecordsLimitsABatch() throws InterruptedException {
         Payload.assertMessages(0, payloads.subList(0, 4), popBatch(4, ANY));
         Payload.assertMessages(4, payloads.subList(4, 5), popBatch(1, ANY));
         Payload.assertMessages(5, payloads.subList(5, 10), popBatch(100, ANY));
@@ -42,7 +42,7 @@ class PopBatchContractTest extends ContractTest {
     }
 
     @Test
-    void atMostSoManyBytes() throws InterruptedException {
+    void maxBytesLimitsABatch() throws InterruptedException {
         Payload.assertMessages(0, payloads.subList(0, 2), popBatch(100, 299));
         Payload.assertMessages(2, payloads.subList(2, 5), popBatch(100, 300));
         Payload.assertMessages(5, payloads.subList(5, 6), popBatch(100, 199));
@@ -50,13 +50,13 @@ class PopBatchContractTest extends ContractTest {
     }
 
     @Test
-    void atLeastOneRecordHoweverLarge() throws InterruptedException {
+    void aBatchHasAtLeastOneRecordOfAnySize() throws InterruptedException {
         Payload.assertMessages(0, payloads.subList(0, 1), popBatch(100, 1));
         Payload.assertMessages(1, payloads.subList(1, 2), popBatch(1, 99));
     }
 
     @Test
-    void recordsOfNoBytesFitTheByteLimit() throws InterruptedException {
+    void emptyRecordsFitAnyByteLimit() throws InterruptedException {
         popBatch(100, ANY);
         List<byte[]> more = List.of(new byte[0], new byte[5], new byte[0], new byte[0]);
         Payload.pushAll(queue, more);
@@ -64,7 +64,7 @@ class PopBatchContractTest extends ContractTest {
     }
 
     @Test
-    void limitsBelowOneAreRefused() {
+    void limitsBelowOneThrow() {
         assertThrows(IllegalArgumentException.class, () -> popBatch(0, ANY));
         assertThrows(IllegalArgumentException.class, () -> popBatch(1, 0));
         assertThrows(IllegalArgumentException.class, () -> popBatch(-1, -1));
@@ -72,25 +72,25 @@ class PopBatchContractTest extends ContractTest {
     }
 
     @Test
-    void itWaitsForTheFirstRecordOnly() throws Exception {
+    void popBatchWaitsForTheFirstRecordOnly() throws Exception {
         popBatch(100, ANY);
-        Waiting.Running<List<Message>> popping = Waiting.start(
+        Waiting.Running<List<Message>> waitingPop = Waiting.start(
                         () -> queue.consumer().popBatch(5, ANY, Waiting.LONG))
                 .untilItWaits();
-        assertFalse(popping.isDone());
+        assertFalse(waitingPop.isDone());
         queue.push(Payload.of(10, 7));
-        Payload.assertMessages(10, List.of(Payload.of(10, 7)), popping.result());
+        Payload.assertMessages(10, List.of(Payload.of(10, 7)), waitingPop.result());
     }
 
     @Test
-    void nothingInTimeIsAnEmptyList() throws InterruptedException {
+    void aTimeoutReturnsAnEmptyList() throws InterruptedException {
         popBatch(100, ANY);
         assertEquals(List.of(), queue.consumer().popBatch(5, ANY, Duration.ofMillis(20)));
         assertEquals(List.of(), queue.consumer().popBatch(5, ANY, Duration.ofMillis(-20)));
     }
 
     @Test
-    void aHandlerGetsTheBatch() throws InterruptedException {
+    void aHandlerReceivesTheBatch() throws InterruptedException {
         List<Message> got = new ArrayList<>();
         MessageHandler handler = (offset, timestamp, buffer, start, length, attempts) ->
                 got.add(new Message(offset, timestamp, Arrays.copyOfRange(buffer, start, start + length), attempts));
@@ -101,7 +101,7 @@ class PopBatchContractTest extends ContractTest {
     }
 
     @Test
-    void whatAHandlerHasTakenBeforeItThrowsIsPopped() {
+    void recordsBeforeAThrowingHandlerCallArePopped() {
         List<Long> got = new ArrayList<>();
         assertThrows(
                 IllegalStateException.class,
@@ -116,7 +116,7 @@ class PopBatchContractTest extends ContractTest {
     }
 
     @Test
-    void batchesOverManySegments() throws InterruptedException {
+    void batchesSpanManySegments() throws InterruptedException {
         popBatch(100, ANY);
         queue.consumer().ack(9);
         List<byte[]> mixed = setup.payloads(77, 300);

@@ -35,7 +35,7 @@ class PushPopContractTest extends ContractTest {
     }
 
     @Test
-    void pushAndPopTakeTurnsOverManyGenerations() {
+    void pushAndPopAlternateOverManyGenerations() {
         long next = 0;
         for (int round = 0; round < 6; round++) {
             List<byte[]> payloads = setup.payloads(100 + round, 60);
@@ -48,7 +48,7 @@ class PushPopContractTest extends ContractTest {
     }
 
     @Test
-    void everyLengthRoundASegmentsEnd() {
+    void everyLengthAroundASegmentsEnd() {
         long offset = 0;
         int middle = Math.min(setup.maxEvent, setup.segmentSize - 64) - 20;
         for (int length = middle - 20; length <= middle + 20; length++) {
@@ -75,12 +75,12 @@ class PushPopContractTest extends ContractTest {
     }
 
     @Test
-    void theLargestRecordIsTakenAndALargerOneRefused() {
+    void theLargestRecordIsStoredAndALargerOneThrows() {
         byte[] largest = Payload.of(1, setup.maxEvent);
         assertEquals(0, queue.push(largest));
-        TooLargeException refused =
+        TooLargeException thrown =
                 assertThrows(TooLargeException.class, () -> queue.push(new byte[setup.maxEvent + 1]));
-        assertTrue(refused.getMessage().contains("max_event_size = " + setup.maxEvent), refused.getMessage());
+        assertTrue(thrown.getMessage().contains("max_event_size = " + setup.maxEvent), thrown.getMessage());
         assertThrows(TooLargeException.class, () -> queue.push(new byte[setup.maxEvent + 1], Duration.ofMillis(1)));
         assertThrows(TooLargeException.class, () -> queue.pushSync(new byte[setup.maxEvent + 1], Duration.ofMillis(1)));
         assertThrows(TooLargeException.class, () -> queue.push(ByteBuffer.allocate(setup.maxEvent + 1)));
@@ -103,7 +103,7 @@ class PushPopContractTest extends ContractTest {
     }
 
     @Test
-    void aPartOutsideOfTheArrayIsRefusedAndTheQueueGoesOn() {
+    void aRangeOutsideTheArrayThrowsAndTheQueueStaysUsable() {
         byte[] array = Payload.of(4, 100);
         assertThrows(IndexOutOfBoundsException.class, () -> queue.push(array, 50, 51));
         assertThrows(IndexOutOfBoundsException.class, () -> queue.push(array, -1, 10));
@@ -143,7 +143,7 @@ class PushPopContractTest extends ContractTest {
         for (ByteBuffer buffer : buffers) {
             queue.push(buffer.duplicate(), Duration.ZERO);
             queue.push(buffer);
-            assertEquals(buffer.limit(), buffer.position(), "the position is moved to the limit");
+            assertEquals(buffer.limit(), buffer.position(), "the position moves to the limit");
             all.add(expected);
             all.add(expected);
         }
@@ -151,14 +151,14 @@ class PushPopContractTest extends ContractTest {
     }
 
     @Test
-    void aRefusedByteBufferKeepsItsPosition() {
+    void aByteBufferOfAFailedPushKeepsItsPosition() {
         ByteBuffer buffer = ByteBuffer.allocate(setup.maxEvent + 2).position(1);
         assertThrows(TooLargeException.class, () -> queue.push(buffer));
         assertEquals(1, buffer.position());
     }
 
     @Test
-    void peekLeavesTheRecordThere() {
+    void peekDoesNotPop() {
         assertNull(queue.consumer().peek());
         byte[] payload = Payload.of(7, setup.maxEvent);
         queue.push(payload);
@@ -172,7 +172,7 @@ class PushPopContractTest extends ContractTest {
     }
 
     @Test
-    void anEmptyQueueSaysSo() throws InterruptedException {
+    void anEmptyQueueHasNoRecord() throws InterruptedException {
         assertNull(queue.consumer().poll());
         assertThrows(EmptyException.class, queue.consumer()::pop);
         assertThrows(EmptyException.class, () -> queue.consumer().pop(Duration.ofMillis(20)));
@@ -188,23 +188,23 @@ class PushPopContractTest extends ContractTest {
     void aWaitingPopIsWokenByAPush() throws Exception {
         for (int i = 0; i < 3; i++) {
             byte[] payload = setup.tenth(i);
-            Waiting.Running<Message> popping =
+            Waiting.Running<Message> waitingPop =
                     Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
-            assertFalse(popping.isDone());
+            assertFalse(waitingPop.isDone());
             queue.push(payload);
-            assertArrayEquals(payload, popping.result().data());
+            assertArrayEquals(payload, waitingPop.result().data());
         }
     }
 
     @Test
-    void aPopWithATimeoutWaitsForItsTime() {
+    void aPopWaitsForItsWholeTimeout() {
         long start = System.nanoTime();
         assertThrows(EmptyException.class, () -> queue.consumer().pop(Duration.ofMillis(60)));
         assertTrue(System.nanoTime() - start >= MILLISECONDS.toNanos(60));
     }
 
     @Test
-    void aHandlerGetsEachRecordOnce() {
+    void aHandlerReceivesEachRecordOnce() {
         List<byte[]> payloads = setup.payloads(8, 60);
         Payload.pushAll(queue, payloads);
         List<Message> got = new ArrayList<>();
@@ -269,7 +269,7 @@ class PushPopContractTest extends ContractTest {
     }
 
     @Test
-    void figuresFollowWhatHappens() {
+    void statisticsFollowPushesPopsAndAcks() {
         QueueStats fresh = queue.stats();
         assertEquals(0, fresh.endOffset());
         assertEquals(0, fresh.segmentsInUse());
@@ -288,7 +288,7 @@ class PushPopContractTest extends ContractTest {
         assertEquals(acked.writingPosition(), acked.lowWatermark());
         assertEquals(0, acked.segmentsInUse());
         assertTrue(acked.peakMappedSegments() <= setup.maxInMem);
-        Map<String, String> inForce = queue.config().asMap();
+        Map<String, String> effective = queue.config().asMap();
         Map<String, String> set = setup.config(directory)
                 .v1Recover("watermark")
                 .readOnly(false)
@@ -296,9 +296,9 @@ class PushPopContractTest extends ContractTest {
                 .flushCeilingNum(10_000)
                 .build()
                 .asMap();
-        set.forEach((key, value) -> assertEquals(value, inForce.get(key), key));
+        set.forEach((key, value) -> assertEquals(value, effective.get(key), key));
         for (ConfigKey key : ConfigKey.values()) {
-            assertTrue(inForce.containsKey(key.keyName()), key.keyName());
+            assertTrue(effective.containsKey(key.keyName()), key.keyName());
         }
     }
 }

@@ -31,7 +31,7 @@ class QueueConfigTest {
         return QueueConfig.builder(temp.resolve("queue"));
     }
 
-    private static ConfigException refused(Runnable call) {
+    private static ConfigException thrownBy(Runnable call) {
         return assertThrows(ConfigException.class, call::run);
     }
 
@@ -75,16 +75,16 @@ class QueueConfigTest {
 
     @ParameterizedTest
     @MethodSource("badValues")
-    void everyBadValueIsRefusedWithKeyValueAndRange(String key, String range, String value) {
+    void aBadValueThrowsWithKeyValueAndRange(String key, String range, String value) {
         Path directory = temp.resolve("queue");
-        ConfigException refused =
-                refused(() -> MmapQueue.open(QueueConfig.of(Map.of("queue_dir", directory.toString(), key, value))));
-        assertEquals(key, refused.key());
-        assertEquals(value, refused.value());
-        // A text that is no size at all is told how sizes are written.
+        ConfigException thrown =
+                thrownBy(() -> MmapQueue.open(QueueConfig.of(Map.of("queue_dir", directory.toString(), key, value))));
+        assertEquals(key, thrown.key());
+        assertEquals(value, thrown.value());
+        // The error of a text that is not a size describes how sizes are written.
         boolean number = value.matches("-?\\d{1,18}");
-        assertTrue(refused.allowed().contains(range) || !number, refused.getMessage());
-        assertTrue(refused.getMessage().contains(key) && refused.getMessage().contains(value), refused.getMessage());
+        assertTrue(thrown.allowed().contains(range) || !number, thrown.getMessage());
+        assertTrue(thrown.getMessage().contains(key) && thrown.getMessage().contains(value), thrown.getMessage());
         assertFalse(Files.exists(directory));
     }
 
@@ -122,19 +122,19 @@ class QueueConfigTest {
         "wait_strategy, Park, park",
         "file_mode, 640, 640"
     })
-    void goodValuesAreKeptInOneForm(String key, String value, String kept) {
+    void validValuesAreNormalised(String key, String value, String kept) {
         QueueConfig config = QueueConfig.of(Map.of("queue_dir", "somewhere", key, value));
         assertEquals(Map.of("queue_dir", "somewhere", key, kept), config.asMap());
         assertEquals(config.asMap(), QueueConfig.of(config.asMap()).asMap());
     }
 
     @Test
-    void anUnknownKeyIsRefusedWithTheOnesThereAre() {
-        ConfigException refused = refused(() -> QueueConfig.of(Map.of("queue_dir", "x", "segmentsize", "4096")));
-        assertEquals("segmentsize", refused.key());
-        assertEquals("4096", refused.value());
+    void anUnknownKeyThrowsAndNamesTheKnownOnes() {
+        ConfigException thrown = thrownBy(() -> QueueConfig.of(Map.of("queue_dir", "x", "segmentsize", "4096")));
+        assertEquals("segmentsize", thrown.key());
+        assertEquals("4096", thrown.value());
         for (ConfigKey key : ConfigKey.values()) {
-            assertTrue(refused.getMessage().contains(key.keyName()), refused.getMessage());
+            assertTrue(thrown.getMessage().contains(key.keyName()), thrown.getMessage());
         }
     }
 
@@ -148,56 +148,60 @@ class QueueConfigTest {
                 QueueConfig.of(Map.of("flush_period", "5")).asMap().get("queue_dir"));
         assertEquals(
                 "queue_dir",
-                refused(() -> QueueConfig.of(Map.of("queue_dir", ""))).key());
+                thrownBy(() -> QueueConfig.of(Map.of("queue_dir", ""))).key());
         assertEquals(
                 "queue_dir",
-                refused(() -> QueueConfig.of(Map.of("queue_dir", "a\0b"))).key());
+                thrownBy(() -> QueueConfig.of(Map.of("queue_dir", "a\0b"))).key());
         assertThrows(NullPointerException.class, () -> QueueConfig.builder(null));
     }
 
     @Test
-    void aNullIsRefusedByItsKey() {
+    void aNullValueThrowsWithItsKey() {
         Map<String, String> options = new HashMap<>(Map.of("queue_dir", "x"));
         options.put("flush_period", null);
-        assertEquals("flush_period", refused(() -> QueueConfig.of(options)).key());
+        assertEquals("flush_period", thrownBy(() -> QueueConfig.of(options)).key());
     }
 
     @Test
-    void theBuilderRefusesAtOnce() {
-        assertEquals("segment_size", refused(() -> builder().segmentSize(100)).key());
-        assertEquals("segment_size", refused(() -> builder().segmentSize("big")).key());
+    void theBuilderThrowsAtOnce() {
+        assertEquals("segment_size", thrownBy(() -> builder().segmentSize(100)).key());
+        assertEquals(
+                "segment_size", thrownBy(() -> builder().segmentSize("big")).key());
         assertEquals(
                 "max_in_mem_segments",
-                refused(() -> builder().maxInMemSegments(0)).key());
+                thrownBy(() -> builder().maxInMemSegments(0)).key());
         assertEquals(
                 "queue_capacity_segments",
-                refused(() -> builder().queueCapacitySegments(1)).key());
+                thrownBy(() -> builder().queueCapacitySegments(1)).key());
         assertEquals(
-                "flush_period", refused(() -> builder().flushPeriodMillis(0)).key());
+                "flush_period", thrownBy(() -> builder().flushPeriodMillis(0)).key());
         assertEquals(
-                "flush_ceiling_num", refused(() -> builder().flushCeilingNum(0)).key());
-        assertEquals("max_event_size", refused(() -> builder().maxEventSize(-1)).key());
+                "flush_ceiling_num",
+                thrownBy(() -> builder().flushCeilingNum(0)).key());
         assertEquals(
-                "max_event_size", refused(() -> builder().maxEventSize("1x")).key());
-        assertEquals("format_version", refused(() -> builder().formatVersion(3)).key());
-        assertEquals("v1_recover", refused(() -> builder().v1Recover("all")).key());
-        assertEquals("max_unacked", refused(() -> builder().maxUnacked(0)).key());
+                "max_event_size", thrownBy(() -> builder().maxEventSize(-1)).key());
+        assertEquals(
+                "max_event_size", thrownBy(() -> builder().maxEventSize("1x")).key());
+        assertEquals(
+                "format_version", thrownBy(() -> builder().formatVersion(3)).key());
+        assertEquals("v1_recover", thrownBy(() -> builder().v1Recover("all")).key());
+        assertEquals("max_unacked", thrownBy(() -> builder().maxUnacked(0)).key());
         assertEquals(
                 "visibility_timeout",
-                refused(() -> builder().visibilityTimeoutMillis(-1)).key());
+                thrownBy(() -> builder().visibilityTimeoutMillis(-1)).key());
         assertEquals(
-                "max_attempts", refused(() -> builder().maxAttempts(10_001)).key());
+                "max_attempts", thrownBy(() -> builder().maxAttempts(10_001)).key());
         assertEquals(
-                "max_consumer_lag", refused(() -> builder().maxConsumerLag(-1)).key());
-        assertEquals("retain_ms", refused(() -> builder().retainMillis(-1)).key());
-        assertEquals("retain_bytes", refused(() -> builder().retainBytes(-1)).key());
-        assertEquals("gc_on_idle", refused(() -> builder().gcOnIdleMillis(-1)).key());
+                "max_consumer_lag", thrownBy(() -> builder().maxConsumerLag(-1)).key());
+        assertEquals("retain_ms", thrownBy(() -> builder().retainMillis(-1)).key());
+        assertEquals("retain_bytes", thrownBy(() -> builder().retainBytes(-1)).key());
+        assertEquals("gc_on_idle", thrownBy(() -> builder().gcOnIdleMillis(-1)).key());
         assertEquals(
-                "wait_strategy", refused(() -> builder().waitStrategy("nap")).key());
+                "wait_strategy", thrownBy(() -> builder().waitStrategy("nap")).key());
     }
 
     @Test
-    void theBuilderAndTheMapSayTheSame() {
+    void theBuilderAndTheMapAreEquivalent() {
         QueueConfig built = QueueConfig.builder(Path.of("dir"))
                 .segmentSize("8k")
                 .maxInMemSegments(5)
@@ -239,7 +243,7 @@ class QueueConfigTest {
     }
 
     @Test
-    void theBuilderAndTheMapSayTheSameOfConsumersAndRetention() {
+    void theBuilderAndTheMapAreEquivalentForConsumersAndRetention() {
         QueueConfig built = QueueConfig.builder(Path.of("dir"))
                 .maxUnacked(5)
                 .visibilityTimeoutMillis(6)
@@ -278,11 +282,11 @@ class QueueConfigTest {
     }
 
     @Test
-    void theBuilderTakesTheModeOfFiles() {
+    void theBuilderSetsTheFileMode() {
         assertEquals(
                 Map.of("queue_dir", "dir", "file_mode", "640"),
                 QueueConfig.builder(Path.of("dir")).fileMode("640").build().asMap());
-        assertEquals("file_mode", refused(() -> builder().fileMode("777")).key());
+        assertEquals("file_mode", thrownBy(() -> builder().fileMode("777")).key());
     }
 
     private static Map<String, String> without(Map<String, String> map, String key) {
@@ -328,7 +332,7 @@ class QueueConfigTest {
     }
 
     @Test
-    void whatIsInForceIsSaid() {
+    void theQueueReportsItsEffectiveConfiguration() {
         QueueConfig set = builder()
                 .maxUnacked(5)
                 .visibilityTimeoutMillis(60_000)
@@ -348,15 +352,15 @@ class QueueConfigTest {
     }
 
     @Test
-    void attemptsAndTheirDirectoryAreSetTogether() {
+    void maxAttemptsAndDeadLetterDirAreSetTogether() {
         ConfigException noDirectory =
-                refused(() -> MmapQueue.open(builder().maxAttempts(3).build()));
+                thrownBy(() -> MmapQueue.open(builder().maxAttempts(3).build()));
         assertEquals("dead_letter_dir", noDirectory.key());
-        ConfigException noAttempts = refused(() ->
+        ConfigException noAttempts = thrownBy(() ->
                 MmapQueue.open(builder().deadLetterDir(temp.resolve("dead")).build()));
         assertEquals("max_attempts", noAttempts.key());
         for (Path own : List.of(temp.resolve("queue"), temp.resolve("other/../queue/."))) {
-            ConfigException itself = refused(() ->
+            ConfigException itself = thrownBy(() ->
                     MmapQueue.open(builder().maxAttempts(3).deadLetterDir(own).build()));
             assertEquals("dead_letter_dir", itself.key());
         }
@@ -364,44 +368,45 @@ class QueueConfigTest {
     }
 
     @Test
-    void agesNeedTimestamps() {
-        ConfigException refused = refused(
+    void retainMillisNeedsTimestamps() {
+        ConfigException thrown = thrownBy(
                 () -> MmapQueue.open(builder().timestamps(false).retainMillis(5).build()));
-        assertEquals("retain_ms", refused.key());
-        assertEquals("5", refused.value());
+        assertEquals("retain_ms", thrown.key());
+        assertEquals("5", thrown.value());
         MmapQueue.open(builder().timestamps(false).retainBytes(5).build()).close();
         assertEquals(
                 "retain_ms",
-                refused(() -> MmapQueue.open(builder().retainMillis(5).build())).key());
+                thrownBy(() -> MmapQueue.open(builder().retainMillis(5).build()))
+                        .key());
     }
 
     @ParameterizedTest
     @CsvSource({"max_consumer_lag, 100000", "retain_ms, 5", "retain_bytes, 70000"})
-    void version1HasNoRoomForThese(String key, String value) {
-        ConfigException refused = refused(() -> MmapQueue.open(QueueConfig.of(
+    void version1DoesNotSupportTheseKeys(String key, String value) {
+        ConfigException thrown = thrownBy(() -> MmapQueue.open(QueueConfig.of(
                 Map.of("queue_dir", temp.resolve("queue").toString(), "format_version", "1", key, value))));
-        assertEquals(key, refused.key());
-        assertEquals(value, refused.value());
+        assertEquals(key, thrown.key());
+        assertEquals(value, thrown.value());
         assertFalse(Files.exists(temp.resolve("queue")));
     }
 
-    /** The ring must take the largest record beside a segment that is not quite acked yet. */
+    /** The ring must hold the largest record besides a segment that is partly acked. */
     @ParameterizedTest
     @CsvSource({"4096, 2, 4010", "4096, 2, 134217727", "4096, 3, 8050", "8192, 4, 24400"})
-    void aRingTooSmallForItsLargestRecordIsRefused(int segment, int capacity, int maxEvent) {
-        ConfigException refused = refused(() -> MmapQueue.open(builder()
+    void aRingTooSmallForItsLargestRecordThrows(int segment, int capacity, int maxEvent) {
+        ConfigException thrown = thrownBy(() -> MmapQueue.open(builder()
                 .segmentSize(segment)
                 .queueCapacitySegments(capacity)
                 .maxEventSize(maxEvent)
                 .build()));
-        assertEquals("max_event_size", refused.key());
-        assertEquals(Integer.toString(maxEvent), refused.value());
+        assertEquals("max_event_size", thrown.key());
+        assertEquals(Integer.toString(maxEvent), thrown.value());
         assertFalse(Files.exists(temp.resolve("queue").resolve("meta.dat")));
     }
 
     @ParameterizedTest
     @CsvSource({"4096, 2, 4009", "4096, 3, 8041", "8192, 4, 24361"})
-    void theLargestRecordThatIsAcceptedFitsWhateverTheTailStandsAt(int segment, int capacity, int maxEvent) {
+    void theLargestAllowedRecordFitsAtAnyLogEnd(int segment, int capacity, int maxEvent) {
         try (MmapQueue queue = MmapQueue.open(builder()
                 .segmentSize(segment)
                 .queueCapacitySegments(capacity)
@@ -420,7 +425,7 @@ class QueueConfigTest {
     }
 
     @Test
-    void aLargerMaxEventSizeIsRememberedAndASmallerOneBindsThePusherOnly() {
+    void aLargerMaxEventSizeIsStoredAndASmallerOneLimitsThisWriterAlone() {
         try (MmapQueue queue = MmapQueue.open(builder().maxEventSize(1000).build())) {
             queue.push(new byte[1000]);
         }

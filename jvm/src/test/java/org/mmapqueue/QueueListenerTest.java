@@ -14,7 +14,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** Listeners of opened and closed queues that misbehave. */
+/** Listeners that call the queue, or are slow, when a queue is opened or closed. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class QueueListenerTest {
     @TempDir(factory = QuickDirectory.class)
@@ -37,7 +37,7 @@ class QueueListenerTest {
     }
 
     @Test
-    void mayOpenAndCloseQueues() throws Exception {
+    void aListenerMayOpenAndCloseQueues() throws Exception {
         List<String> events = new ArrayList<>();
         QueueListener listener = new QueueListener() {
             @Override
@@ -60,7 +60,7 @@ class QueueListenerTest {
             }
         };
         MmapQueue.addListener(listener);
-        events.clear(); // those of queues that were open before
+        events.clear(); // of queues that were open before
         MmapQueue first = openIn("first");
         first.close();
         MmapQueue.removeListener(listener);
@@ -69,7 +69,7 @@ class QueueListenerTest {
     }
 
     @Test
-    void mayBeSlowAndHoldUpNobodyElse() throws Exception {
+    void aSlowListenerBlocksNoOtherThread() throws Exception {
         CountDownLatch inside = new CountDownLatch(1);
         CountDownLatch goOn = new CountDownLatch(1);
         QueueListener listener = new QueueListener() {
@@ -83,7 +83,7 @@ class QueueListenerTest {
 
             @Override
             public void closed(Path directory) {
-                // not of interest
+                // not tested here
             }
         };
         MmapQueue.addListener(listener);

@@ -19,7 +19,7 @@ import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 
-/** A queue with its consumers next to plain lists that must say the same after every step. */
+/** A queue with its consumers and its model in plain collections; both must agree after every step. */
 final class QueueModel implements AutoCloseable {
     static final String DEFAULT = "default";
     private static final int MAX_IN_MEM = 6;
@@ -32,22 +32,22 @@ final class QueueModel implements AutoCloseable {
     private MmapQueue queue;
     private int copies;
 
-    /** All that was ever pushed, by number. */
+    /** Every record that was pushed, by number. */
     private final List<byte[]> log = new ArrayList<>();
 
     private final TreeMap<String, ConsumerModel> consumers = new TreeMap<>();
     private final Map<String, Consumer> handles = new HashMap<>();
     private final List<byte[]> dead = new ArrayList<>();
-    /** The number that is offset 0: always 0 in version 2; in version 1 what was committed at the open. */
+    /** The number of the record with offset 0: 0 in version 2; the first one not committed at the open in version 1. */
     private int zero;
 
     private int firstSeen;
 
     /**
-     * What is configured beside the setup.
+     * Configuration besides the setup.
      *
-     * @param maxAttempts 0 for without end
-     * @param retainBytes 0 for nothing
+     * @param maxAttempts 0 for no limit
+     * @param retainBytes 0 for no retention
      */
     record Limits(int maxUnacked, int maxAttempts, long retainBytes) {
         static final Limits NONE = new Limits(1_000_000, 0, 0);
@@ -59,7 +59,7 @@ final class QueueModel implements AutoCloseable {
         this.directory = temp.resolve("queue");
         this.deadLetters = temp.resolve("dead");
         if (limits.maxAttempts > 0) {
-            // With more room than is ever needed: what happens when it has none is another test's.
+            // Large enough that it never fills.
             MmapQueue.open(QueueConfig.builder(deadLetters)
                             .segmentSize(4096)
                             .maxEventSize(LARGEST)
@@ -134,12 +134,12 @@ final class QueueModel implements AutoCloseable {
         }
     }
 
-    // Full may only be said when what is held, and what is pushed, comes near to the ring's size.
+    // A push may throw Full only if the retained records and the pushed ones nearly fill the ring.
     private void assertHolds(long bytes) {
         for (byte[] held : log.subList(lowWatermark(), end())) {
             bytes += setup.footprint(held.length);
         }
-        // A reopening after a kill may leave the rest of a segment unused.
+        // A recovery may leave the rest of a segment unused.
         long wasted = (long) (2 + copies) * setup.segmentSize;
         assertTrue(bytes + wasted >= setup.room(), "full with " + bytes + " bytes of " + setup.room());
     }
@@ -164,12 +164,12 @@ final class QueueModel implements AutoCloseable {
         return new ArrayList<>(consumers.keySet()).get(choice % consumers.size());
     }
 
-    /** A consumer, which is opened when it is not. */
+    /** The steps of a consumer, which is opened first if it is closed. */
     ConsumerSteps on(int choice) {
         String name = nameOf(choice);
         ConsumerModel model = consumers.get(name);
         if (!model.isOpen()) {
-            // Where it would begin says nothing to one that is there.
+            // An existing consumer ignores the start.
             handles.put(name, queue.consumer(name, StartAt.LATEST));
             model.opened();
         }
@@ -186,28 +186,28 @@ final class QueueModel implements AutoCloseable {
         if (kind == StartAt.Kind.COMMITTED) {
             steps.seekCommitted();
         } else if (setup.isV1()) {
-            assertThrows(ConfigException.class, () -> consumer.seek(place(kind, which)));
-        } else if (isThere(kind, which)) {
+            assertThrows(ConfigException.class, () -> consumer.seek(start(kind, which)));
+        } else if (isInRange(kind, which)) {
             int number = numberOf(kind, which);
-            consumer.seek(place(kind, which));
+            consumer.seek(start(kind, which));
             consumers.get(nameOf(choice)).moveTo(number);
         } else {
-            assertThrows(OutOfRangeException.class, () -> consumer.seek(place(kind, which)));
+            assertThrows(OutOfRangeException.class, () -> consumer.seek(start(kind, which)));
         }
     }
 
-    // ---- places
+    // ---- starts
 
     private int first() {
         return setup.isV1() ? 0 : (int) queue.firstOffset();
     }
 
-    // Among all that is retained, and a little around it.
+    // From a little before the log start to a little after the log end.
     private int pick(int which) {
         return first() - 2 + which % (end() - first() + 5);
     }
 
-    private StartAt place(StartAt.Kind kind, int which) {
+    private StartAt start(StartAt.Kind kind, int which) {
         return switch (kind) {
             case EARLIEST -> StartAt.EARLIEST;
             case LATEST -> StartAt.LATEST;
@@ -217,7 +217,7 @@ final class QueueModel implements AutoCloseable {
         };
     }
 
-    private boolean isThere(StartAt.Kind kind, int which) {
+    private boolean isInRange(StartAt.Kind kind, int which) {
         return kind != StartAt.Kind.OFFSET || pick(which) >= first() && pick(which) <= end();
     }
 
@@ -227,7 +227,7 @@ final class QueueModel implements AutoCloseable {
             case LATEST -> end();
             case OFFSET -> pick(which);
             case TIMESTAMP -> firstSince(timeOf(which));
-            case COMMITTED -> throw new IllegalArgumentException("not a place of the log");
+            case COMMITTED -> throw new IllegalArgumentException("not a position of the log");
         };
     }
 
@@ -261,9 +261,9 @@ final class QueueModel implements AutoCloseable {
         }
         int number = pick(which);
         if (number < first() || number >= end()) {
-            OutOfRangeException refused = assertThrows(OutOfRangeException.class, () -> queue.getMany(number, count));
-            assertEquals(first(), refused.first());
-            assertEquals(end() - 1, refused.last());
+            OutOfRangeException thrown = assertThrows(OutOfRangeException.class, () -> queue.getMany(number, count));
+            assertEquals(first(), thrown.first());
+            assertEquals(end() - 1, thrown.last());
             return;
         }
         assertIs(number, queue.get(number));
@@ -283,7 +283,7 @@ final class QueueModel implements AutoCloseable {
         assertEquals(firstSince(micros), queue.find(micros).orElse(end()));
     }
 
-    // ---- consumers come and go
+    // ---- lifecycle of consumers
 
     void create(String name, StartAt.Kind kind, int which, boolean forOthers) {
         if (setup.isV1() && !name.equals(DEFAULT)) {
@@ -292,15 +292,15 @@ final class QueueModel implements AutoCloseable {
             queue.createConsumer(name, StartAt.COMMITTED);
         } else if (kind == StartAt.Kind.COMMITTED) {
             assertThrows(ConfigException.class, () -> queue.createConsumer(name, StartAt.COMMITTED));
-        } else if (!isThere(kind, which)) {
-            assertThrows(OutOfRangeException.class, () -> queue.consumer(name, place(kind, which)));
+        } else if (!isInRange(kind, which)) {
+            assertThrows(OutOfRangeException.class, () -> queue.consumer(name, start(kind, which)));
         } else {
             ConsumerModel model = new ConsumerModel(numberOf(kind, which), limits.maxUnacked, limits.maxAttempts);
             if (forOthers) {
-                queue.createConsumer(name, place(kind, which));
+                queue.createConsumer(name, start(kind, which));
                 model.close();
             } else {
-                handles.put(name, queue.consumer(name, place(kind, which)));
+                handles.put(name, queue.consumer(name, start(kind, which)));
             }
             consumers.put(name, model);
         }
@@ -317,7 +317,7 @@ final class QueueModel implements AutoCloseable {
             consumers.remove(name);
             return;
         }
-        // The log is kept from where the last one stood, and who comes next begins there.
+        // The log is retained from the committed position of the last consumer on, where the next one starts.
         assertEquals(List.of(), queue.consumers());
         assertEquals("", queue.stats().slowestConsumer());
         checkFirst();
@@ -336,13 +336,13 @@ final class QueueModel implements AutoCloseable {
 
     private void closed(ConsumerModel model) {
         if (setup.isV1()) {
-            model.kill(); // version 1 has no place for what is under way
+            model.kill(); // version 1 does not save records in flight
         } else {
             model.close();
         }
     }
 
-    // ---- the queue ends and comes back
+    // ---- close, kill and reopen
 
     void reopen() {
         queue.close();
@@ -351,7 +351,7 @@ final class QueueModel implements AutoCloseable {
         zero = setup.isV1() ? consumers.get(DEFAULT).committed() : 0;
     }
 
-    /** Goes on with what a kill at this moment would leave. */
+    /** Replaces the queue by what a kill at this moment leaves. */
     void abandon() {
         Path copy = Directories.copy(directory, directory.resolveSibling("copy-" + copies++));
         queue.close();
@@ -361,12 +361,12 @@ final class QueueModel implements AutoCloseable {
         consumers.values().forEach(ConsumerModel::kill);
         zero = setup.isV1() ? consumers.get(DEFAULT).committed() : 0;
         if (setup.isV1()) {
-            // What was said for one open must not stick to the next.
+            // The keys of one open must not apply to the next.
             reopen();
         }
     }
 
-    /** Compares all that can be looked at without moving anything. */
+    /** Compares everything that can be read without a change. */
     void check() {
         assertEquals(end() - zero, queue.endOffset());
         List<String> names = new ArrayList<>(consumers.keySet());
@@ -394,7 +394,7 @@ final class QueueModel implements AutoCloseable {
         assertEquals(model.isOpen() ? model.unacked() : 0, stats.unacked());
     }
 
-    // What is retained beyond what is not acked depends on segments: at least nothing comes back that was gone.
+    // Retention depends on segments, so only bounds are known; the log start never moves back.
     private void checkFirst() {
         int first = first();
         if (limits.retainBytes == 0) {
@@ -402,11 +402,11 @@ final class QueueModel implements AutoCloseable {
         }
         assertTrue(
                 first >= firstSeen && first <= lowWatermark(),
-                "first " + first + ", before that " + firstSeen + ", slowest consumer " + lowWatermark());
+                "first " + first + ", previously " + firstSeen + ", low watermark " + lowWatermark());
         firstSeen = first;
     }
 
-    /** Pops all that is left. */
+    /** Pops and checks every remaining record, then closes the queue. */
     @Override
     public void close() {
         for (int choice = 0; choice < consumers.size(); choice++) {

@@ -17,8 +17,8 @@ import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.QuickDirectory;
 
 /**
- * Any sequence of calls leaves a queue and plain lists in the same state. jqwik.tries.default in the system properties
- * makes it longer.
+ * Any sequence of calls leaves a queue and its model in the same state. The system property jqwik.tries.default sets
+ * the number of sequences.
  */
 @Tag("long-form")
 class QueueModelProperties {
@@ -94,7 +94,7 @@ class QueueModelProperties {
     Arbitrary<List<Named>> steps() {
         Arbitrary<Named> step = Arbitraries.frequencyOf(
                 Tuple.of(16, writing()),
-                Tuple.of(26, popping()),
+                Tuple.of(26, consuming()),
                 Tuple.of(3, reading()),
                 Tuple.of(4, consumers()),
                 Tuple.of(3, theQueue()));
@@ -109,7 +109,7 @@ class QueueModelProperties {
         return Arbitraries.integers().between(0, 1000);
     }
 
-    private static Arbitrary<Integer> who() {
+    private static Arbitrary<Integer> consumer() {
         return Arbitraries.integers().between(0, 5);
     }
 
@@ -138,51 +138,59 @@ class QueueModelProperties {
                                 .map(lengths -> named("push batch " + lengths, model -> model.pushBatch(lengths)))));
     }
 
-    private static Arbitrary<Named> popping() {
+    private static Arbitrary<Named> consuming() {
         Arbitrary<Named> popBatch = Combinators.combine(
-                        who(),
+                        consumer(),
                         Arbitraries.integers().between(1, 30),
                         Arbitraries.integers().between(1, 30_000))
-                .as((who, records, bytes) -> named(
-                        who + " pops " + records + " records, " + bytes + " bytes",
-                        model -> model.on(who).popBatch(records, bytes)));
+                .as((consumer, records, bytes) -> named(
+                        consumer + " pops " + records + " records, " + bytes + " bytes",
+                        model -> model.on(consumer).popBatch(records, bytes)));
         return Arbitraries.frequencyOf(
                 Tuple.of(
                         6,
-                        who().map(who ->
-                                named(who + " pops", model -> model.on(who).pop()))),
+                        consumer()
+                                .map(consumer -> named(
+                                        consumer + " pops",
+                                        model -> model.on(consumer).pop()))),
                 Tuple.of(6, popBatch),
                 Tuple.of(
                         2,
-                        who().map(who ->
-                                named(who + " peeks", model -> model.on(who).peek()))),
+                        consumer()
+                                .map(consumer -> named(
+                                        consumer + " peeks",
+                                        model -> model.on(consumer).peek()))),
                 Tuple.of(
                         3,
-                        Combinators.combine(who(), choice())
-                                .as((who, which) -> named(
-                                        who + " acks " + which,
-                                        model -> model.on(who).ack(which)))),
+                        Combinators.combine(consumer(), choice())
+                                .as((consumer, which) -> named(
+                                        consumer + " acks " + which,
+                                        model -> model.on(consumer).ack(which)))),
                 Tuple.of(
                         3,
-                        who().map(who ->
-                                named(who + " acks all", model -> model.on(who).ackAll()))),
+                        consumer()
+                                .map(consumer -> named(
+                                        consumer + " acks all",
+                                        model -> model.on(consumer).ackAll()))),
                 Tuple.of(
                         4,
-                        Combinators.combine(who(), choice().list().ofMinSize(1).ofMaxSize(5))
-                                .as((who, which) -> named(
-                                        who + " acks single " + which,
-                                        model -> model.on(who).ackSingle(which)))),
+                        Combinators.combine(
+                                        consumer(), choice().list().ofMinSize(1).ofMaxSize(5))
+                                .as((consumer, which) -> named(
+                                        consumer + " acks single " + which,
+                                        model -> model.on(consumer).ackSingle(which)))),
                 Tuple.of(
                         5,
-                        Combinators.combine(who(), choice())
-                                .as((who, which) -> named(
-                                        who + " nacks " + which,
-                                        model -> model.on(who).nack(which)))),
+                        Combinators.combine(consumer(), choice())
+                                .as((consumer, which) -> named(
+                                        consumer + " nacks " + which,
+                                        model -> model.on(consumer).nack(which)))),
                 Tuple.of(
                         2,
-                        Combinators.combine(who(), kind(), choice())
-                                .as((who, kind, which) -> named(
-                                        who + " seeks " + kind + " " + which, model -> model.seek(who, kind, which)))));
+                        Combinators.combine(consumer(), kind(), choice())
+                                .as((consumer, kind, which) -> named(
+                                        consumer + " seeks " + kind + " " + which,
+                                        model -> model.seek(consumer, kind, which)))));
     }
 
     private static Arbitrary<Named> reading() {
@@ -201,11 +209,14 @@ class QueueModelProperties {
                 Tuple.of(
                         4,
                         Combinators.combine(name, kind(), choice(), Arbitraries.of(true, false))
-                                .as((who, kind, which, forOthers) -> named(
-                                        "create " + who + " " + kind + " " + which + " " + forOthers,
-                                        model -> model.create(who, kind, which, forOthers)))),
-                Tuple.of(1, who().map(who -> named("delete " + who, model -> model.delete(who)))),
-                Tuple.of(2, who().map(who -> named(who + " closes", model -> model.closeConsumer(who)))));
+                                .as((consumer, kind, which, forOthers) -> named(
+                                        "create " + consumer + " " + kind + " " + which + " " + forOthers,
+                                        model -> model.create(consumer, kind, which, forOthers)))),
+                Tuple.of(1, consumer().map(consumer -> named("delete " + consumer, model -> model.delete(consumer)))),
+                Tuple.of(
+                        2,
+                        consumer()
+                                .map(consumer -> named(consumer + " closes", model -> model.closeConsumer(consumer)))));
     }
 
     private static Arbitrary<Named> theQueue() {

@@ -29,7 +29,7 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.errors.OutOfRangeException;
 import org.mmapqueue.support.QuickDirectory;
 
-/** Ranges of records, read from places of their own, through handles that only read. */
+/** Record readers: ranges of records, each with its own position, through read-only handles. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RecordReaderTest {
     private static final int SEGMENT = 4096;
@@ -68,7 +68,7 @@ class RecordReaderTest {
         }
     }
 
-    /** Keeps what it is given. */
+    /** Keeps every record that it receives. */
     private static final class Kept implements RecordSink {
         private final List<Message> messages = new ArrayList<>();
 
@@ -97,7 +97,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void givesTheRecordsOfItsRangeInPieces() {
+    void readsItsRangeInSeveralCalls() {
         open();
         push(0, 300);
         for (long from : new long[] {0, 1, 150, 299, 300}) {
@@ -111,7 +111,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void countsBytesAndGivesALargeFirstRecordAllTheSame() {
+    void maxBytesDoesNotLimitTheFirstRecord() {
         open();
         push(0, 30);
         try (RecordReader reader = queue.reader(20, 30)) {
@@ -124,7 +124,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void waitsForWhatComes() {
+    void waitsForNewRecords() {
         open();
         push(0, 5);
         try (RecordReader reader = queue.reader(3, Long.MAX_VALUE)) {
@@ -135,7 +135,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void leavesNothingPinnedBetweenCalls() {
+    void pinsNothingBetweenCalls() {
         open();
         push(0, 100);
         List<RecordReader> readers = new ArrayList<>();
@@ -145,12 +145,12 @@ class RecordReaderTest {
             readers.add(reader);
         }
         assertTrue(queue.stats().mappedSegments() <= 6);
-        push(100, 200); // more segments than may be mapped: nobody is in the way
+        push(100, 200); // more segments than may be mapped: no pin prevents eviction
         readers.forEach(RecordReader::close);
     }
 
     @Test
-    void manyReadAtOnce() throws Exception {
+    void manyReadersReadConcurrently() throws Exception {
         open();
         push(0, 400);
         ExecutorService threads = Executors.newFixedThreadPool(4);
@@ -174,7 +174,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void saysWhatWasOverwrittenBeforeItWasRead() {
+    void overwrittenRecordsThrow() {
         open();
         push(0, 300);
         try (RecordReader reader = queue.reader(2, 300)) {
@@ -193,7 +193,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void namesDamageAfterWhatComesBeforeIt() throws Exception {
+    void readsTheRecordsBeforeDamageThenThrows() throws Exception {
         open();
         push(0, 10);
         queue.close();
@@ -218,7 +218,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void aClosedOneReadsNothing() {
+    void aClosedReaderThrows() {
         open();
         push(0, 5);
         RecordReader reader = queue.reader(0, 5);
@@ -231,7 +231,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void refusesWhatMakesNoSense() {
+    void badRangesAndLimitsThrow() {
         open();
         push(0, 5);
         assertThrows(IllegalArgumentException.class, () -> queue.reader(-1, 5));
@@ -247,7 +247,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void partsBeginWithSegmentsAndMakeUpTheRange() {
+    void partsBeginWithSegmentsAndCoverTheRange() {
         open();
         push(0, 400);
         long all = queue.bytes(0, 400);
@@ -272,13 +272,13 @@ class RecordReaderTest {
     }
 
     @Test
-    void aQueueThatIsOpenIsSharedToRead() {
+    void openToReadSharesAnOpenQueue() {
         open();
         push(0, 3);
         try (MmapQueue reading = MmapQueue.openToRead(temp)) {
             assertEquals(queue.id(), reading.id());
             push(3, 5);
-            assertEquals(5, reading.endOffset()); // the writer's own figure
+            assertEquals(5, reading.endOffset()); // read from the writer
             assertThrows(MmapQueueException.class, () -> reading.push(new byte[1]));
             assertThrows(MmapQueueException.class, reading::flush);
             assertThrows(MmapQueueException.class, reading::gc);
@@ -289,7 +289,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void oneThatIsOpenToReadCanBeOpenedToWrite() {
+    void aQueueThatIsOpenToReadCanBeOpenedToWrite() {
         open();
         push(0, 3);
         queue.close();
@@ -302,7 +302,7 @@ class RecordReaderTest {
                 readAll(reader, 100, 1 << 20).assertRange(0, 10);
             }
             assertEquals(10, again.endOffset());
-            // One consumer, one owner, though both are of this process.
+            // A consumer has one owner, also within one process.
             assertEquals(0, reading.consumer().pop().offset());
             assertThrows(MmapQueueException.class, () -> queue.consumer().pop());
         }
@@ -310,7 +310,7 @@ class RecordReaderTest {
     }
 
     @Test
-    void thereMustBeAQueueToRead() {
+    void openToReadThrowsWithoutAQueue() {
         assertThrows(MmapQueueException.class, () -> MmapQueue.openToRead(temp.resolve("none")));
         assertFalse(temp.resolve("none").toFile().exists());
     }
@@ -337,9 +337,9 @@ class RecordReaderTest {
     }
 
     @Test
-    void segmentsAreCountedOnceHoweverItIsRead() {
+    void eachSegmentIsCountedOneTime() {
         open();
-        // Records of 1016 bytes with their framing, 4 to a segment or lying across two.
+        // Records of 1016 bytes with their headers: about 4 to a segment, some across two.
         for (int i = 0; i < 40; i++) {
             queue.push(new byte[1000]);
         }

@@ -28,7 +28,7 @@ class ReopenContractTest extends ContractTest {
     }
 
     @Test
-    void everythingIsThereAfterReopening() {
+    void allRecordsSurviveAReopening() {
         List<byte[]> payloads = setup.payloads(1, 300);
         Payload.pushAll(queue, payloads);
         reopen();
@@ -38,7 +38,7 @@ class ReopenContractTest extends ContractTest {
     }
 
     @Test
-    void whatWasPoppedAndNotAckedIsPoppedAgain() throws InterruptedException {
+    void unackedRecordsAreRedeliveredAfterAReopening() throws InterruptedException {
         List<byte[]> payloads = fill();
         Payload.drain(queue);
         queue.consumer().ack(4);
@@ -49,7 +49,7 @@ class ReopenContractTest extends ContractTest {
     }
 
     @Test
-    void pushingGoesOnBehindTheLastRecord() throws InterruptedException {
+    void pushesContinueAfterTheLastRecord() throws InterruptedException {
         List<byte[]> kept = new ArrayList<>();
         long acked = 0;
         for (int round = 0; round < 8; round++) {
@@ -86,7 +86,7 @@ class ReopenContractTest extends ContractTest {
     }
 
     @Test
-    void recordsSurviveAnAbandonedQueue() {
+    void recordsSurviveAKill() {
         List<byte[]> payloads = setup.payloads(3, 100);
         Payload.pushAll(queue, payloads);
         Path left = Directories.copy(directory, temp.resolve("left"));
@@ -97,7 +97,7 @@ class ReopenContractTest extends ContractTest {
     }
 
     @Test
-    void aQueueThatIsAbandonedAgainAndAgainLosesNothing() {
+    void repeatedKillsLoseNothing() {
         List<byte[]> expected = new ArrayList<>();
         long acked = 0;
         Path at = directory;
@@ -125,7 +125,7 @@ class ReopenContractTest extends ContractTest {
     }
 
     @Test
-    void ackedRecordsDoNotComeBackAfterAKill() {
+    void ackedRecordsAreNotRedeliveredAfterAKill() {
         List<byte[]> payloads = fill();
         Payload.drain(queue);
         queue.consumer().ack(4);
@@ -143,7 +143,7 @@ class ReopenContractTest extends ContractTest {
     }
 
     @Test
-    void aFullQueueThatIsAbandonedIsWholeAndStillFull() {
+    void aFullQueueIsStillFullAfterAKill() {
         List<byte[]> payloads = fill();
         Path left = Directories.copy(directory, temp.resolve("left"));
         queue.close();
@@ -155,7 +155,7 @@ class ReopenContractTest extends ContractTest {
     }
 
     @Test
-    void aKeyThatIsNotSetIsTakenFromTheDirectory() {
+    void unsetKeysAreTakenFromTheDirectory() {
         Payload.pushAll(queue, setup.payloads(5, 10));
         queue.close();
         QueueConfig.Builder config = QueueConfig.builder(directory);
@@ -172,19 +172,19 @@ class ReopenContractTest extends ContractTest {
     }
 
     @Test
-    void whatTheQueueWasMadeWithCanNotBeChanged() {
+    void changingAFixedKeyThrows() {
         Payload.pushAll(queue, setup.payloads(6, 10));
         queue.close();
         var before = Directories.fingerprint(directory);
-        assertRefused("segment_size", setup.config(directory).segmentSize(2L * setup.segmentSize));
-        assertRefused("queue_capacity_segments", setup.config(directory).queueCapacitySegments(setup.capacity + 1));
-        assertRefused("format_version", setup.config(directory).formatVersion(3 - setup.version));
+        assertOpenThrows("segment_size", setup.config(directory).segmentSize(2L * setup.segmentSize));
+        assertOpenThrows("queue_capacity_segments", setup.config(directory).queueCapacitySegments(setup.capacity + 1));
+        assertOpenThrows("format_version", setup.config(directory).formatVersion(3 - setup.version));
         assertEquals(before, Directories.fingerprint(directory));
     }
 
-    private void assertRefused(String key, QueueConfig.Builder config) {
-        ConfigException refused = assertThrows(ConfigException.class, () -> MmapQueue.open(config.build()));
-        assertEquals(key, refused.key());
-        assertTrue(refused.allowed().contains("was made with"), refused.getMessage());
+    private void assertOpenThrows(String key, QueueConfig.Builder config) {
+        ConfigException thrown = assertThrows(ConfigException.class, () -> MmapQueue.open(config.build()));
+        assertEquals(key, thrown.key());
+        assertTrue(thrown.allowed().contains("was made with"), thrown.getMessage());
     }
 }

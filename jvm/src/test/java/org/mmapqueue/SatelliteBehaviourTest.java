@@ -25,7 +25,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** What the tests of Satellite's mmap-queue assert, in both formats, with its defaults where it has them. */
+/** The assertions of the tests of Satellite's mmap-queue, in both formats, with Satellite's defaults. */
 @Timeout(120)
 class SatelliteBehaviourTest {
     /** About the size of the events that Satellite's tests push. */
@@ -105,7 +105,7 @@ class SatelliteBehaviourTest {
         try (MmapQueue queue = MmapQueue.open(config)) {
             Payload.pushAll(queue, events(5));
             Waiting.until(
-                    "the watermark is at the end",
+                    "the recovery point is at the log end",
                     () -> queue.stats().watermarkPosition() == queue.stats().writingPosition());
         }
     }
@@ -121,12 +121,12 @@ class SatelliteBehaviourTest {
         try (MmapQueue queue = MmapQueue.open(config)) {
             Payload.pushAll(queue, events(5));
             Waiting.until(
-                    "the watermark is at the end",
+                    "the recovery point is at the log end",
                     () -> queue.stats().watermarkPosition() == queue.stats().writingPosition());
         }
     }
 
-    /** How many segments are mapped goes up to the limit, then down by a displacement, then up again. */
+    /** The number of mapped segments rises to the limit, falls by an eviction, then rises again. */
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
     void memCost(int version) {
@@ -213,7 +213,7 @@ class SatelliteBehaviourTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void directoriesAreMadeAsDeepAsAsked(int version) {
+    void missingParentDirectoriesAreCreated(int version) {
         Path deep = temp.resolve("one").resolve("two").resolve("three");
         QueueConfig config = QueueConfig.builder(deep)
                 .formatVersion(version)

@@ -31,7 +31,7 @@ class SeekContractTest extends ContractTest {
         Payload.pushAll(queue, payloads);
     }
 
-    private void assertStandsAt(long offset) {
+    private void assertReadsFrom(long offset) {
         assertEquals(offset, consumer().readOffset());
         assertEquals(offset, consumer().committedOffset());
         assertEquals(0, consumer().unacked());
@@ -40,14 +40,14 @@ class SeekContractTest extends ContractTest {
     }
 
     @Test
-    void version1KnowsOneOtherPlaceAlone() {
+    void version1SeeksToCommittedAlone() {
         push();
         queue.consumer().pop();
         if (setup.isV1()) {
-            for (StartAt place : List.of(StartAt.EARLIEST, StartAt.LATEST, StartAt.offset(0), StartAt.timestamp(0))) {
-                ConfigException refused = assertThrows(
-                        ConfigException.class, () -> queue.consumer().seek(place));
-                assertEquals("seek", refused.key());
+            for (StartAt start : List.of(StartAt.EARLIEST, StartAt.LATEST, StartAt.offset(0), StartAt.timestamp(0))) {
+                ConfigException thrown = assertThrows(
+                        ConfigException.class, () -> queue.consumer().seek(start));
+                assertEquals("seek", thrown.key());
             }
             assertEquals(1, consumer().unacked());
         }
@@ -56,7 +56,7 @@ class SeekContractTest extends ContractTest {
     }
 
     @Test
-    void committedGivesBackWhatIsOutAndKeepsWhatIsAcked() {
+    void aSeekToCommittedRequeuesRecordsInFlightAndKeepsAcks() {
         push();
         for (int i = 0; i < 8; i++) {
             queue.consumer().pop();
@@ -76,53 +76,53 @@ class SeekContractTest extends ContractTest {
         }
         assertEquals(8, queue.consumer().pop().offset());
         queue.consumer().seek(StartAt.COMMITTED);
-        queue.consumer().ack(8); // what was popped before can be acked still
+        queue.consumer().ack(8); // a record popped before the seek can still be acked
         assertEquals(9, consumer().committedOffset());
         assertEquals(9, queue.consumer().pop().offset());
     }
 
     @Test
-    void anyOffsetThatIsRetained() {
+    void aSeekReachesAnyRetainedOffset() {
         assumeFalse(setup.isV1());
         payloads = setup.payloads(8, 60);
         Payload.pushAll(queue, payloads);
         Payload.drain(queue);
-        queue.createConsumer("keeper", StartAt.EARLIEST); // nothing is given free
+        queue.createConsumer("retaining", StartAt.EARLIEST); // retains every record
         for (int offset = 0; offset <= payloads.size(); offset++) {
             queue.consumer().seek(StartAt.offset(offset));
-            assertStandsAt(offset);
+            assertReadsFrom(offset);
         }
         for (long bad : new long[] {-1, payloads.size() + 1, Long.MAX_VALUE, Long.MIN_VALUE}) {
-            OutOfRangeException refused = assertThrows(
+            OutOfRangeException thrown = assertThrows(
                     OutOfRangeException.class, () -> queue.consumer().seek(StartAt.offset(bad)));
-            assertEquals(bad, refused.requested());
-            assertEquals(0, refused.first());
-            assertEquals(payloads.size() - 1, refused.last());
+            assertEquals(bad, thrown.requested());
+            assertEquals(0, thrown.first());
+            assertEquals(payloads.size() - 1, thrown.last());
         }
         assertEquals(payloads.size(), consumer().committedOffset());
     }
 
     @Test
-    void earliestIsTheOldestThatSomeoneHasNotAcked() {
+    void earliestIsTheOldestRecordThatAConsumerHasNotAcked() {
         assumeFalse(setup.isV1());
         push();
         queue.createConsumer("slow", StartAt.offset(3));
         Payload.drain(queue);
         queue.consumer().ack(payloads.size() - 1);
         queue.consumer().seek(StartAt.EARLIEST);
-        assertStandsAt(3);
+        assertReadsFrom(3);
         OutOfRangeException gone =
                 assertThrows(OutOfRangeException.class, () -> queue.consumer().seek(StartAt.offset(2)));
         assertEquals(3, gone.first());
     }
 
     @Test
-    void latestSkipsAllThereIs() {
+    void latestSkipsEveryRecord() {
         assumeFalse(setup.isV1());
         push();
         queue.consumer().pop();
         queue.consumer().seek(StartAt.LATEST);
-        assertStandsAt(payloads.size());
+        assertReadsFrom(payloads.size());
         assertNull(queue.consumer().poll());
         assertEquals(0, consumer().lag());
         long offset = queue.push(setup.tenth(1));
@@ -130,7 +130,7 @@ class SeekContractTest extends ContractTest {
     }
 
     @Test
-    void whatWasPoppedBeforeIsForgotten() {
+    void aSeekForgetsEarlierPops() {
         assumeFalse(setup.isV1());
         push();
         for (int i = 0; i < 6; i++) {
@@ -147,12 +147,12 @@ class SeekContractTest extends ContractTest {
             assertEquals(offset, message.offset());
             assertEquals(1, message.attempts());
         }
-        queue.consumer().ack(0); // before the place: it counts as acked
+        queue.consumer().ack(0); // before the seek: it counts as acked
         assertEquals(1, consumer().committedOffset());
     }
 
     @Test
-    void aSeekForwardFreesAndOneBackHolds() {
+    void aSeekForwardFreesSpaceAndASeekBackHoldsIt() {
         assumeFalse(setup.isV1());
         queue.createConsumer("other", StartAt.EARLIEST);
         int count = fill().size();
@@ -179,34 +179,34 @@ class SeekContractTest extends ContractTest {
     @Test
     void aWaitingPopIsWokenByASeek() throws Exception {
         assumeFalse(setup.isV1());
-        queue.createConsumer("keeper", StartAt.EARLIEST);
+        queue.createConsumer("retaining", StartAt.EARLIEST);
         push();
         queue.consumer().seek(StartAt.LATEST);
-        Waiting.Running<Message> popping =
+        Waiting.Running<Message> waitingPop =
                 Waiting.start(() -> queue.consumer().pop(Waiting.LONG)).untilItWaits();
         queue.consumer().seek(StartAt.EARLIEST);
-        assertEquals(0, popping.result().offset());
+        assertEquals(0, waitingPop.result().offset());
     }
 
     @Test
-    void thePlaceSurvivesAReopening() {
+    void aSeekSurvivesAReopening() {
         assumeFalse(setup.isV1());
         push();
         Payload.drain(queue);
         queue.consumer().seek(StartAt.offset(5));
         reopen();
-        assertStandsAt(5);
+        assertReadsFrom(5);
     }
 
     @Test
-    void aTimeIsThePlaceOfTheFirstRecordThen() {
+    void aSeekToATimestampFindsTheFirstRecordSince() {
         assumeFalse(setup.isV1());
         push();
-        queue.createConsumer("keeper", StartAt.EARLIEST);
+        queue.createConsumer("retaining", StartAt.EARLIEST);
         if (!setup.timestamps) {
-            ConfigException refused =
+            ConfigException thrown =
                     assertThrows(ConfigException.class, () -> queue.consumer().seek(StartAt.timestamp(0)));
-            assertEquals("timestamps", refused.key());
+            assertEquals("timestamps", thrown.key());
             return;
         }
         long middle = queue.get(payloads.size() / 2).timestampMicros();
@@ -216,10 +216,10 @@ class SeekContractTest extends ContractTest {
                 .orElseThrow()
                 .offset();
         queue.consumer().seek(StartAt.timestamp(middle));
-        assertStandsAt(expected);
+        assertReadsFrom(expected);
         queue.consumer().seek(StartAt.timestamp(0));
-        assertStandsAt(0);
+        assertReadsFrom(0);
         queue.consumer().seek(StartAt.timestamp(Long.MAX_VALUE));
-        assertStandsAt(payloads.size());
+        assertReadsFrom(payloads.size());
     }
 }

@@ -35,7 +35,7 @@ public enum Setup {
         this.maxEvent = maxEvent;
     }
 
-    /** With a flush only where a test asks for one. */
+    /** A configuration without periodic flushes. */
     public QueueConfig.Builder config(Path directory) {
         QueueConfig.Builder builder = QueueConfig.builder(directory)
                 .formatVersion(version)
@@ -51,7 +51,7 @@ public enum Setup {
         return MmapQueue.open(config(directory).build());
     }
 
-    /** Takes a directory up as its writer, killed a moment ago, has left it: nothing that it pushed may be missing. */
+    /** Opens the directory of a killed writer; every record that it pushed must be found. */
     MmapQueue openAfterKill(Path directory) {
         QueueConfig.Builder config = config(directory);
         return MmapQueue.open((version == 1 ? config.v1Recover("writing") : config).build());
@@ -61,18 +61,18 @@ public enum Setup {
         return version == 1;
     }
 
-    /** Bytes of payload that are in the queue at once without filling it. */
+    /** Bytes that records may take in the log without filling the ring. */
     int room() {
         int kept = 2 + (isV1() ? 1 + maxEvent / segmentSize : 0);
         return (capacity - kept) * (segmentSize - 64);
     }
 
-    /** What a record of this payload takes in the log, at most. */
+    /** Most bytes that a record of this payload length takes in the log. */
     int footprint(int length) {
         return 24 + length + 7;
     }
 
-    /** Payloads of mixed sizes, from none to the largest, that are in the queue at once without filling it. */
+    /** Payloads of mixed lengths, from 0 to the largest, that fit into the ring together. */
     List<byte[]> payloads(long seed, int most) {
         SplittableRandom random = new SplittableRandom(seed);
         List<byte[]> payloads = new ArrayList<>();
@@ -98,7 +98,7 @@ public enum Setup {
         };
     }
 
-    /** A payload of one tenth of a segment: a handful of them shares one, many take the queue through many. */
+    /** A payload of one tenth of a segment. */
     byte[] tenth(long number) {
         return Payload.of(number, segmentSize / 10);
     }

@@ -10,14 +10,14 @@ import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.PowerLossStorage;
 
 /**
- * A disk that knows what has been fsynced to it and whose calls can be made to fail, with queues on it that are opened,
- * shared and closed as any other: for tests of what is built on queues. Threads of these queues do not run.
+ * A disk that records which bytes were fsynced, and on which tests can make calls fail. Queues on it are opened, shared
+ * and closed like any other, but run without their background threads.
  */
 public final class TestDisk {
     private final PowerLossStorage platter = new PowerLossStorage();
     private final FaultyStorage storage = new FaultyStorage(platter);
 
-    /** Told of each call that may change something, in whichever thread makes it; returns whether it is to fail. */
+    /** Called for each call that may change the disk, in the thread that makes it; returns whether the call fails. */
     @FunctionalInterface
     public interface Watcher {
         boolean fails(boolean isSync, Path path);
@@ -27,7 +27,7 @@ public final class TestDisk {
         return storage;
     }
 
-    /** A handle of a queue on this disk. */
+    /** Opens a queue on this disk. */
     public MmapQueue open(QueueConfig config) {
         return new MmapQueue(OpenQueues.acquire(config.values(), storage), false);
     }
@@ -43,7 +43,7 @@ public final class TestDisk {
         storage.heal();
     }
 
-    /** What a loss of power leaves now; the percentage of sectors that were not fsynced survives. */
+    /** Copies what a power loss at this moment leaves; {@code percent} of the sectors not fsynced survive. */
     public Path lose(Path directory, Path result, SplittableRandom random, int percent) throws IOException {
         return platter.lose(directory, result, random, percent);
     }

@@ -15,7 +15,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** However threads wait, they find what they wait for, and end in time. */
+/** With every wait strategy a wait ends with success, at its timeout, or by an interrupt. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class WaitStrategyTest {
     @TempDir(factory = QuickDirectory.class)
@@ -38,13 +38,13 @@ class WaitStrategyTest {
         int total = 3000;
         try (MmapQueue queue = open(strategy)) {
             assertEquals(strategy, queue.config().asMap().get("wait_strategy"));
-            Waiting.Running<Boolean> popping = Waiting.start(() -> {
+            Waiting.Running<Boolean> consuming = Waiting.start(() -> {
                 for (int i = 0; i < total; i++) {
                     Message message = queue.consumer().pop(Waiting.LONG);
                     assertEquals(i, message.offset());
                     assertEquals(i, Payload.numberOf(message.data()));
                     if (i % 10 == 9) {
-                        queue.consumer().ack(i); // some of the time the ring is full, some of the time it is empty
+                        queue.consumer().ack(i); // the ring is full at times, empty at others
                     }
                 }
                 return true;
@@ -52,13 +52,13 @@ class WaitStrategyTest {
             for (int i = 0; i < total; i++) {
                 assertEquals(i, queue.push(Payload.numbered(i, 200), Waiting.LONG));
             }
-            popping.result();
+            consuming.result();
         }
     }
 
     @ParameterizedTest
     @ValueSource(strings = {"backoff", "park", "spin"})
-    void whoWaitsInVainEnds(String strategy) {
+    void aWaitEndsAtItsTimeout(String strategy) {
         try (MmapQueue queue = open(strategy)) {
             assertThrows(EmptyException.class, () -> queue.consumer().pop(Duration.ofMillis(5)));
             assertThrows(FullException.class, () -> {
@@ -73,10 +73,10 @@ class WaitStrategyTest {
     @ValueSource(strings = {"backoff", "park", "spin"})
     void anInterruptEndsAWait(String strategy) {
         try (MmapQueue queue = open(strategy)) {
-            Waiting.Running<Message> popping =
+            Waiting.Running<Message> waitingPop =
                     Waiting.start(() -> queue.consumer().pop(Waiting.LONG));
-            popping.thread().interrupt();
-            assertThrows(InterruptedException.class, popping::result);
+            waitingPop.thread().interrupt();
+            assertThrows(InterruptedException.class, waitingPop::result);
         }
     }
 }

@@ -9,13 +9,13 @@ import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.III_Result;
 import org.openjdk.jcstress.infra.results.I_Result;
 
-/** A batch is pushed while records are popped: none of it, or all. */
+/** A push of a batch against pops: none of its records, or all. */
 public final class BatchPublication {
     private BatchPublication() {}
 
     /** Within a segment, popped at once. */
     @JCStressTest
-    @Outcome(id = "0", expect = Expect.ACCEPTABLE, desc = "nothing there yet")
+    @Outcome(id = "0", expect = Expect.ACCEPTABLE, desc = "no record yet")
     @Outcome(id = "3", expect = Expect.ACCEPTABLE, desc = "the whole batch")
     @Outcome(expect = Expect.FORBIDDEN, desc = "a part of it, or anything else")
     @State
@@ -36,12 +36,12 @@ public final class BatchPublication {
 
     /** Within a segment, popped one by one. */
     @JCStressTest
-    @Outcome(id = "-1, -1, -1", expect = Expect.ACCEPTABLE, desc = "nothing there yet")
+    @Outcome(id = "-1, -1, -1", expect = Expect.ACCEPTABLE, desc = "no record yet")
     @Outcome(
             id = {"-1, -1, 0", "-1, 0, 1", "0, 1, 2"},
             expect = Expect.ACCEPTABLE,
-            desc = "from the first on, all of it")
-    @Outcome(expect = Expect.FORBIDDEN, desc = "a record, and the next one not there, or anything else")
+            desc = "the whole batch, from the pop that sees its first record on")
+    @Outcome(expect = Expect.FORBIDDEN, desc = "a record without the next one, or anything else")
     @State
     public static class ByPoll {
         private static final Records BATCH = SmallQueue.batch(3, SmallQueue.INSIDE);
@@ -62,7 +62,7 @@ public final class BatchPublication {
 
     /** Over several segments, popped at once. */
     @JCStressTest
-    @Outcome(id = "0", expect = Expect.ACCEPTABLE, desc = "nothing there yet")
+    @Outcome(id = "0", expect = Expect.ACCEPTABLE, desc = "no record yet")
     @Outcome(id = "3", expect = Expect.ACCEPTABLE, desc = "the whole batch")
     @Outcome(expect = Expect.FORBIDDEN, desc = "a part of it, or anything else")
     @State
@@ -83,12 +83,12 @@ public final class BatchPublication {
 
     /** Over several segments, popped one by one. */
     @JCStressTest
-    @Outcome(id = "-1, -1, -1", expect = Expect.ACCEPTABLE, desc = "nothing there yet")
+    @Outcome(id = "-1, -1, -1", expect = Expect.ACCEPTABLE, desc = "no record yet")
     @Outcome(
             id = {"-1, -1, 0", "-1, 0, 1", "0, 1, 2"},
             expect = Expect.ACCEPTABLE,
-            desc = "from the first on, all of it")
-    @Outcome(expect = Expect.FORBIDDEN, desc = "a record, and the next one not there, or anything else")
+            desc = "the whole batch, from the pop that sees its first record on")
+    @Outcome(expect = Expect.FORBIDDEN, desc = "a record without the next one, or anything else")
     @State
     public static class SpanningByPoll {
         private static final Records BATCH = SmallQueue.batch(3, SmallQueue.SPANNING);

@@ -8,15 +8,15 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
-/** Closing, against calls: each is done as a whole, or raises Closed and has done nothing. */
+/** A close against other calls: each call completes, or throws {@code ClosedException} and has no effect. */
 public final class CloseAgainstCalls {
     private CloseAgainstCalls() {}
 
-    /** A push: what has returned is there, what was refused is not. */
+    /** A push: its record exists if and only if the push returned. */
     @JCStressTest
-    @Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "pushed, and there")
-    @Outcome(id = "-2, -1", expect = Expect.ACCEPTABLE, desc = "refused, and not there")
-    @Outcome(expect = Expect.FORBIDDEN, desc = "lost, or there though it was refused")
+    @Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "pushed, and readable")
+    @Outcome(id = "-2, -1", expect = Expect.ACCEPTABLE, desc = "the push throws; no record")
+    @Outcome(expect = Expect.FORBIDDEN, desc = "lost, or readable although the push threw")
     @State
     public static class Push {
         private static final byte[] RECORD = SmallQueue.record(0, SmallQueue.INSIDE);
@@ -38,11 +38,11 @@ public final class CloseAgainstCalls {
         }
     }
 
-    /** A push into further segments. */
+    /** A push of a record that spans segments. */
     @JCStressTest
-    @Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "pushed, and there")
-    @Outcome(id = "-2, -1", expect = Expect.ACCEPTABLE, desc = "refused, and not there")
-    @Outcome(expect = Expect.FORBIDDEN, desc = "lost, or there though it was refused")
+    @Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "pushed, and readable")
+    @Outcome(id = "-2, -1", expect = Expect.ACCEPTABLE, desc = "the push throws; no record")
+    @Outcome(expect = Expect.FORBIDDEN, desc = "lost, or readable although the push threw")
     @State
     public static class SpanningPush {
         private static final byte[] RECORD = SmallQueue.record(0, SmallQueue.SPANNING);
@@ -64,12 +64,12 @@ public final class CloseAgainstCalls {
         }
     }
 
-    /** A pop and an ack: what was acked is acked at the next open, and nothing else. */
+    /** A pop and an ack: the stored committed position includes the record if and only if the ack returned. */
     @JCStressTest
     @Outcome(id = "0, 1", expect = Expect.ACCEPTABLE, desc = "popped and acked")
-    @Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "popped; the ack was refused")
-    @Outcome(id = "-2, 0", expect = Expect.ACCEPTABLE, desc = "refused")
-    @Outcome(expect = Expect.FORBIDDEN, desc = "acked though that was refused, or not acked though it was not")
+    @Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "popped; the ack throws")
+    @Outcome(id = "-2, 0", expect = Expect.ACCEPTABLE, desc = "the pop throws")
+    @Outcome(expect = Expect.FORBIDDEN, desc = "acked although the ack threw, or not acked although it returned")
     @State
     public static class PopAndAck {
         private static final byte[] RECORD = SmallQueue.record(0, SmallQueue.INSIDE);
@@ -95,7 +95,7 @@ public final class CloseAgainstCalls {
 
         @Arbiter
         public void end(II_Result r) {
-            // A consumer that is opened next begins at what is stored.
+            // The next open reads the stored committed position.
             int stored = queue.storedCommitted();
             r.r2 = acked == (stored == 1) ? stored : -3;
         }

@@ -9,8 +9,8 @@ import org.openjdk.jcstress.infra.results.III_Result;
 import org.openjdk.jcstress.infra.results.II_Result;
 
 /**
- * Cursors, as another thread sees them: none is ahead of the one that it follows. Who looks, looks at the cursor first
- * that is to be behind, since all of them only grow.
+ * Cursors as another thread sees them: committed ≤ reading ≤ end. All of them only grow, so the observer loads the
+ * smaller one first.
  */
 public final class Cursors {
     private static final byte[] RECORD = SmallQueue.record(0, SmallQueue.INSIDE);
@@ -24,37 +24,37 @@ public final class Cursors {
         queue.ack(0);
     }
 
-    /** In this process: offsets. */
+    /** Offsets, as this process reads them. */
     @JCStressTest
     @Outcome(
             id = {"0, 0, 0", "0, 0, 1", "0, 1, 1", "1, 1, 1"},
             expect = Expect.ACCEPTABLE,
             desc = "committed <= read <= end")
-    @Outcome(expect = Expect.FORBIDDEN, desc = "one is ahead of the next one")
+    @Outcome(expect = Expect.FORBIDDEN, desc = "a cursor is ahead of the one that bounds it")
     @State
     public static class Offsets {
         private final SmallQueue queue = new SmallQueue();
 
         @Actor
-        public void works() {
+        public void worker() {
             pushPopAndAck(queue);
         }
 
         @Actor
-        public void looks(III_Result r) {
+        public void observer(III_Result r) {
             r.r1 = (int) queue.consumer.committedOffset();
             r.r2 = (int) queue.consumer.readOffset();
             r.r3 = (int) queue.core.endOffset();
         }
     }
 
-    /** In any process: positions, as they are stored. */
+    /** Positions, as the pages store them for every process. */
     @JCStressTest
     @Outcome(
             id = {"0, 0, 0", "0, 0, 1", "0, 1, 1", "1, 1, 1"},
             expect = Expect.ACCEPTABLE,
             desc = "committed <= reading <= writing")
-    @Outcome(expect = Expect.FORBIDDEN, desc = "one is ahead of the next one, or in the middle of a record")
+    @Outcome(expect = Expect.FORBIDDEN, desc = "a cursor is ahead of the one that bounds it, or within a record")
     @State
     public static class Positions {
         private static final int START = 64;
@@ -62,12 +62,12 @@ public final class Cursors {
         private final SmallQueue queue = new SmallQueue();
 
         @Actor
-        public void works() {
+        public void worker() {
             pushPopAndAck(queue);
         }
 
         @Actor
-        public void looks(III_Result r) {
+        public void observer(III_Result r) {
             r.r1 = records(queue.meta.committed());
             r.r2 = records(queue.meta.reading());
             r.r3 = records(queue.meta.writing());
@@ -83,31 +83,31 @@ public final class Cursors {
     @Outcome(
             id = {"0, 0", "0, 1", "1, 0", "1, 1"},
             expect = Expect.ACCEPTABLE,
-            desc = "what may be at one moment")
-    @Outcome(expect = Expect.FORBIDDEN, desc = "a consumer ahead of the end, or a figure below zero")
+            desc = "a consistent snapshot")
+    @Outcome(expect = Expect.FORBIDDEN, desc = "a consumer ahead of the end, or a negative figure")
     @State
     public static class Figures {
         private final SmallQueue queue = new SmallQueue();
 
         @Actor
-        public void works() {
+        public void worker() {
             pushPopAndAck(queue);
         }
 
         @Actor
-        public void looks(II_Result r) {
+        public void observer(II_Result r) {
             r.r1 = queue.isSound(queue.core.stats()) ? (int) queue.core.endOffset() : -1;
             r.r2 = queue.isSound(queue.core.consumerStats().get(0)) ? (int) queue.consumer.committedOffset() : -1;
         }
     }
 
-    /** The same, by who has just popped what is still being pushed. */
+    /** The statistics, read by a consumer that may pop a record before its push has returned. */
     @JCStressTest
     @Outcome(
             id = {"-1, 0", "0, 0"},
             expect = Expect.ACCEPTABLE,
-            desc = "what may be at one moment")
-    @Outcome(expect = Expect.FORBIDDEN, desc = "a consumer ahead of the end, or a figure below zero")
+            desc = "a consistent snapshot")
+    @Outcome(expect = Expect.FORBIDDEN, desc = "a consumer ahead of the end, or a negative figure")
     @State
     public static class FiguresOfPopped {
         private final SmallQueue queue = new SmallQueue();

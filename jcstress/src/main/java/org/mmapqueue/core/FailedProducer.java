@@ -9,10 +9,10 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
-/** A batch whose second record can not be had: nothing is left of it, and others go on. */
+/** A batch that throws at its second record is rolled back, and later calls succeed. */
 public final class FailedProducer {
     private static final byte[] RECORD = SmallQueue.record(0, SmallQueue.INSIDE);
-    /** Larger than the good record: what is left of it would be behind that one. */
+    /** Larger than the good record, so that remains of it would follow that one. */
     private static final byte[] LOST = SmallQueue.record(5, 2 * SmallQueue.INSIDE);
 
     private static final byte[] FIRST = SmallQueue.record(9, SmallQueue.INSIDE);
@@ -22,7 +22,7 @@ public final class FailedProducer {
 
     private FailedProducer() {}
 
-    /** Fails within the claim, when its first record is stored but for its header. */
+    /** Throws inside the appender's lock, when the first record is stored except for its header. */
     private static final class FailingBatch implements Records {
         @Override
         public int count() {
@@ -48,7 +48,7 @@ public final class FailedProducer {
         }
     }
 
-    // With a record in front, which must stay as it is.
+    // A queue with one record, which is popped and must stay unchanged.
     private static SmallQueue begun() {
         SmallQueue queue = new SmallQueue();
         queue.push(FIRST);
@@ -66,17 +66,17 @@ public final class FailedProducer {
         }
     }
 
-    /** Whether the only record behind the first one is the good one. */
+    /** 0 if the good record follows the first one and no other does; else a negative number. */
     private static int onlyGood(SmallQueue queue) {
         int found = queue.poll(SmallQueue.INSIDE);
-        int behind = queue.poll(SmallQueue.INSIDE);
-        return behind == SmallQueue.NOTHING && queue.core.endOffset() == 2 ? found : -3;
+        int next = queue.poll(SmallQueue.INSIDE);
+        return next == SmallQueue.NOTHING && queue.core.endOffset() == 2 ? found : -3;
     }
 
-    /** Another producer. */
+    /** Against a push of another producer. */
     @JCStressTest
-    @Outcome(id = "1, 0", expect = Expect.ACCEPTABLE, desc = "the good record is there, and nothing else")
-    @Outcome(expect = Expect.FORBIDDEN, desc = "some of the batch, or the good record is not there")
+    @Outcome(id = "1, 0", expect = Expect.ACCEPTABLE, desc = "the good record alone")
+    @Outcome(expect = Expect.FORBIDDEN, desc = "a part of the batch, or no good record")
     @State
     public static class AgainstPush {
         private final SmallQueue queue = begun();
@@ -97,10 +97,10 @@ public final class FailedProducer {
         }
     }
 
-    /** A consumer. */
+    /** Against a pop. */
     @JCStressTest
-    @Outcome(id = "-1, 0", expect = Expect.ACCEPTABLE, desc = "nothing; then the next push is all there is")
-    @Outcome(expect = Expect.FORBIDDEN, desc = "some of the batch, or the next push is not there")
+    @Outcome(id = "-1, 0", expect = Expect.ACCEPTABLE, desc = "nothing; then the record of the next push alone")
+    @Outcome(expect = Expect.FORBIDDEN, desc = "a part of the batch, or not the record of the next push")
     @State
     public static class AgainstPop {
         private final SmallQueue queue = begun();

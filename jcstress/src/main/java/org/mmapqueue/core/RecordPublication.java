@@ -13,7 +13,7 @@ public final class RecordPublication {
 
     /** Within a segment. */
     @JCStressTest
-    @Outcome(id = "-1", expect = Expect.ACCEPTABLE, desc = "nothing there yet")
+    @Outcome(id = "-1", expect = Expect.ACCEPTABLE, desc = "no record yet")
     @Outcome(id = "0", expect = Expect.ACCEPTABLE, desc = "the whole record")
     @Outcome(expect = Expect.FORBIDDEN, desc = "anything else")
     @State
@@ -32,9 +32,9 @@ public final class RecordPublication {
         }
     }
 
-    /** The record goes on in the next segment. */
+    /** The record continues in the next segment. */
     @JCStressTest
-    @Outcome(id = "-1", expect = Expect.ACCEPTABLE, desc = "nothing there yet")
+    @Outcome(id = "-1", expect = Expect.ACCEPTABLE, desc = "no record yet")
     @Outcome(id = "0", expect = Expect.ACCEPTABLE, desc = "the whole record")
     @Outcome(expect = Expect.FORBIDDEN, desc = "anything else")
     @State

@@ -32,15 +32,17 @@ import org.mmapqueue.stress.MemoryStorage;
 import org.mmapqueue.swap.Scopes;
 import org.mmapqueue.swap.Swapper;
 
-/** A queue of few bytes, with its default consumer, cheap enough to be made for each state; its threads do not run. */
+/** A small queue with its default consumer and without threads, cheap enough to make one for each state. */
 final class SmallQueue {
-    /** What {@link #poll} gives besides a record's number. */
+    /** {@link #poll} found no record. */
     static final int NOTHING = -1;
 
+    /** The call threw {@code ClosedException}. */
     static final int CLOSED = -2;
-    /** A payload that fits into the first segment a few times, and one that goes on in the next one. */
+    /** Length of a payload of which several fit into the first segment. */
     static final int INSIDE = 40;
 
+    /** Length of a payload that continues in the next segment. */
     static final int SPANNING = 4100;
 
     private static final Path PATH = Path.of("none");
@@ -74,7 +76,7 @@ final class SmallQueue {
         }
     }
 
-    // With a segment, but no record: the first push of a new queue would go the way of those that span segments.
+    // One segment without records: in an empty directory, the first push would take the path of spanning records.
     private LogEnd begin(Swapper swapper) throws IOException {
         int start = GEOMETRY.dataStart();
         Segment first = swapper.enter(0);
@@ -84,7 +86,7 @@ final class SmallQueue {
         return new LogEnd(start, 0, 0);
     }
 
-    /** All segments may be mapped at once, so nobody asks. */
+    /** The swapper never asks: all segments may be mapped at once. */
     private static final class AtStart implements Scopes {
         @Override
         public long writing() {
@@ -97,7 +99,7 @@ final class SmallQueue {
         }
     }
 
-    // Smaller than what a configuration may ask for.
+    // Smaller than the ranges of the configuration keys allow.
     private static Settings small() {
         return new Settings(
                 GEOMETRY,
@@ -142,14 +144,14 @@ final class SmallQueue {
         }
     }
 
-    /** The bytes of a record, which tell its number. */
+    /** The bytes of a record: each is the number plus 1. */
     static byte[] record(int number, int length) {
         byte[] record = new byte[length];
         Arrays.fill(record, (byte) (number + 1));
         return record;
     }
 
-    /** Records 0, 1, … */
+    /** Records 0 to count − 1. */
     static Records batch(int count, int length) {
         List<byte[]> records = new ArrayList<>();
         for (int i = 0; i < count; i++) {
@@ -158,7 +160,7 @@ final class SmallQueue {
         return Records.of(records);
     }
 
-    /** Whether this is such a record. */
+    /** Whether these are the bytes that {@link #record} makes. */
     static boolean isWhole(byte[] record, int number, int length) {
         if (record.length != length) {
             return false;
@@ -180,7 +182,7 @@ final class SmallQueue {
         }
     }
 
-    /** Pops a record that must be whole: its number, {@link #NOTHING} or {@link #CLOSED}. */
+    /** Pops a record and checks its bytes: its number, {@link #NOTHING} or {@link #CLOSED}. */
     int poll(int length) {
         try {
             Message message = consumer.poll();
@@ -190,7 +192,7 @@ final class SmallQueue {
         }
     }
 
-    /** Pops all that is there at once: how many records, which must be whole and numbered from 0 on. */
+    /** Pops every record in one call and checks that they are numbered from 0 on; returns how many they were. */
     int pollBatch(int length) {
         int[] count = {0};
         consumer.poll(10, Long.MAX_VALUE, false, (offset, micros, buffer, from, size, attempts) -> {
@@ -213,7 +215,7 @@ final class SmallQueue {
         }
     }
 
-    /** Whether figures can be those of one moment. */
+    /** Whether the statistics of the queue are consistent. */
     boolean isSound(QueueStats stats) {
         return stats.firstOffset() >= 0
                 && stats.firstOffset() <= stats.endOffset()
@@ -223,7 +225,7 @@ final class SmallQueue {
                 && stats.segmentsInUse() <= stats.capacitySegments();
     }
 
-    /** Whether a consumer's figures can be those of one moment. */
+    /** Whether the statistics of a consumer are consistent. */
     boolean isSound(ConsumerStats stats) {
         return stats.lagRecords() >= 0
                 && stats.lagBytes() >= 0
@@ -241,7 +243,7 @@ final class SmallQueue {
         }
     }
 
-    /** The number of the record behind the stored committed position. */
+    /** The offset that belongs to the stored committed position. */
     int storedCommitted() {
         return (int) core.log().offsetAt(meta.committed());
     }

@@ -9,11 +9,11 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
-/** The publication rule by itself: what was stored before the header was, is seen by who sees the header. */
+/** The publication rule: a thread that loads the header sees every store that preceded it. */
 @JCStressTest
-@Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "no header: nothing there yet")
-@Outcome(id = "1, 1", expect = Expect.ACCEPTABLE, desc = "the header, and all that belongs to it")
-@Outcome(expect = Expect.FORBIDDEN, desc = "a header in front of what is not there")
+@Outcome(id = "0, 0", expect = Expect.ACCEPTABLE, desc = "no header, no record")
+@Outcome(id = "1, 1", expect = Expect.ACCEPTABLE, desc = "the header and the whole record")
+@Outcome(expect = Expect.FORBIDDEN, desc = "a header without its record")
 @State
 public class SegmentPublication {
     private static final byte[] PAYLOAD = new byte[40];

@@ -10,8 +10,8 @@ import java.nio.file.StandardOpenOption;
 import java.util.concurrent.atomic.AtomicLong;
 
 /**
- * Mapped memory for states, of which there are millions: one file, mapped once, whose blocks are taken in turn. A block
- * comes round again long after the iteration is over that had it. Any number of threads.
+ * Mapped memory for millions of states: one file, mapped once, with blocks that are used in turn. A block is reused
+ * long after the iteration that used it has ended. Safe for any number of threads.
  */
 public final class Memory {
     /** Bytes of a block. */
@@ -23,7 +23,7 @@ public final class Memory {
 
     private Memory() {}
 
-    /** A directory for the files of this JVM; whoever starts it says where, and removes it. */
+    /** Makes a directory below the property {@code stress.dir}; the script that starts this JVM removes it. */
     public static Path directory() {
         try {
             return Files.createTempDirectory(Path.of(System.getProperty("stress.dir")), "stress-");
@@ -44,7 +44,7 @@ public final class Memory {
         }
     }
 
-    /** A block, with whatever it held before. */
+    /** The next block, with the bytes of its last use. */
     public static MappedByteBuffer take() {
         return ALL.slice((int) (NEXT.getAndIncrement() % BLOCKS) * BLOCK, BLOCK);
     }

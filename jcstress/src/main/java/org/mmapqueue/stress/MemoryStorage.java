@@ -9,21 +9,21 @@ import org.mmapqueue.io.DataFile;
 import org.mmapqueue.io.Storage;
 
 /**
- * The files of one small queue in one block of {@link Memory}: its meta page, then its segments. Mappings are never
- * given back, so the queue must be allowed to keep all of them.
+ * The files of one small queue in one block of {@link Memory}: its meta page, then its segments. Nothing is ever
+ * unmapped, so the limit of mapped segments must allow all of them.
  */
 public final class MemoryStorage implements Storage {
     /** Bytes of meta.dat. */
     public static final int META = 4096;
-    /** Bytes of a segment, and how many there is room for. */
+    /** Bytes of a segment. */
     public static final int SEGMENT = 4096;
-    /** How many segments there are. */
+    /** Number of segments that fit into a block. */
     public static final int SEGMENTS = (Memory.BLOCK - META) / SEGMENT;
 
     private static final String META_NAME = "meta.dat";
 
     private final MappedByteBuffer block = Memory.take();
-    private final boolean[] there = new boolean[SEGMENTS];
+    private final boolean[] exists = new boolean[SEGMENTS];
 
     /** A storage with a meta page and no segments. */
     public MemoryStorage(byte[] meta) {
@@ -34,11 +34,11 @@ public final class MemoryStorage implements Storage {
     public DataFile open(Path path, Mode mode) throws IOException {
         String name = path.getFileName().toString();
         int slot = name.equals(META_NAME) ? -1 : Integer.parseInt(name.substring(0, name.indexOf('_')));
-        if (slot >= 0 && !there[slot]) {
+        if (slot >= 0 && !exists[slot]) {
             if (mode != Mode.CREATE) {
                 throw new NoSuchFileException(path.toString());
             }
-            there[slot] = true;
+            exists[slot] = true;
         }
         return new MemoryFile(path, slot);
     }

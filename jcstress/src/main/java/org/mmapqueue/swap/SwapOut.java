@@ -7,7 +7,7 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
-/** A segment is read while others are mapped, for which it is displaced: its bytes, or those of nobody else. */
+/** A pinned segment is read while other segments are mapped and evicted: the reader sees its bytes alone. */
 @JCStressTest
 @Outcome(id = "1, 1", expect = Expect.ACCEPTABLE, desc = "each reads the bytes of its own segment")
 @Outcome(expect = Expect.FORBIDDEN, desc = "other bytes, an error, or more mapped than allowed")

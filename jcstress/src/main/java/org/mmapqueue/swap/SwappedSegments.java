@@ -10,7 +10,7 @@ import org.mmapqueue.segment.Segment;
 import org.mmapqueue.segment.SegmentRing;
 import org.mmapqueue.stress.Memory;
 
-/** Segments that were written, in real files, with a swapper that may keep few of them mapped. */
+/** Written segments in real files, and a swapper that may keep few of them mapped. */
 final class SwappedSegments {
     private static final int SEGMENT = 4096;
     private static final int COUNT = 12;
@@ -38,7 +38,7 @@ final class SwappedSegments {
         }
     }
 
-    /** All that was written may be displaced. */
+    /** Every segment but the last one may be evicted. */
     private static final class Ends implements Scopes {
         @Override
         public long writing() {
@@ -51,7 +51,7 @@ final class SwappedSegments {
         }
     }
 
-    /** Pins any segment, looks at it, and lets go of it; 1 when it was that one, and not too many were mapped. */
+    /** Pins a random segment, checks it and unpins it; 1 if its bytes are its own and the limit holds, else 0. */
     int readOne() {
         long id = ThreadLocalRandom.current().nextInt(COUNT);
         try {

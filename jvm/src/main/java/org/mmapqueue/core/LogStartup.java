@@ -69,7 +69,7 @@ final class LogStartup {
             return version1();
         }
         // First pass: the cursors are compared with each other.
-        new CursorCheck(path, meta, registry, settings.geometry()).run();
+        new CursorOrderCheck(path, meta, registry, settings.geometry()).run();
         // Second pass: the log end is found, by the clean close or by recovery.
         LogEnd end = meta.clean() ? afterClose() : afterCrash();
         // Third pass: sequences of producers count if the log reaches their end offset.

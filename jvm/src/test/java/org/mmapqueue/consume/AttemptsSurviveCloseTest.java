@@ -22,8 +22,8 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
 /**
- * A clean close keeps how often records were popped and which are acked out of order; a crash of the consumer's owner
- * forgets it.
+ * A clean close saves the attempts of records in flight and the acks out of order. A crash of the consumer's owner
+ * loses both.
  */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class AttemptsSurviveCloseTest {
@@ -60,7 +60,7 @@ class AttemptsSurviveCloseTest {
         return directory.resolve("consumers").resolve(name + ".inflight");
     }
 
-    /** Pops all; 0 is popped three times, 1 twice and given back; 3 and 6 are acked. */
+    /** Pops every record; 0 is popped three times, 1 twice and nacked; 3 and 6 are acked. */
     private void work(Consumer consumer) {
         Payload.drain(consumer);
         consumer.nack(0);
@@ -83,7 +83,7 @@ class AttemptsSurviveCloseTest {
         }
     }
 
-    private static void assertRemembered(Consumer consumer) {
+    private static void assertRestored(Consumer consumer) {
         assertEquals(0, consumer.committedOffset());
         assertEquals(0, consumer.unacked());
         assertEquals(4, consumer.peek().attempts());
@@ -91,37 +91,37 @@ class AttemptsSurviveCloseTest {
     }
 
     @Test
-    void aCleanCloseRemembers() {
+    void aCleanCloseSavesAttemptsAndAcks() {
         work(queue.consumer());
         queue.close();
         assertTrue(Files.exists(inFlight("default")));
         open();
-        assertRemembered(queue.consumer());
+        assertRestored(queue.consumer());
         assertFalse(Files.exists(inFlight("default")));
         queue.consumer().ack(2);
         assertEquals(4, queue.consumer().committedOffset());
     }
 
     @Test
-    void theCloseOfAConsumerRemembersToo() {
+    void theCloseOfAConsumerSavesThemToo() {
         Consumer consumer = queue.consumer("one", StartAt.EARLIEST);
         work(consumer);
         consumer.close();
-        assertRemembered(queue.consumer("one", StartAt.EARLIEST));
+        assertRestored(queue.consumer("one", StartAt.EARLIEST));
     }
 
     @Test
-    void whatNobodyHasTakenUpBetweenIsKept() {
+    void savedAttemptsSurviveOpensWithoutTheConsumer() {
         work(queue.consumer("one", StartAt.EARLIEST));
         for (int i = 0; i < 3; i++) {
             queue.close();
             open();
         }
-        assertRemembered(queue.consumer("one", StartAt.EARLIEST));
+        assertRestored(queue.consumer("one", StartAt.EARLIEST));
     }
 
     @Test
-    void whatWasNotPoppedAgainIsKeptOverSeveralCloses() {
+    void savedAttemptsSurviveSeveralClosesUntilRedelivery() {
         work(queue.consumer());
         queue.close();
         open();
@@ -134,9 +134,9 @@ class AttemptsSurviveCloseTest {
         assertFalse(Files.exists(inFlight("default")), "nothing is in flight");
     }
 
-    /** Two bytes hold 14 bits of attempts: the count stays at the most that they hold, and changes nothing else. */
+    /** A count of attempts has 14 bits; at its maximum it stays there and changes no other bit. */
     @Test
-    void attemptsBeyondWhatIsCountedSurviveACloseAndCanBeNacked() {
+    void attemptsAtTheMaximumSurviveACloseAndCanBeNacked() {
         Consumer consumer = queue.consumer();
         for (int i = 0; i < 16_390; i++) {
             assertEquals(0, consumer.pop().offset());
@@ -154,7 +154,7 @@ class AttemptsSurviveCloseTest {
     }
 
     @Test
-    void aCrashForgets() {
+    void aCrashForgetsAttemptsAndAcks() {
         work(queue.consumer());
         queue.consumer().ackSingle(0);
         Path copy = Directories.copy(directory, temp.resolve("copy"));
@@ -165,9 +165,9 @@ class AttemptsSurviveCloseTest {
         assertPops(queue.consumer(), new long[] {1, 2, 3, 4, 5, 6, 7, 8, 9}, 1, 1, 1, 1, 1, 1, 1, 1, 1);
     }
 
-    /** What an earlier clean close has left must not come back after a crash. */
+    /** The file of an earlier clean close must not be read after a crash. */
     @Test
-    void aCrashForgetsWhatAnEarlierCloseHasKept() {
+    void aCrashForgetsTheAttemptsOfAnEarlierClose() {
         work(queue.consumer());
         queue.close();
         open();
@@ -184,16 +184,16 @@ class AttemptsSurviveCloseTest {
     }
 
     @Test
-    void aConsumerThatIsClosedIsNotConcernedByACrash() {
+    void aCrashDoesNotAffectAClosedConsumer() {
         Consumer consumer = queue.consumer("one", StartAt.EARLIEST);
         work(consumer);
         consumer.close();
         aCrashOfTheCopy();
-        assertRemembered(queue.consumer("one", StartAt.EARLIEST));
+        assertRestored(queue.consumer("one", StartAt.EARLIEST));
     }
 
     @Test
-    void anotherConsumerOfTheNameKnowsNothingOfIt() {
+    void aNewConsumerOfTheSameNameHasNoAttempts() {
         Consumer consumer = queue.consumer("one", StartAt.EARLIEST);
         work(consumer);
         consumer.close();
@@ -215,7 +215,7 @@ class AttemptsSurviveCloseTest {
     }
 
     @Test
-    void aSeekForgets() {
+    void aSeekForgetsAttemptsAndAcks() {
         work(queue.consumer());
         queue.close();
         open();

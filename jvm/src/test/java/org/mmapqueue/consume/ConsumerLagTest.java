@@ -28,7 +28,7 @@ import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
-/** The writer takes records from a consumer that is further behind than max_consumer_lag, and the consumer is told. */
+/** The writer drops records of a consumer that lags by more than max_consumer_lag; its next call throws Dropped. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ConsumerLagTest {
     private static final int LAG = 10_000;
@@ -37,7 +37,7 @@ class ConsumerLagTest {
     Path temp;
 
     private Path directory;
-    /** Without its threads: only a push drops records. */
+    /** A queue without its threads, so that only a push drops records. */
     private QueueCore core;
 
     private void open(long lag) {
@@ -63,7 +63,7 @@ class ConsumerLagTest {
         return core.consumer(name, StartAt.EARLIEST);
     }
 
-    // Some go over segments, so that not every segment begins with a record.
+    // Some records span segments, so that not every segment begins with a record.
     private void push(int count) {
         for (int i = 0; i < count; i++) {
             long number = core.endOffset();
@@ -85,27 +85,28 @@ class ConsumerLagTest {
         assertNull(core.poll(consumer));
     }
 
-    /** It is told of a gap that begins with {@code first}; gives the record behind the gap. */
+    /** The next call throws Dropped for a gap from {@code first} on; returns the offset after the gap. */
     private long assertDropped(long first, ConsumerCore consumer) {
-        DroppedException told = assertThrows(DroppedException.class, () -> core.poll(consumer));
-        assertEquals(first, told.first());
-        assertTrue(told.last() >= first, told.getMessage());
+        DroppedException dropped = assertThrows(DroppedException.class, () -> core.poll(consumer));
+        assertEquals(first, dropped.first());
+        assertTrue(dropped.last() >= first, dropped.getMessage());
         assertTrue(
-                told.getMessage().contains(consumer.name()) && told.getMessage().contains(first + ".." + told.last()),
-                told.getMessage());
-        assertEquals(told.last() + 1, consumer.readOffset());
-        assertEquals(told.last() + 1, consumer.committedOffset());
+                dropped.getMessage().contains(consumer.name())
+                        && dropped.getMessage().contains(first + ".." + dropped.last()),
+                dropped.getMessage());
+        assertEquals(dropped.last() + 1, consumer.readOffset());
+        assertEquals(dropped.last() + 1, consumer.committedOffset());
         assertEquals(0, consumer.unacked());
-        return told.last() + 1;
+        return dropped.last() + 1;
     }
 
     @Test
-    void itIsToldOnceAndGoesOnBehindTheGap() {
+    void aDroppedConsumerThrowsOnceAndContinuesAfterTheGap() {
         open(LAG);
         ConsumerCore slow = consumer("default");
         push(400);
         long next = assertDropped(0, slow);
-        assertTrue(next < 400, "all is gone");
+        assertTrue(next < 400, "every record was dropped");
         assertReads(slow, next, 400);
         core.ack(slow, 399);
         push(5);
@@ -113,7 +114,7 @@ class ConsumerLagTest {
     }
 
     @Test
-    void theWriterIsNeverStoppedByIt() {
+    void aSlowConsumerNeverStopsTheWriter() {
         open(LAG);
         core.createConsumer("gone", StartAt.EARLIEST);
         ConsumerCore quick = consumer("default");
@@ -127,8 +128,8 @@ class ConsumerLagTest {
     }
 
     @Test
-    void whoIsNotTooFarBehindKeepsEverything() {
-        open(3 * LAG); // less than the ring: the writer would need what it keeps
+    void aConsumerWithinTheLimitKeepsEverything() {
+        open(3 * LAG); // less than the ring, so that the writer needs the space
         ConsumerCore slow = consumer("default");
         push(20);
         for (int i = 0; i < 600; i += 20) {
@@ -141,7 +142,7 @@ class ConsumerLagTest {
     }
 
     @Test
-    void aGapBeginsWithWhatWasNotAcked() {
+    void aGapBeginsWithTheFirstUnackedRecord() {
         open(LAG);
         ConsumerCore slow = consumer("default");
         push(9);
@@ -149,16 +150,16 @@ class ConsumerLagTest {
         core.ack(slow, 3);
         core.ackSingle(slow, new long[] {6});
         push(400);
-        DroppedException told = assertThrows(DroppedException.class, () -> core.ack(slow, 8));
-        assertEquals(4, told.first());
-        core.ack(slow, 8); // before the gap's end: dealt with
+        DroppedException dropped = assertThrows(DroppedException.class, () -> core.ack(slow, 8));
+        assertEquals(4, dropped.first());
+        core.ack(slow, 8); // before the end of the gap: has no effect
         assertThrows(OutOfRangeException.class, () -> core.nack(slow, 8, 0));
-        assertEquals(told.last() + 1, slow.committedOffset());
-        assertReads(slow, told.last() + 1, 409);
+        assertEquals(dropped.last() + 1, slow.committedOffset());
+        assertReads(slow, dropped.last() + 1, 409);
     }
 
     @Test
-    void everyGapIsToldAndTwoBeforeACallAreOne() {
+    void everyGapThrowsAndTwoBeforeACallAreOne() {
         open(LAG);
         ConsumerCore slow = consumer("default");
         push(400);
@@ -172,7 +173,7 @@ class ConsumerLagTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void itIsToldAfterTheNextOpenToo(boolean killed) {
+    void aGapThrowsAfterAReopening(boolean killed) {
         open(LAG);
         core.createConsumer("named", StartAt.EARLIEST);
         push(5);
@@ -191,7 +192,7 @@ class ConsumerLagTest {
     }
 
     @Test
-    void eachIsToldOfItsOwn() {
+    void eachConsumerThrowsForItsOwnGap() {
         open(LAG);
         ConsumerCore one = consumer("one");
         ConsumerCore two = consumer("two");
@@ -205,10 +206,10 @@ class ConsumerLagTest {
         assertReads(two, assertDropped(6, two), 408);
     }
 
-    /** The writer drops more just when the consumer of another process takes note of what was dropped. */
+    /** The writer drops more records while the consumer of another process reads the gap. */
     @ParameterizedTest
     @ValueSource(ints = {30, 60, 400})
-    void whatIsDroppedWhileItTakesNoteIsPartOfTheGap(int more) {
+    void recordsDroppedWhileTheGapIsReadArePartOfIt(int more) {
         open(LAG);
         core.createConsumer("away", StartAt.EARLIEST);
         push(5);
@@ -228,11 +229,11 @@ class ConsumerLagTest {
                 }
                 return false;
             });
-            DroppedException told = assertThrows(DroppedException.class, () -> other.poll(away));
+            DroppedException dropped = assertThrows(DroppedException.class, () -> other.poll(away));
             assertTrue(isDone[0]);
-            assertEquals(0, told.first());
-            assertTrue(told.last() >= droppedBefore[0], "nothing was dropped meanwhile");
-            for (long offset = told.last() + 1; offset < 405 + more; offset++) {
+            assertEquals(0, dropped.first());
+            assertTrue(dropped.last() >= droppedBefore[0], "nothing was dropped by the first pushes");
+            for (long offset = dropped.last() + 1; offset < 405 + more; offset++) {
                 assertEquals(offset, other.poll(away).offset());
             }
             assertNull(other.poll(away));
@@ -244,7 +245,7 @@ class ConsumerLagTest {
     }
 
     @Test
-    void afterASeekNothingIsLeftToTell() {
+    void aSeekClearsTheGap() {
         open(LAG);
         ConsumerCore slow = consumer("default");
         push(400);
@@ -256,7 +257,7 @@ class ConsumerLagTest {
     }
 
     @Test
-    void statisticsShowWhatIsLeftToIt() {
+    void statisticsShowTheRemainingRecords() {
         open(LAG);
         core.createConsumer("away", StartAt.EARLIEST);
         push(400);
@@ -270,7 +271,7 @@ class ConsumerLagTest {
 
     @ParameterizedTest
     @ValueSource(longs = {0, 1 << 20})
-    void withoutALimitOrWithALargerOneThanTheRingItIsFull(long lag) {
+    void withoutALimitBelowTheRingAPushThrowsFull(long lag) {
         open(lag);
         assertThrows(FullException.class, () -> push(400));
         ConsumerCore slow = consumer("default");

@@ -131,7 +131,7 @@ class ConsumerLifecycleTest extends SmallRing {
         queue.deleteConsumer("one");
         queue.createConsumer("one", StartAt.EARLIEST);
         assertEquals("", queue.consumerStats().get(1).label());
-        // A page whose label is not whole has none.
+        // A page with a damaged label has no label.
         queue.consumer("one", StartAt.EARLIEST).label("whole");
         queue.close();
         Directories.flip(directory.resolve("consumers/one.dat"), 522, 1);

@@ -34,7 +34,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** What was handed out max_attempts times in vain goes to the queue in dead_letter_dir. */
+/** A record that was popped max_attempts times without an ack moves to the queue in dead_letter_dir. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class DeadLetterTest {
     @TempDir(factory = QuickDirectory.class)
@@ -103,7 +103,7 @@ class DeadLetterTest {
             Message message = consumer.pop();
             assertEquals(0, message.offset());
             assertEquals(attempts, message.attempts());
-            assertFalse(Files.exists(dead), "no record has gone there, and the queue is made already");
+            assertFalse(Files.exists(dead), "the dead-letter queue exists before its first record");
             consumer.nack(0);
         }
         assertEquals(1, consumer.committedOffset());
@@ -116,12 +116,12 @@ class DeadLetterTest {
     }
 
     @Test
-    void anyRecordGoesThereWholeAndTheOthersStay() {
+    void aRecordMovesUnchangedAndTheOthersStay() {
         Consumer consumer = open(config(1));
         push(6);
         Payload.drain(consumer);
         consumer.nack(5);
-        consumer.nack(2, Duration.ofDays(1)); // a delay makes no difference: it is not popped again
+        consumer.nack(2, Duration.ofDays(1)); // the delay has no effect: the record is dead-lettered
         consumer.nack(3);
         assertEquals(0, consumer.committedOffset());
         assertEquals(3, consumer.unacked());
@@ -134,7 +134,7 @@ class DeadLetterTest {
     }
 
     @Test
-    void itIsAnOrdinaryQueueWithTheSameSizes() {
+    void theDeadLetterQueueIsAnOrdinaryQueueOfTheSameSizes() {
         Consumer consumer = open(config(1));
         push(1);
         consumer.pop();
@@ -148,7 +148,7 @@ class DeadLetterTest {
     }
 
     @Test
-    void oneThatIsThereKeepsItsSizes() {
+    void anExistingDeadLetterQueueKeepsItsSizes() {
         MmapQueue.open(QueueConfig.builder(dead)
                         .segmentSize(8192)
                         .queueCapacitySegments(9)
@@ -162,7 +162,7 @@ class DeadLetterTest {
     }
 
     @Test
-    void attemptsOfBeforeAReopeningCount() {
+    void attemptsBeforeAReopeningCount() {
         Consumer consumer = open(config(2));
         push(2);
         consumer.pop();
@@ -176,7 +176,7 @@ class DeadLetterTest {
     }
 
     @Test
-    void oneThatWasPoppedForTheLastTimeBeforeAReopeningIsNotPoppedAgain() {
+    void aRecordWithoutAttemptsLeftMovesAfterAReopening() {
         Consumer consumer = open(config(2));
         push(3);
         consumer.pop();
@@ -189,9 +189,9 @@ class DeadLetterTest {
         assertEquals(1, consumer.committedOffset());
     }
 
-    /** They do not count as under way, so they may not stand in the way either. */
+    /** They do not count as in flight, so they must not block further pops. */
     @Test
-    void whatIsMovedWhenItWouldBePoppedMakesRoomAmongTheUnacked() {
+    void recordsThatMoveAtAPopMakeRoomBelowMaxUnacked() {
         open(config(1).maxUnacked(1));
         push(2);
         queue.consumer().pop();
@@ -202,14 +202,14 @@ class DeadLetterTest {
                 Message message = consumer.poll();
                 return message != null && message.offset() == 1;
             } catch (UnackedLimitException e) {
-                return false; // the call that moves record 0 may still be refused
+                return false; // the call that moves record 0 may still throw
             }
         });
         assertLetters(0);
     }
 
     @Test
-    void whatTimesOutForTheLastTimeIsMovedAsWell() throws InterruptedException {
+    void theLastTimeoutMovesTheRecord() throws InterruptedException {
         Consumer consumer = open(config(2).visibilityTimeoutMillis(20));
         push(1);
         consumer.pop();
@@ -222,7 +222,7 @@ class DeadLetterTest {
     }
 
     @Test
-    void aSeekToCommittedGivesBackForTheLastTimeToo() {
+    void aSeekToCommittedCountsAsTheLastNack() {
         Consumer consumer = open(config(1));
         push(4);
         consumer.pop();
@@ -246,17 +246,16 @@ class DeadLetterTest {
     }
 
     @Test
-    void oneThatIsRefusedIsPoppedAgainAndNotLost() throws InterruptedException {
+    void aRecordThatCannotMoveIsRedelivered() throws InterruptedException {
         int held = fillDeadLetters();
         Consumer consumer = open(config(1));
         push(3);
         consumer.pop();
-        MmapQueueException refused = assertThrows(MmapQueueException.class, () -> consumer.nack(0));
+        MmapQueueException thrown = assertThrows(MmapQueueException.class, () -> consumer.nack(0));
         assertTrue(
-                refused.getMessage().contains("record 0")
-                        && refused.getMessage().contains(dead.toString()),
-                refused.getMessage());
-        assertTrue(refused.getCause() instanceof FullException, "caused by " + refused.getCause());
+                thrown.getMessage().contains("record 0") && thrown.getMessage().contains(dead.toString()),
+                thrown.getMessage());
+        assertTrue(thrown.getCause() instanceof FullException, "caused by " + thrown.getCause());
         assertEquals(0, consumer.committedOffset());
         assertEquals(1, consumer.pop().offset());
         try (MmapQueue letters = MmapQueue.open(QueueConfig.builder(dead).build())) {
@@ -296,19 +295,19 @@ class DeadLetterTest {
                 .deadLetterDir(deadLetters);
     }
 
-    private static void assertRefused(Path directory, Path deadLetters, Path... named) {
-        ConfigException refused = assertThrows(
+    private static void assertOpenThrows(Path directory, Path deadLetters, Path... named) {
+        ConfigException thrown = assertThrows(
                 ConfigException.class,
                 () -> MmapQueue.open(to(directory, deadLetters).build()));
-        assertEquals("dead_letter_dir", refused.key());
+        assertEquals("dead_letter_dir", thrown.key());
         for (Path each : named) {
-            assertTrue(refused.getMessage().contains(each.toString()), refused.getMessage());
+            assertTrue(thrown.getMessage().contains(each.toString()), thrown.getMessage());
         }
     }
 
-    /** It would hold itself open for ever. */
+    /** A queue that is its own dead-letter queue would never be closed. */
     @Test
-    void anotherNameOfTheQueueItselfIsRefused() throws IOException {
+    void theQueueItselfAsDeadLetterQueueThrows() throws IOException {
         Path directory = temp.resolve("queue");
         Path link = Files.createSymbolicLink(temp.resolve("link"), Path.of("queue"));
         Path parent = Files.createSymbolicLink(temp.resolve("parent"), temp);
@@ -320,18 +319,18 @@ class DeadLetterTest {
                 toLink,
                 parent.resolve("missing").resolve("..").resolve("queue")
             }) {
-                assertRefused(directory, each);
+                assertOpenThrows(directory, each);
             }
-            MmapQueue.open(QueueConfig.builder(directory).build()).close(); // in the first round it is not there yet
+            MmapQueue.open(QueueConfig.builder(directory).build()).close(); // in the first round it does not exist yet
         }
         Path round = Files.createSymbolicLink(temp.resolve("round"), Path.of("round"));
-        assertRefused(directory, round);
+        assertOpenThrows(directory, round);
     }
 
-    /** Each would hold the next one open for ever, and dead letters would go round. */
+    /** Each queue would keep the next one open, and dead letters would circulate. */
     @ParameterizedTest
     @ValueSource(ints = {2, 3, 5})
-    void aLoopOfDeadLetterQueuesIsRefused(int count) throws IOException {
+    void aLoopOfDeadLetterQueuesThrows(int count) throws IOException {
         Path parent = Files.createSymbolicLink(temp.resolve("parent"), temp);
         Path[] directories = new Path[count];
         for (int i = 0; i < count; i++) {
@@ -342,7 +341,7 @@ class DeadLetterTest {
             open.add(MmapQueue.open(
                     to(directories[i], parent.resolve("queue" + (i + 1))).build()));
         }
-        assertRefused(directories[count - 1], directories[0], directories);
+        assertOpenThrows(directories[count - 1], directories[0], directories);
         open.add(MmapQueue.open(to(directories[count - 1], temp.resolve("end")).build()));
         for (MmapQueue each : open) {
             each.push(payload(0));
@@ -356,7 +355,7 @@ class DeadLetterTest {
     }
 
     @Test
-    void everyConsumerCountsForItself() {
+    void everyConsumerCountsItsOwnAttempts() {
         Consumer consumer = open(config(1));
         Consumer other = queue.consumer("other", StartAt.EARLIEST);
         push(1);

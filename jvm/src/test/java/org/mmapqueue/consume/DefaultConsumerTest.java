@@ -158,7 +158,7 @@ class DefaultConsumerTest extends SmallRing {
     }
 
     @Test
-    void version1AlwaysHasIt() {
+    void version1AlwaysHasTheDefaultConsumer() {
         openVersion1();
         assertEquals(List.of(DEFAULT), queue.consumers());
         assertThrows(ConfigException.class, () -> queue.deleteConsumer(DEFAULT));

@@ -31,7 +31,7 @@ class DelayQueueTest {
     }
 
     @Test
-    void clearedItBeginsAnew() {
+    void clearRemovesEveryEntry() {
         DelayQueue schedule = new DelayQueue();
         for (int i = 0; i < 100; i++) {
             schedule.add(100 - i, i);
@@ -46,13 +46,13 @@ class DelayQueueTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3, 4})
-    void aPriorityQueueSaysTheSame(int seed) {
+    void agreesWithAPriorityQueue(int seed) {
         SplittableRandom random = new SplittableRandom(seed);
         DelayQueue schedule = new DelayQueue();
         PriorityQueue<Entry> expected =
                 new PriorityQueue<>(Comparator.comparingLong(Entry::time).thenComparingLong(Entry::offset));
         for (int step = 0; step < 50_000; step++) {
-            // Now and then it is emptied, now and then it grows.
+            // It grows and empties several times.
             boolean adds = random.nextInt(100) < (step / 5000 % 2 == 0 ? 60 : 40);
             if (adds || expected.isEmpty()) {
                 Entry entry = new Entry(random.nextInt(4) == 0 ? 0 : random.nextLong(1000), random.nextLong(500));

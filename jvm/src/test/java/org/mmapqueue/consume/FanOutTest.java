@@ -117,7 +117,7 @@ class FanOutTest {
         assertEquals(20, one.lag());
         assertEquals(39, queue.consumer().lag());
         reopen();
-        // Where it starts says nothing to a consumer that is there.
+        // An existing consumer ignores the start.
         Payload.assertMessages(20, payloads.subList(20, 40), Payload.drain(queue.consumer("one", StartAt.LATEST)));
         Payload.assertMessages(1, payloads.subList(1, 40), Payload.drain(queue));
     }
@@ -135,7 +135,7 @@ class FanOutTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 12, 13, 14, 26, 27, 50})
-    void latestAtAnyPlaceOfASegment(int before) {
+    void latestMayBeAnyPositionInASegment(int before) {
         push(0, before);
         Consumer late = queue.consumer("late", StartAt.LATEST);
         assertEquals(before, late.readOffset());
@@ -146,7 +146,7 @@ class FanOutTest {
     }
 
     @Test
-    void earliestBeginsWithTheOldestThatSomeoneHasNotAcked() {
+    void earliestBeginsWithTheOldestRecordThatAConsumerHasNotAcked() {
         List<byte[]> payloads = push(0, 40);
         Payload.drain(queue);
         queue.consumer().ack(14);
@@ -156,7 +156,7 @@ class FanOutTest {
     }
 
     @Test
-    void spaceIsFreeBehindTheSlowestOnly() {
+    void spaceIsFreeBelowTheLowWatermarkOnly() {
         Consumer slow = queue.consumer("slow", StartAt.EARLIEST);
         int pushed = pushUntilFull();
         assertTrue(pushed > 80, "pushed " + pushed);
@@ -188,7 +188,7 @@ class FanOutTest {
     @Test
     void aConsumerMadeForOthersHoldsItsSpace() {
         queue.createConsumer("later", StartAt.EARLIEST);
-        queue.createConsumer("later", StartAt.LATEST); // there already
+        queue.createConsumer("later", StartAt.LATEST); // exists already
         int pushed = pushUntilFull();
         Payload.drain(queue);
         queue.consumer().ack(pushed - 1);
@@ -198,7 +198,7 @@ class FanOutTest {
     }
 
     @Test
-    void aWaitingPushIsWokenByTheSlowest() throws Exception {
+    void anAckOfTheSlowestConsumerWakesAWaitingPush() throws Exception {
         Consumer slow = queue.consumer("slow", StartAt.EARLIEST);
         int pushed = pushUntilFull();
         Payload.drain(queue);
@@ -225,11 +225,11 @@ class FanOutTest {
     }
 
     @Test
-    void namesThatAreNoFileNamesAreRefused() {
+    void namesThatAreNoFileNamesThrow() {
         for (String name : List.of("", "..", ".", ".hidden", "-x", "a/b", "a b", "ä", "x".repeat(101), "a\0b")) {
-            ConfigException refused = assertThrows(ConfigException.class, () -> queue.consumer(name, StartAt.EARLIEST));
-            assertEquals("consumer", refused.key());
-            assertEquals(name, refused.value());
+            ConfigException thrown = assertThrows(ConfigException.class, () -> queue.consumer(name, StartAt.EARLIEST));
+            assertEquals("consumer", thrown.key());
+            assertEquals(name, thrown.value());
         }
         for (String name : List.of("a", "_", "0", "a.b-c_D9", "x".repeat(100))) {
             queue.createConsumer(name, StartAt.EARLIEST);
@@ -240,7 +240,7 @@ class FanOutTest {
     }
 
     @Test
-    void threadsOfSeveralConsumersAtDifferentSpeeds() throws Exception {
+    void consumersProgressAtDifferentSpeeds() throws Exception {
         int total = 4000;
         Waiting.Running<Boolean> producer = Waiting.start(() -> {
             for (int i = 0; i < total; i++) {
@@ -275,9 +275,9 @@ class FanOutTest {
         assertEquals(queue.stats().writingPosition(), queue.stats().lowWatermark());
     }
 
-    /** The writer takes the place that a new consumer has chosen before its page appears: it chooses once more. */
+    /** The writer reclaims the start that a new consumer has chosen before its page exists: it chooses again. */
     @Test
-    void aConsumerThatIsBeingMadeWhileTheRingTurnsBeginsWithWhatIsLeft() {
+    void aConsumerCreatedDuringAWrapStartsAtTheLogStart() {
         queue.close();
         FaultyStorage storage = new FaultyStorage();
         QueueCore core = Cores.open(QueueConfig.builder(directory).build(), storage);
@@ -314,7 +314,7 @@ class FanOutTest {
     }
 
     @Test
-    void consumersAreMadeWhileTheRingTurns() throws Exception {
+    void consumersAreCreatedWhileTheRingWraps() throws Exception {
         int total = 3000;
         queue.createConsumer("default", StartAt.EARLIEST);
         Waiting.Running<Boolean> working = Waiting.start(() -> {
@@ -324,7 +324,7 @@ class FanOutTest {
             }
             return true;
         });
-        // Each new one finds its first record still there, whatever the writer frees at that moment.
+        // The first record of a new consumer is retained, whatever the writer reclaims at that moment.
         for (int i = 0; !working.isDone() && i < 4; i++) {
             Consumer fresh = queue.consumer("fresh-" + i, i % 2 == 0 ? StartAt.EARLIEST : StartAt.LATEST);
             long next = fresh.readOffset();
@@ -339,7 +339,7 @@ class FanOutTest {
                 }
             }
             Waiting.start(
-                    () -> { // it goes on reading, or it would hold the ring
+                    () -> { // continues to read, or it would fill the ring
                         while (fresh.committedOffset() < total) {
                             for (Message message : fresh.popBatch(50, Long.MAX_VALUE, Duration.ofMillis(2))) {
                                 fresh.ack(message.offset());

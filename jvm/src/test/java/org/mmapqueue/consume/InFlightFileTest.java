@@ -52,7 +52,7 @@ class InFlightFileTest {
     }
 
     @Test
-    void whatWasWrittenIsTakenOnce() throws IOException {
+    void aWrittenFileIsReadOneTime() throws IOException {
         Window window = window(50, 1, 1, -1, 3);
         window.mark(50, Window.REQUEUED);
         window.mark(53, Window.DEAD);
@@ -73,7 +73,7 @@ class InFlightFileTest {
     }
 
     @Test
-    void whatIsStillRememberedOfRecordsBehindTheWindowIsWrittenToo() throws IOException {
+    void savedAttemptsAfterTheWindowAreWrittenToo() throws IOException {
         SavedInFlight before = new SavedInFlight();
         before.add(50, 2, 4);
         before.add(50, 1, SavedInFlight.ACKED);
@@ -87,7 +87,7 @@ class InFlightFileTest {
     }
 
     @Test
-    void whatIsRememberedIsWrittenAgainWithThePlaceBehindIt() throws IOException {
+    void savedAttemptsAreWrittenAgainWithTheirEndPosition() throws IOException {
         file.write(window(50, 1, 2, 3), new SavedInFlight(), COMMITTED, READING);
         SavedInFlight found = new SavedInFlight();
         file.take(COMMITTED, 50, found);
@@ -103,7 +103,7 @@ class InFlightFileTest {
     }
 
     @Test
-    void whatTellsOfRecordsBehindTheEndIsDeleted() throws IOException {
+    void aFileWithRecordsPastTheLogEndIsDeleted() throws IOException {
         InFlightFile other = new InFlightFile(DiskStorage.INSTANCE, temp, "other", QUEUE);
         file.write(window(50, 1, 2), new SavedInFlight(), COMMITTED, READING);
         other.write(window(50, 1), new SavedInFlight(), COMMITTED, READING - 16);
@@ -116,13 +116,13 @@ class InFlightFileTest {
     }
 
     @Test
-    void aPlaceBeforeCommittedIsOfNoUse() throws IOException {
+    void aPositionBeforeCommittedIsIgnored() throws IOException {
         file.write(window(50, 1), new SavedInFlight(), COMMITTED, COMMITTED - 8);
-        assertIsOfNoUse("reading before committed");
+        assertIgnored("reading before committed");
     }
 
     @Test
-    void aFileOfAnotherPositionOrQueueIsOfNoUse() throws IOException {
+    void aFileOfAnotherPositionOrQueueIsIgnored() throws IOException {
         file.write(window(50, 1), new SavedInFlight(), COMMITTED, READING);
         SavedInFlight found = new SavedInFlight();
         file.take(COMMITTED + 8, 50, found);
@@ -134,27 +134,27 @@ class InFlightFileTest {
         assertEquals(50, found.end(50));
     }
 
-    /** At worst a record is popped once more, or with fewer attempts: never a wrong one counts as acked. */
+    /** At worst a record is redelivered, or with fewer attempts; no other record ever counts as acked. */
     @Test
-    void aDamagedFileIsOfNoUse() throws IOException {
+    void aDamagedFileIsIgnored() throws IOException {
         file.write(window(50, 1, -1, 2, -1, 3), new SavedInFlight(), COMMITTED, READING);
         byte[] image = Files.readAllBytes(path);
         for (int at = 0; at < image.length; at++) {
             Files.write(path, image);
             Directories.flip(path, at, 1 << at % 8);
-            assertIsOfNoUse("byte " + at);
+            assertIgnored("byte " + at);
         }
         for (int length = 0; length < image.length; length++) {
             Files.write(path, image);
             Directories.resize(path, length);
-            assertIsOfNoUse("length " + length);
+            assertIgnored("length " + length);
         }
         Files.write(path, image);
         Directories.resize(path, image.length + 8L);
-        assertIsOfNoUse("8 bytes more");
+        assertIgnored("8 bytes more");
     }
 
-    private void assertIsOfNoUse(String what) throws IOException {
+    private void assertIgnored(String what) throws IOException {
         SavedInFlight found = new SavedInFlight();
         file.take(COMMITTED, 50, found);
         assertEquals(50, found.end(50), what);
@@ -172,7 +172,7 @@ class InFlightFileTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3, 4})
-    void anyWindowComesBack(int seed) throws IOException {
+    void anyWindowIsRestored(int seed) throws IOException {
         SplittableRandom random = new SplittableRandom(seed);
         int[] attempts = new int[1 + random.nextInt(5000)];
         int times = 1;

@@ -17,7 +17,7 @@ class LeasesTest {
     private record Lease(long offset, int attempts, long popped) {}
 
     @Test
-    void withoutATimeoutNoneIsKept() {
+    void withoutATimeoutNoLeaseIsKept() {
         Leases leases = new Leases(0);
         assertTrue(leases.isOff());
         leases.add(5, 1, 1);
@@ -68,7 +68,7 @@ class LeasesTest {
     }
 
     @Test
-    void aLeaseThatIsCancelledIsTakenOutOfItsRun() {
+    void aCancelledLeaseLeavesItsRun() {
         Leases leases = new Leases(6400);
         for (int i = 0; i < 10; i++) {
             leases.add(0, i, 1);
@@ -81,15 +81,15 @@ class LeasesTest {
         leases.cancel(4, 1);
         leases.cancel(5, 1);
         leases.cancel(21, 2);
-        leases.cancel(22, 1); // of another delivery
+        leases.cancel(22, 1); // a lease of another delivery
         leases.cancel(40, 1);
         assertRuns(leases, new long[] {1, 3, 1}, new long[] {6, 8, 1}, new long[] {20, 20, 2}, new long[] {22, 22, 2});
     }
 
-    /** Splits make the table grow, wherever it begins. */
+    /** Splits make the table grow, at any position of its head. */
     @ParameterizedTest
     @CsvSource({"0", "5", "13", "15"})
-    void everySecondOfManyIsCancelled(int taken) {
+    void everySecondLeaseCanBeCancelled(int taken) {
         Leases leases = new Leases(6400);
         for (int i = 0; i < taken; i++) {
             leases.add(0, 10_000 - 2L * i, 1);
@@ -110,7 +110,7 @@ class LeasesTest {
     }
 
     @Test
-    void aCancelledLastRunIsGoneOnWith() {
+    void aCancelledLastRunCanBeContinued() {
         Leases leases = new Leases(6400);
         leases.add(0, 7, 1);
         leases.cancel(7, 1);
@@ -122,7 +122,7 @@ class LeasesTest {
     }
 
     @Test
-    void clearedItBeginsAnew() {
+    void clearRemovesEveryLease() {
         Leases leases = new Leases(100);
         for (int i = 0; i < 200; i++) {
             leases.add(i, 2L * i, 1);
@@ -135,10 +135,10 @@ class LeasesTest {
         assertTrue(leases.end() >= 1100);
     }
 
-    /** No record is taken back before its time, nor much later, and each one once, in the order of popping. */
+    /** Each lease ends one time, in pop order, not before its deadline and not much later. */
     @ParameterizedTest
     @CsvSource({"1, 10", "2, 64", "3, 1000", "4, 100000", "5, 1"})
-    void eachEndsAfterItsTimeAndSoon(int seed, long timeout) {
+    void eachLeaseEndsSoonAfterItsDeadline(int seed, long timeout) {
         SplittableRandom random = new SplittableRandom(seed);
         Leases leases = new Leases(timeout);
         Deque<Lease> out = new ArrayDeque<>();
@@ -153,18 +153,18 @@ class LeasesTest {
                 out.add(new Lease(next, attempts, now));
             }
             while (!leases.isEmpty() && leases.end() <= now) {
-                takeBack(leases, out, now, timeout);
+                expire(leases, out, now, timeout);
             }
-            // With 1/64 for the run and 1/64 for the slack, and the step of the clock.
+            // At most 1/64 late for the run, 1/64 for the slack, and the step of the clock.
             assertTrue(out.isEmpty() || out.peek().popped >= now - timeout - timeout / 32 - timeout / 20 - 1);
         }
         while (!leases.isEmpty()) {
-            takeBack(leases, out, Long.MAX_VALUE, timeout);
+            expire(leases, out, Long.MAX_VALUE, timeout);
         }
-        assertTrue(out.isEmpty(), out.size() + " records are never taken back");
+        assertTrue(out.isEmpty(), out.size() + " leases never end");
     }
 
-    private static void takeBack(Leases leases, Deque<Lease> out, long now, long timeout) {
+    private static void expire(Leases leases, Deque<Lease> out, long now, long timeout) {
         List<Long> expected = new ArrayList<>();
         for (long offset = leases.from(); offset <= leases.to(); offset++) {
             expected.add(offset);
@@ -173,7 +173,7 @@ class LeasesTest {
             Lease lease = out.remove();
             assertEquals(offset, lease.offset);
             assertEquals(leases.attempts(), lease.attempts);
-            assertTrue(now - lease.popped >= timeout, "popped at " + lease.popped + ", taken back at " + now);
+            assertTrue(now - lease.popped >= timeout, "popped at " + lease.popped + ", expired at " + now);
         }
         leases.remove();
     }

@@ -7,7 +7,7 @@ import static org.junit.jupiter.api.Assertions.assertTrue;
 import org.junit.jupiter.api.Test;
 import org.mmapqueue.config.Settings;
 
-/** When what was popped is popped again, to the millisecond. */
+/** Times of redelivery, to the millisecond. */
 class RedeliveryTest {
     private static final long NEVER = Long.MAX_VALUE;
 
@@ -19,9 +19,9 @@ class RedeliveryTest {
                 window, new SparseIndex(), null, new Settings.Delivery(1000, visibilityMillis, 0, null), () -> now);
     }
 
-    /** The visibility timeout begins anew with each delivery, whatever has become of the one before. */
+    /** Each delivery starts a new visibility timeout, however the one before ended. */
     @Test
-    void aReleasedRecordGetsAWholeTimeoutWhenItIsPoppedAgain() {
+    void aReleasedRecordGetsAFullTimeoutAtItsNextDelivery() {
         Redelivery redelivery = redelivery(6400);
         pop(redelivery);
         pop(redelivery);
@@ -44,9 +44,9 @@ class RedeliveryTest {
         assertEquals(Window.REQUEUED, window.state(1));
     }
 
-    /** From the most that is counted on, every delivery of a record has the same number of attempts. */
+    /** From the maximum on, all deliveries of a record have the same number of attempts. */
     @Test
-    void aTimeoutOfAnEarlierDeliveryDoesNotEndALaterOneOfAsManyAttempts() {
+    void anEarlierTimeoutDoesNotEndALaterDeliveryOfEqualAttempts() {
         Redelivery redelivery = redelivery(6400);
         window.add(Window.IN_FLIGHT, 16_383);
         redelivery.lease(0);
@@ -68,7 +68,7 @@ class RedeliveryTest {
     }
 
     @Test
-    void aDelayEndsNotBeforeItsTime() {
+    void aDelayDoesNotEndEarly() {
         Redelivery redelivery = redelivery(0);
         pop(redelivery);
         pop(redelivery);
@@ -91,7 +91,7 @@ class RedeliveryTest {
     }
 
     @Test
-    void withoutADelayItIsDueAtOnce() {
+    void aRecordWithoutADelayIsDueAtOnce() {
         Redelivery redelivery = redelivery(0);
         pop(redelivery);
         redelivery.requeue(0, 0);
@@ -99,9 +99,9 @@ class RedeliveryTest {
         assertEquals(0, redelivery.quietMillis());
     }
 
-    /** The earlier delivery's lease ends while the later one lasts. */
+    /** The lease of the earlier delivery ends during that of the later one. */
     @Test
-    void theEndOfAnEarlierLeaseTakesNoLaterDeliveryBack() {
+    void anEarlierLeaseDoesNotRequeueALaterDelivery() {
         Redelivery redelivery = redelivery(6400);
         pop(redelivery);
         now += 3000;
@@ -119,7 +119,7 @@ class RedeliveryTest {
     }
 
     @Test
-    void afterAResetNothingOfBeforeIsLeft() {
+    void aResetForgetsLeasesAndDelays() {
         Redelivery redelivery = redelivery(6400);
         pop(redelivery);
         pop(redelivery);
@@ -131,7 +131,7 @@ class RedeliveryTest {
         pop(redelivery);
         pop(redelivery);
         redelivery.requeue(1, 5000);
-        now += 3500; // the lease and the delay of before have ended
+        now += 3500; // the lease and the delay from before the reset have ended
         redelivery.expire();
         assertEquals(Window.IN_FLIGHT, window.state(0));
         assertEquals(-1, redelivery.due());
@@ -139,9 +139,9 @@ class RedeliveryTest {
         assertEquals(1, redelivery.due());
     }
 
-    /** Up to a 64th of the timeout later: records that were popped at about the same time are one run. */
+    /** Up to a 64th of the timeout late: records popped at about the same time share a run. */
     @Test
-    void aTimeoutEndsNotBeforeItsTimeAndNotMuchLater() {
+    void aTimeoutEndsSoonAfterItsDeadline() {
         Redelivery redelivery = redelivery(6400);
         pop(redelivery);
         now += 100;

@@ -11,7 +11,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 class SavedInFlightTest {
     @Test
-    void nothingIsKnownAtFirst() {
+    void isEmptyAtFirst() {
         SavedInFlight saved = new SavedInFlight();
         assertEquals(0, saved.times(0));
         assertEquals(0, saved.times(1L << 50));
@@ -33,7 +33,7 @@ class SavedInFlightTest {
     }
 
     @Test
-    void whatIsAckedFromAPlaceOnIsCounted() {
+    void countsTheAckedRecordsFromAnOffsetOn() {
         SavedInFlight saved = new SavedInFlight();
         assertEquals(0, saved.acked(100));
         assertTrue(saved.isOver());
@@ -52,7 +52,7 @@ class SavedInFlightTest {
     }
 
     @Test
-    void clearedItKnowsNothing() {
+    void clearForgetsEverything() {
         SavedInFlight saved = new SavedInFlight();
         saved.add(0, 10, 3);
         assertEquals(3, saved.times(4));
@@ -66,7 +66,7 @@ class SavedInFlightTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3})
-    void anArraySaysTheSame(int seed) {
+    void agreesWithAnArray(int seed) {
         SplittableRandom random = new SplittableRandom(seed);
         int[] expected = new int[3000];
         SavedInFlight saved = new SavedInFlight();

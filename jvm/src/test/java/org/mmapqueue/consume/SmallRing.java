@@ -50,7 +50,7 @@ abstract class SmallRing {
         open();
     }
 
-    /** Opens what a killed process would have left. */
+    /** Opens a copy of what a kill at this moment leaves. */
     void reopenAfterKill() {
         Path copy = Directories.copy(directory, temp.resolve("copy"));
         queue.close();

@@ -7,7 +7,7 @@ import java.util.SplittableRandom;
 import org.junit.jupiter.api.Test;
 
 class SparseIndexTest {
-    /** A position that tells its offset. */
+    /** A position from which the offset can be computed. */
     private static long position(long offset) {
         return offset * 100 + 7;
     }
@@ -39,7 +39,7 @@ class SparseIndexTest {
         for (long next = 1; next <= total; next++) {
             inFlight.popped(next, position(next));
         }
-        // 32768 places for 3 million records: one for 92 at best, the spacing is a power of two.
+        // 32768 entries for 3 million records: at best one for each 92; the spacing is a power of two.
         SplittableRandom random = new SplittableRandom(1);
         for (int i = 0; i < 10_000; i++) {
             assertFloor(inFlight, random.nextLong(total), 256);
@@ -93,10 +93,10 @@ class SparseIndexTest {
     }
 
     @Test
-    void theRingOfPlacesTurns() {
+    void theRingOfEntriesWraps() {
         SparseIndex inFlight = new SparseIndex();
         inFlight.reset(0, position(0));
-        // The window keeps its size while it moves through many sizes of the arrays.
+        // The window keeps its size while it passes the length of the arrays many times.
         for (long next = 1; next <= 200_000; next++) {
             inFlight.popped(next, position(next));
             if (next % 500 == 0 && next > 2000) {

@@ -23,7 +23,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** A consumer may pop max_unacked records from its first one on that is not acked. */
+/** A consumer may pop max_unacked records, counted from its first unacked one. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class UnackedLimitTest {
     private static final int LIMIT = 5;
@@ -64,13 +64,13 @@ class UnackedLimitTest {
     }
 
     @Test
-    void everyPopIsRefused() {
+    void everyPopThrows() {
         push(LIMIT + 1);
         popToTheLimit();
-        UnackedLimitException refused = assertThrows(UnackedLimitException.class, () -> consumer.poll());
+        UnackedLimitException thrown = assertThrows(UnackedLimitException.class, () -> consumer.poll());
         assertTrue(
-                refused.getMessage().contains("default") && refused.getMessage().contains("max_unacked"),
-                refused.getMessage());
+                thrown.getMessage().contains("default") && thrown.getMessage().contains("max_unacked"),
+                thrown.getMessage());
         assertThrows(UnackedLimitException.class, () -> consumer.pop());
         assertThrows(UnackedLimitException.class, () -> consumer.pop(Duration.ofMillis(10)));
         assertThrows(UnackedLimitException.class, () -> consumer.popBatch(9, Long.MAX_VALUE, Duration.ZERO));
@@ -83,7 +83,7 @@ class UnackedLimitTest {
     }
 
     @Test
-    void withNothingThereToPopNothingIsRefused() throws InterruptedException {
+    void aPopOfAnEmptyQueueThrowsNothing() throws InterruptedException {
         push(LIMIT);
         popToTheLimit();
         assertNull(consumer.poll());
@@ -100,7 +100,7 @@ class UnackedLimitTest {
     }
 
     @Test
-    void theWindowBeginsAtTheFirstThatIsNotAcked() {
+    void theLimitCountsFromTheFirstUnackedRecord() {
         push(20);
         popToTheLimit();
         consumer.ackSingle(new long[] {1, 2, 3, 4});
@@ -113,7 +113,7 @@ class UnackedLimitTest {
     }
 
     @Test
-    void whatWasGivenBackIsPoppedAllTheSame() {
+    void requeuedRecordsArePoppedAtTheLimit() {
         push(20);
         popToTheLimit();
         consumer.nack(3);
@@ -144,7 +144,7 @@ class UnackedLimitTest {
     }
 
     @Test
-    void aSeekGivesTheWholeWindow() {
+    void aSeekRestoresTheWholeLimit() {
         push(20);
         popToTheLimit();
         consumer.seek(StartAt.offset(10));
@@ -155,7 +155,7 @@ class UnackedLimitTest {
     }
 
     @Test
-    void eachConsumerHasItsOwn() {
+    void eachConsumerHasItsOwnLimit() {
         Consumer other = queue.consumer("other", StartAt.EARLIEST);
         push(20);
         popToTheLimit();

@@ -19,7 +19,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** Records that were popped and neither acked nor given back come again after visibility_timeout. */
+/** Records that are neither acked nor nacked are redelivered after visibility_timeout. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class VisibilityTest {
     @TempDir(factory = QuickDirectory.class)
@@ -51,7 +51,7 @@ class VisibilityTest {
     }
 
     @Test
-    void whatNobodyAcksComesAgainWithItsAttemptsCounted() throws InterruptedException {
+    void unackedRecordsAreRedeliveredWithTheirAttempts() throws InterruptedException {
         Consumer consumer = open(20);
         push(1);
         for (int attempts = 1; attempts < 5; attempts++) {
@@ -64,9 +64,9 @@ class VisibilityTest {
         assertEquals(1, consumer.committedOffset());
     }
 
-    /** Whatever becomes of a record, each pop of it counts once; and none comes once it is acked. */
+    /** Each delivery of a record adds one attempt; an acked record is not redelivered. */
     @Test
-    void whatIsAckedDoesNotComeAgain() throws InterruptedException {
+    void ackedRecordsAreNotRedelivered() throws InterruptedException {
         Consumer consumer = open(10);
         int count = 20;
         push(count);
@@ -93,7 +93,7 @@ class VisibilityTest {
     }
 
     @Test
-    void aLongTimeoutHoldsThemBack() {
+    void noRecordIsRedeliveredBeforeItsTimeout() {
         Consumer consumer = open(Duration.ofDays(1).toMillis());
         push(3);
         assertEquals(3, Payload.drain(consumer).size());
@@ -105,7 +105,7 @@ class VisibilityTest {
     }
 
     @Test
-    void withoutATimeoutTheyStayOut() {
+    void withoutATimeoutRecordsStayInFlight() {
         Consumer consumer = open(0);
         push(3);
         assertEquals(3, Payload.drain(consumer).size());
@@ -114,11 +114,11 @@ class VisibilityTest {
     }
 
     @Test
-    void whatTimesOutComesBeforeNewOnes() throws InterruptedException {
+    void timedOutRecordsPrecedeNewOnes() throws InterruptedException {
         Consumer consumer = open(20);
         push(1);
         assertEquals(0, consumer.pop().offset());
-        // peek takes back what is over, too, and pops nothing.
+        // peek requeues expired records, too, and pops nothing.
         Waiting.until("record 0 can be seen again", () -> consumer.peek() != null);
         queue.push(Payload.numbered(1, 300));
         Message again = consumer.pop();
@@ -127,7 +127,7 @@ class VisibilityTest {
     }
 
     @Test
-    void otherConsumersAreNotConcerned() throws InterruptedException {
+    void aTimeoutDoesNotAffectOtherConsumers() throws InterruptedException {
         Consumer consumer = open(20);
         Consumer other = queue.consumer("other", StartAt.EARLIEST);
         push(1);
@@ -139,14 +139,14 @@ class VisibilityTest {
     }
 
     @Test
-    void aSeekForgetsWhatIsOut() throws InterruptedException {
+    void aSeekForgetsRecordsInFlight() throws InterruptedException {
         Consumer consumer = open(20);
         push(4);
         consumer.popBatch(3, Long.MAX_VALUE, Duration.ZERO);
         consumer.seek(StartAt.offset(3));
         Message first = consumer.pop();
         assertEquals(3, first.offset());
-        // What was out before would have come before the second time of this one.
+        // Records in flight before the seek would precede the second delivery of this one.
         Message second = consumer.pop(Waiting.LONG);
         assertEquals(3, second.offset());
         assertEquals(2, second.attempts());

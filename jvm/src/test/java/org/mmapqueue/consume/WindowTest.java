@@ -14,7 +14,7 @@ class WindowTest {
     private record Popped(int state, int attempts) {}
 
     @Test
-    void whatWasPoppedIsInItUntilItIsAckedWithoutAGap() {
+    void recordsStayUntilTheyAreAckedWithoutAGap() {
         Window window = new Window(10);
         window.reset(100);
         for (int i = 0; i < 4; i++) {
@@ -38,7 +38,7 @@ class WindowTest {
     }
 
     @Test
-    void anEarlierAckMovesNothingBack() {
+    void anEarlierAckHasNoEffect() {
         Window window = new Window(10);
         window.reset(0);
         window.add(Window.IN_FLIGHT, 1);
@@ -51,7 +51,7 @@ class WindowTest {
     }
 
     @Test
-    void itIsFullFromTheFirstThatIsNotAcked() {
+    void theWindowStartsAtTheFirstUnackedRecord() {
         Window window = new Window(3);
         window.reset(7);
         for (int i = 0; i < 3; i++) {
@@ -69,7 +69,7 @@ class WindowTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 255, 10_000, 16_383})
-    void attemptsAndStatesDoNotTouchEachOther(int attempts) {
+    void attemptsAndStatesAreIndependent(int attempts) {
         Window window = new Window(10);
         window.reset(0);
         for (int state : new int[] {Window.IN_FLIGHT, Window.REQUEUED, Window.ACKED, Window.DEAD}) {
@@ -85,7 +85,7 @@ class WindowTest {
     }
 
     @Test
-    void attemptsStayAtTheMostThatTwoBytesHold() {
+    void attemptsStayAtTheirMaximum() {
         Window window = new Window(10);
         window.reset(0);
         window.add(Window.REQUEUED, 16_382);
@@ -100,7 +100,7 @@ class WindowTest {
 
     @ParameterizedTest
     @ValueSource(ints = {16_383, 16_384, 32_768, 49_152, Integer.MAX_VALUE})
-    void moreAttemptsThanTwoBytesHoldDoNotChangeTheState(int attempts) {
+    void attemptsAboveTheMaximumDoNotChangeTheState(int attempts) {
         Window window = new Window(10);
         window.reset(0);
         window.add(Window.IN_FLIGHT, attempts);
@@ -125,10 +125,10 @@ class WindowTest {
         assertEquals(1, window.unacked());
     }
 
-    /** It grows and goes round many times; a map says the same. */
+    /** The window grows and wraps many times; a map is the reference. */
     @ParameterizedTest
     @ValueSource(ints = {1, 2, 3, 4, 5, 6})
-    void aMapSaysTheSame(int seed) {
+    void agreesWithAMap(int seed) {
         SplittableRandom random = new SplittableRandom(seed);
         Window window = new Window(Integer.MAX_VALUE);
         TreeMap<Long, Popped> map = new TreeMap<>();
@@ -170,7 +170,7 @@ class WindowTest {
 
     private static void assertSame(TreeMap<Long, Popped> map, Window window, long next) {
         assertEquals(next, window.next());
-        // Acked ones at the beginning stay until the next advance.
+        // Acked records at the head stay until the next advance.
         assertEquals(map.isEmpty() ? next : map.firstKey(), window.first());
         assertEquals(
                 map.values().stream().filter(each -> each.state != Window.ACKED).count(), window.unacked());

@@ -16,15 +16,15 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.support.Payload;
 
 /**
- * Another process that does what it is told, line by line, beside the writer. Answers each line with one of its own:
- * what the call returned, or the exception's name and what it carries.
+ * A process that reads commands from its input, one a line, and executes them on a queue that another process writes.
+ * Each answer is one line: the result of the call, or the exception's name and values.
  *
  * <pre>
- * own NAME            takes or makes a consumer at the oldest record; its committed offset
- * pop COUNT           pops so many records, waiting for them; the first one's offset, when all are right and in order
+ * own NAME            opens or creates a consumer at the oldest record; its committed offset
+ * pop COUNT           pops COUNT records, waiting for them, and checks them; the first one's offset
  * ack OFFSET          "ok"
- * seek OFFSET         the offset at which it reads on
- * release             gives the consumer up; "ok"
+ * seek OFFSET         the next offset to read
+ * release             closes the consumer; "ok"
  * delete NAME         "ok"
  * </pre>
  */
@@ -88,7 +88,7 @@ final class ConsumerChild {
         for (long next = first; next < first + count; next++) {
             Message message = consumer.pop(Duration.ofSeconds(60));
             if (message.offset() != next || Payload.numberOf(message.data()) != next) {
-                throw new IllegalStateException("record " + message.offset() + " in place of " + next);
+                throw new IllegalStateException("record " + message.offset() + " instead of " + next);
             }
         }
         return first;

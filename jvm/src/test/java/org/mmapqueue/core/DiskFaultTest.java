@@ -30,7 +30,7 @@ import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
-/** A disk that is full, or fails, while the queue is open. */
+/** The disk is full, or fails, while the queue is open. */
 @Timeout(120)
 class DiskFaultTest {
     @TempDir(factory = QuickDirectory.class)
@@ -160,7 +160,7 @@ class DiskFaultTest {
 
     @ParameterizedTest
     @EnumSource(names = {"SYNC", "SYNC_DIRECTORY"})
-    void aSyncThatFailsPoisonsTheWriter(FaultyStorage.Call failing) {
+    void aFailedSyncPoisonsTheWriter(FaultyStorage.Call failing) {
         open(2);
         push(0, 1000);
         core.writer().flush();
@@ -174,7 +174,7 @@ class DiskFaultTest {
                 assertThrows(PoisonedException.class, () -> core.writer().flush());
         assertTrue(first.getMessage().contains("injected"), first.getMessage());
         storage.heal();
-        // The disk may be well again: the pages may have been dropped all the same.
+        // The disk works again, but the page cache may have dropped the pages.
         for (int i = 0; i < 2; i++) {
             PoisonedException later =
                     assertThrows(PoisonedException.class, () -> core.writer().flush());
@@ -186,8 +186,8 @@ class DiskFaultTest {
         assertFalse(
                 core.stats().watermarkPosition() == core.stats().writingPosition()
                         && failing == FaultyStorage.Call.SYNC_DIRECTORY,
-                "the watermark has not passed what was not fsynced");
-        // What is there can still be read.
+                "the recovery point passed bytes that were not fsynced");
+        // Stored records can still be read.
         ConsumerCore consumer = core.consumer("default", StartAt.EARLIEST);
         assertEquals(0, consumer.poll().offset());
         core.ack(consumer, 0);
@@ -203,7 +203,7 @@ class DiskFaultTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void aCloseThatCanNotSyncSaysSoAndTheNextOpenRecovers(int version) {
+    void aCloseThatCannotSyncThrowsAndTheNextOpenRecovers(int version) {
         open(version);
         push(0, 1000);
         storage.failWhen((call, path) -> call == FaultyStorage.Call.SYNC);

@@ -32,16 +32,16 @@ import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.StorageQueue;
 
 /**
- * Each call to the disk fails once, in turn, while a queue is made, used in every way, closed, opened again, left
- * without a close and recovered: what a push returned for is there, errors are typed, a failed fsync poisons, nothing
- * stays open. faults.step in the system properties says whether each (1) or each n-th call does.
+ * Each call to the disk fails in turn while a queue is created, used, closed, reopened, killed and recovered. Every
+ * pushed record is found, errors are typed, a failed fsync poisons, nothing stays open. The system property faults.step
+ * = n lets each n-th call fail.
  */
 @Tag("long-form")
 @Timeout(600)
 class EachCallFailsTest {
     private static final int STEP = Integer.getInteger("faults.step", 5);
     private static final int MOST_FAILURES = 5;
-    private static final String KEEPER = "keeper";
+    private static final String RETAINING = "retaining";
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
@@ -50,7 +50,7 @@ class EachCallFailsTest {
     private StorageQueue queue;
     private Path directory;
     private boolean threads;
-    /** What pushes have returned for; the keeper acks nothing, so all of it must stay. */
+    /** Records of pushes that returned; the retaining consumer acks none, so all of them must be found. */
     private final List<byte[]> pushed = new ArrayList<>();
 
     private final List<String> errors = new ArrayList<>();
@@ -92,7 +92,7 @@ class EachCallFailsTest {
         });
     }
 
-    private void force(String what, Step step) throws IOException {
+    private void attemptSync(String what, Step step) throws IOException {
         int before = errors.size();
         boolean wasPoisoned = isPoisoned;
         attempt(what, step);
@@ -108,7 +108,7 @@ class EachCallFailsTest {
         queue = null;
         isPoisoned = false;
         for (int tries = 0; queue == null; tries++) {
-            assertTrue(tries < 2, "the fault is gone, and the queue can not be opened: " + errors);
+            assertTrue(tries < 2, "the fault is gone, but the queue cannot be opened: " + errors);
             attempt("open", () -> queue = StorageQueue.open(config(), storage));
             if (queue == null) {
                 assertNothingIsOpen();
@@ -126,8 +126,8 @@ class EachCallFailsTest {
     }
 
     private void use() throws IOException {
-        attempt("keeper", () -> queue.createConsumer(KEEPER, StartAt.EARLIEST));
-        queue.createConsumer(KEEPER, StartAt.EARLIEST); // the fault is gone; does nothing when it is there
+        attempt("retaining", () -> queue.createConsumer(RETAINING, StartAt.EARLIEST));
+        queue.createConsumer(RETAINING, StartAt.EARLIEST); // the fault is gone; has no effect if the consumer exists
         for (int i = 0; i < 8; i++) {
             push(i == 5 ? 9000 : 900);
         }
@@ -136,8 +136,8 @@ class EachCallFailsTest {
             assertEquals(pushed.size(), queue.pushBatch(batch));
             pushed.addAll(batch);
         });
-        force("sync", () -> queue.awaitDurable());
-        attempt("house", () -> queue.housekeeperStep());
+        attemptSync("sync", () -> queue.awaitDurable());
+        attempt("housekeeper", () -> queue.housekeeperStep());
         for (int i = 0; i < 6; i++) {
             attempt("pop", () -> {
                 Message message = queue.poll("default");
@@ -152,14 +152,14 @@ class EachCallFailsTest {
         attempt("seek", () -> queue.seek("default", StartAt.EARLIEST));
         attempt("pop", () -> queue.poll("default"));
         attempt("ack", () -> queue.ack("default", 0));
-        force("flush", () -> queue.flush());
-        attempt("make", () -> queue.createConsumer("other", StartAt.LATEST));
-        attempt("take up", () -> queue.poll("other"));
+        attemptSync("flush", () -> queue.flush());
+        attempt("create", () -> queue.createConsumer("other", StartAt.LATEST));
+        attempt("open", () -> queue.poll("other"));
         attempt("get", () -> assertArrayEquals(pushed.get(0), queue.get(0).data()));
         attempt("delete", () -> queue.deleteConsumer("other"));
         attempt("gc", () -> queue.gc());
         attempt("stats", () -> queue.stats());
-        attempt("leave", () -> queue.closeConsumer("default"));
+        attempt("close consumer", () -> queue.closeConsumer("default"));
         push(5000);
         attempt("pop", () -> queue.poll("default"));
     }
@@ -170,7 +170,7 @@ class EachCallFailsTest {
         close();
         open();
         push(700);
-        // What the death of a process leaves: the directory as it is now.
+        // A kill leaves the directory as it is now.
         Path killed = Directories.copy(directory, temp.resolve(directory.getFileName() + "-killed"));
         close();
         Directories.delete(directory);
@@ -192,7 +192,7 @@ class EachCallFailsTest {
         open();
         assertEquals(pushed.size(), queue.endOffset());
         List<Message> found = new ArrayList<>();
-        for (Message message = queue.poll(KEEPER); message != null; message = queue.poll(KEEPER)) {
+        for (Message message = queue.poll(RETAINING); message != null; message = queue.poll(RETAINING)) {
             found.add(message);
         }
         Payload.assertMessages(0, pushed, found);
@@ -234,7 +234,7 @@ class EachCallFailsTest {
         try {
             return Files.readSymbolicLink(descriptor).toString();
         } catch (IOException e) {
-            return ""; // the listing's own, closed by now
+            return ""; // the descriptor of the listing, closed by now
         }
     }
 
@@ -258,14 +258,14 @@ class EachCallFailsTest {
         assertTrue(number > 2 * STEP, "calls " + number);
     }
 
-    /** A disk with room for some bytes only, and then some more, and so on. */
+    /** The disk becomes full several times, each time after some more bytes. */
     @Test
-    void aDiskThatIsFullAgainAndAgain() throws IOException {
+    void aRepeatedlyFullDiskLosesNothing() throws IOException {
         storage = new FaultyStorage();
         directory = temp.resolve("quota");
         open();
-        queue.createConsumer(KEEPER, StartAt.EARLIEST);
-        int refused = 0;
+        queue.createConsumer(RETAINING, StartAt.EARLIEST);
+        int full = 0;
         for (int room = 0; room < 5; room++) {
             storage.room(3 * 4096 + 100);
             int before = errors.size();
@@ -273,20 +273,20 @@ class EachCallFailsTest {
                 assertTrue(i < 40, "the disk is not full");
                 push(i % 5 == 4 ? 5000 : 900);
             }
-            refused++;
+            full++;
             assertTrue(errors.get(before).contains("disk full"), errors.get(before));
             queue.flush();
-            Message next = queue.poll(KEEPER);
+            Message next = queue.poll(RETAINING);
             assertArrayEquals(pushed.get((int) next.offset()), next.data());
         }
-        assertEquals(5, refused);
+        assertEquals(5, full);
         storage.room(Long.MAX_VALUE);
         push(9000);
         close();
         open();
         assertEquals(pushed.size(), queue.endOffset());
         for (byte[] each : pushed) {
-            assertArrayEquals(each, queue.poll(KEEPER).data());
+            assertArrayEquals(each, queue.poll(RETAINING).data());
         }
         close();
     }

@@ -15,7 +15,7 @@ import org.mmapqueue.support.FaultyStorage.Call;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.StorageQueue;
 
-/** How often a ring that goes round calls the disk: for each segment, and not for each record. */
+/** Calls to the disk while the ring wraps: a bounded number for each segment, none for each record. */
 class FileCallsTest {
     private static final int SEGMENT = 4096;
     private static final byte[] RECORD = new byte[100];
@@ -38,7 +38,7 @@ class FileCallsTest {
         queue.housekeeperStep();
     }
 
-    // Where all is mapped a slot is mapped again only when it has been fsynced since.
+    // When every slot is mapped, a slot is mapped again only after an fsync.
     @ParameterizedTest
     @CsvSource({"16, 16, 0", "16, 16, 1", "16, 16, 8", "64, 10, 0", "64, 10, 1", "64, 10, 8", "64, 4, 0", "64, 4, 8"})
     void aGenerationCallsTheDiskOnceForEachSegment(int capacity, int mapped, int flushEvery) {
@@ -68,10 +68,10 @@ class FileCallsTest {
                     flushes++;
                 }
             }
-            // Some are made ready ahead, and the ones of the end of the generation before were, too.
+            // Preallocation is some segments ahead at both ends of the generation.
             int segments = (int) (queue.stats().writingPosition() / SEGMENT - from) + 2;
             assertTrue(count(Call.ZERO_FILL) >= segments - 4 && count(Call.ZERO_FILL) <= segments, calls::toString);
-            // The flusher's part when it is not called: the cursors, once for each half of the ring that is used again.
+            // Without flushes only cursors are fsynced, for each half of the ring that is reused.
             int syncs = 2 * (flushes + 4);
             assertTrue(count(Call.SYNC) >= Math.max(1, flushes) && count(Call.SYNC) <= syncs, calls::toString);
             boolean kept = capacity == mapped;

@@ -26,7 +26,7 @@ import org.mmapqueue.StartAt;
 import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.support.QuickDirectory;
 
-/** Who may read what a queue makes, and that it never follows a link planted in the place of one of its files. */
+/** The modes of new files, and that a queue never follows a symbolic link in place of one of its files. */
 @Timeout(60)
 class FileRightsTest {
     private static final byte[] SECRET = {1, 2, 3};
@@ -54,7 +54,7 @@ class FileRightsTest {
             }
             one.poll();
             one.poll();
-            one.ackSingle(1); // leaves something for the file of records in flight
+            one.ackSingle(1); // makes the close write the file of records in flight
         }
     }
 
@@ -79,7 +79,7 @@ class FileRightsTest {
         "664, rw-rw-r--, rwxrwxr-x",
         "666, rw-rw-rw-, rwxrwxrwx"
     })
-    void everythingThatIsMadeHasTheMode(String mode, String files, String directories) throws IOException {
+    void everyNewFileHasTheMode(String mode, String files, String directories) throws IOException {
         try (MmapQueue queue = MmapQueue.open(
                 mode == null ? config().build() : config().fileMode(mode).build())) {
             assertEquals(mode == null ? "600" : mode, queue.config().asMap().get("file_mode"));
@@ -101,7 +101,7 @@ class FileRightsTest {
     }
 
     @Test
-    void whatIsThereKeepsItsRights() throws IOException {
+    void existingFilesKeepTheirMode() throws IOException {
         Files.createDirectories(directory());
         Files.setPosixFilePermissions(directory(), PosixFilePermissions.fromString("rwxr-x--x"));
         MmapQueue.open(config().fileMode("640").build()).close();
@@ -113,7 +113,7 @@ class FileRightsTest {
         assertEquals("rw-------", rights().get("new/queue/consumers/one.dat"));
     }
 
-    /** The planted link leads to a file that would be overwritten, or made, if it were followed. */
+    /** The link targets a file that would be overwritten or created if the link were followed. */
     @ParameterizedTest
     @ValueSource(
             strings = {
@@ -136,15 +136,15 @@ class FileRightsTest {
         plant(name, temp.resolve("nowhere"));
         assertThrows(MmapQueueException.class, this::openAndUse);
         assertTrue(Files.notExists(temp.resolve("nowhere")));
-        // Once it is gone the queue is as good as any.
+        // Without the link the queue works.
         Files.delete(directory().resolve(name));
         openAndUse();
     }
 
-    /** Files that are there already, exchanged for links to themselves at another place. */
+    /** An existing file is moved and replaced by a link to it. */
     @ParameterizedTest
     @ValueSource(strings = {"meta.dat", "0_segment.dat", "consumers/one.dat", "consumers/one.inflight"})
-    void aFileExchangedForALinkIsRefused(String name) throws IOException {
+    void aFileReplacedByALinkThrows(String name) throws IOException {
         openAndUse();
         Path moved = Files.move(directory().resolve(name), temp.resolve("moved"));
         byte[] before = Files.readAllBytes(moved);
@@ -154,12 +154,12 @@ class FileRightsTest {
     }
 
     @Test
-    void aLinkInThePlaceOfTheConsumersDirectoryIsRefused() throws IOException {
+    void aLinkInsteadOfTheConsumersDirectoryThrows() throws IOException {
         MmapQueue.open(config().build()).close();
         Path target = Files.createDirectory(temp.resolve("target"));
         plant("consumers", target);
-        MmapQueueException refused = assertThrows(MmapQueueException.class, this::openAndUse);
-        assertTrue(refused.getMessage().contains("consumers is a symbolic link"), refused.getMessage());
+        MmapQueueException thrown = assertThrows(MmapQueueException.class, this::openAndUse);
+        assertTrue(thrown.getMessage().contains("consumers is a symbolic link"), thrown.getMessage());
         assertEquals(0, target.toFile().list().length);
     }
 

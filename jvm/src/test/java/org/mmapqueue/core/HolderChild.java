@@ -6,7 +6,7 @@ import org.mmapqueue.MmapQueue;
 import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 
-/** Another process that has a queue, and perhaps a consumer of it, until it is told to end. */
+/** A process that holds a queue, or a consumer of it, until its input has a byte or ends. */
 final class HolderChild {
     private HolderChild() {}
 

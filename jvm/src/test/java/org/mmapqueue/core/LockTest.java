@@ -66,7 +66,7 @@ class LockTest {
     }
 
     @Test
-    void anotherProcessHoldsItAndTheErrorNamesThePid() throws Exception {
+    void aLockOfAnotherProcessThrowsWithItsPid() throws Exception {
         try (ChildJvm child = new ChildJvm(HolderChild.class, directory())) {
             child.expect("holding");
             assertLocked(child.pid());
@@ -96,7 +96,7 @@ class LockTest {
     }
 
     @Test
-    void thisProcessHoldsItAgainstAnother() throws Exception {
+    void anotherProcessCannotTakeTheLockOfThisOne() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config(directory()))) {
             try (ChildJvm child = new ChildJvm(HolderChild.class, directory())) {
                 assertEquals(null, child.line());
@@ -110,9 +110,9 @@ class LockTest {
         }
     }
 
-    /** Failed attempts of this process to open it again must not let go of what it holds (POSIX locks would). */
+    /** Closing another descriptor of a file releases POSIX locks; failed opens of this process must not. */
     @Test
-    void theLockIsStillHeldAfterEverythingThatTouchesTheDirectory() throws Exception {
+    void failedOpensDoNotReleaseTheLock() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config(directory()))) {
             MmapQueue.open(config(directory())).close();
             try (URLClassLoader other = otherClasses()) {
@@ -128,7 +128,7 @@ class LockTest {
         }
     }
 
-    /** The product's classes a second time, as a second application in one JVM would have them. */
+    /** A second copy of the library's classes, as another application in this JVM has them. */
     private static URLClassLoader otherClasses() throws Exception {
         List<URL> urls = new ArrayList<>();
         for (String entry : System.getProperty("java.class.path").split(File.pathSeparator)) {
@@ -147,25 +147,25 @@ class LockTest {
     }
 
     @Test
-    void aSecondCopyOfTheClassesInThisProcessIsRefusedWithItsOwnPid() throws Exception {
+    void aSecondCopyOfTheClassesThrowsWithThisPid() throws Exception {
         try (URLClassLoader other = otherClasses()) {
             AutoCloseable held = openIn(other);
             assertLocked(self());
             held.close();
             MmapQueue queue = MmapQueue.open(config(directory()));
-            InvocationTargetException refused = assertThrows(InvocationTargetException.class, () -> openIn(other));
+            InvocationTargetException thrown = assertThrows(InvocationTargetException.class, () -> openIn(other));
             assertEquals(
                     LockedException.class.getName(),
-                    refused.getCause().getClass().getName());
-            assertEquals(self(), refused.getCause().getClass().getMethod("pid").invoke(refused.getCause()));
+                    thrown.getCause().getClass().getName());
+            assertEquals(self(), thrown.getCause().getClass().getMethod("pid").invoke(thrown.getCause()));
             queue.close();
             openIn(other).close();
         }
     }
 
-    /** The pid is written behind the lock: between the two that of the former holder stands there. */
+    /** The pid is written after the lock is taken; until then the file has that of the former holder. */
     @Test
-    void aPidOfAProcessThatHasDiedIsNotTold() throws Exception {
+    void thePidOfADeadProcessIsNotReported() throws Exception {
         long dead;
         try (ChildJvm child = new ChildJvm(HolderChild.class, temp.resolve("other"))) {
             child.expect("holding");
@@ -184,9 +184,9 @@ class LockTest {
         }
     }
 
-    /** A thread that can not be started, here since it runs already, as one for which there is no memory. */
+    /** The thread runs already, so its start fails as it does without memory. */
     @Test
-    void aQueueWhoseThreadsCanNotBeStartedIsNotLeftLocked() {
+    void aFailedThreadStartReleasesTheLock() {
         QueueCore core = Cores.open(config(directory()), DiskStorage.INSTANCE);
         core.writer().housekeeper().start();
         assertThrows(IllegalThreadStateException.class, core::started);
@@ -228,7 +228,7 @@ class LockTest {
     }
 
     @Test
-    void aDirectoryThatCanNotBeLockedIsNotLeftLocked() throws Exception {
+    void aFailedLockIsNotLeftHeld() throws Exception {
         Files.createDirectory(directory());
         Files.createSymbolicLink(directory().resolve("lock"), temp.resolve("elsewhere"));
         assertThrows(MmapQueueException.class, () -> MmapQueue.open(config(directory())));
@@ -236,7 +236,7 @@ class LockTest {
         MmapQueue.open(config(directory())).close();
     }
 
-    /** By its other name the file must not even be opened: closing it would drop the lock of this process. */
+    /** The file must not be opened by its other name: closing it would release the lock of this process. */
     private void assertHeldAlsoBy(Path other) throws Exception {
         LockedException locked = assertThrows(LockedException.class, () -> MmapQueue.open(config(other)));
         assertEquals(self(), locked.pid());
@@ -291,35 +291,35 @@ class LockTest {
                     assertEquals(null, child.line());
                 }
             } finally {
-                assertEquals(0, exitCode("umount", "--lazy", other.toString())); // what was mapped is collected later
+                assertEquals(0, exitCode("umount", "--lazy", other.toString())); // mappings are collected later
             }
             queue.push(new byte[1]);
         }
     }
 
     @Test
-    void aFileSystemThatIsReadOnlyIsAnErrorThatSaysSo() throws Exception {
+    void aReadOnlyFileSystemThrows() throws Exception {
         MmapQueue.open(config(directory())).close();
         Path other = Files.createDirectory(temp.resolve("bound"));
         assumeTrue(exitCode("mount", "--bind", directory().toString(), other.toString()) == 0, "only root may mount");
         try {
             assertEquals(0, exitCode("mount", "-o", "remount,ro,bind", other.toString()));
-            MmapQueueException refused = assertThrows(MmapQueueException.class, () -> MmapQueue.open(config(other)));
-            assertTrue(refused.getMessage().contains(other.toString()), refused.getMessage());
-            assertTrue(refused.getMessage().contains("Read-only file system"), refused.getMessage());
+            MmapQueueException thrown = assertThrows(MmapQueueException.class, () -> MmapQueue.open(config(other)));
+            assertTrue(thrown.getMessage().contains(other.toString()), thrown.getMessage());
+            assertTrue(thrown.getMessage().contains("Read-only file system"), thrown.getMessage());
         } finally {
-            assertEquals(0, exitCode("umount", "--lazy", other.toString())); // what was mapped is collected later
+            assertEquals(0, exitCode("umount", "--lazy", other.toString())); // mappings are collected later
         }
         MmapQueue.open(config(directory())).close();
     }
 
     @Test
-    void filesThatMayNotBeWrittenAreAnErrorThatNamesThem() throws Exception {
+    void unwritableFilesThrowWithTheirName() throws Exception {
         assumeTrue(!"root".equals(System.getProperty("user.name")), "root may write everything");
         MmapQueue.open(config(directory())).close();
         Files.setPosixFilePermissions(directory().resolve("lock"), PosixFilePermissions.fromString("r--------"));
-        MmapQueueException refused = assertThrows(MmapQueueException.class, () -> MmapQueue.open(config(directory())));
-        assertTrue(refused.getMessage().contains("lock"), refused.getMessage());
+        MmapQueueException thrown = assertThrows(MmapQueueException.class, () -> MmapQueue.open(config(directory())));
+        assertTrue(thrown.getMessage().contains("lock"), thrown.getMessage());
     }
 
     private static int exitCode(String... command) throws Exception {

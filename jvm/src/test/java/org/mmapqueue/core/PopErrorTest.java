@@ -24,7 +24,7 @@ import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
-/** A pop or read of several records that fails half way: what was popped is delivered, and the next call raises. */
+/** A batch that fails half way delivers the records before the error; the next call throws. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class PopErrorTest {
     private static final int SEGMENT = 4096;
@@ -78,7 +78,7 @@ class PopErrorTest {
         });
     }
 
-    private void goesOnAfter(int popped) {
+    private void assertContinuesAfter(int popped) {
         assertTrue(popped > 0 && popped < RECORDS, popped + " of " + RECORDS);
         assertEquals(LongStream.range(0, popped).boxed().toList(), seen);
         storage.heal();
@@ -93,7 +93,7 @@ class PopErrorTest {
         failMapping(null);
         int popped = popAll();
         assertThrows(MmapQueueException.class, this::popAll);
-        goesOnAfter(popped);
+        assertContinuesAfter(popped);
     }
 
     @Test
@@ -102,11 +102,11 @@ class PopErrorTest {
         failMapping(error);
         int popped = popAll();
         assertSame(error, assertThrows(OutOfMemoryError.class, this::popAll));
-        goesOnAfter(popped);
+        assertContinuesAfter(popped);
     }
 
     @Test
-    void aReadGivesWhatComesBeforeTheError() {
+    void aReadReturnsTheRecordsBeforeTheError() {
         failMapping(null);
         int read = core.log()
                 .randomAccess()

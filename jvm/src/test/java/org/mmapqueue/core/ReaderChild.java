@@ -9,7 +9,7 @@ import org.mmapqueue.QueueConfig;
 import org.mmapqueue.StartAt;
 import org.mmapqueue.support.Payload;
 
-/** Another process that reads beside the writer: pops and acks with one consumer, checks every record, says how far. */
+/** A process that pops, checks and acks with one consumer while another one writes; prints the range it read. */
 final class ReaderChild {
     private ReaderChild() {}
 

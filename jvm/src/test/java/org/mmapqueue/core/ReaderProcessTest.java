@@ -30,7 +30,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** Reading beside the process that writes. */
+/** A process reads a queue that another one writes. */
 @Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ReaderProcessTest {
     @TempDir(factory = QuickDirectory.class)
@@ -54,7 +54,7 @@ class ReaderProcessTest {
     }
 
     @Test
-    void anotherProcessPopsAndAcksWhileTheRingTurns() throws Exception {
+    void anotherProcessPopsAndAcksWhileTheRingWraps() throws Exception {
         int total = 4000;
         try (MmapQueue queue = MmapQueue.open(config().build())) {
             queue.createConsumer("remote", StartAt.EARLIEST);
@@ -64,7 +64,7 @@ class ReaderProcessTest {
             try (ChildJvm child = new ChildJvm(ReaderChild.class, directory(), "remote", total)) {
                 assertEquals("0", child.expect("from"));
                 for (int i = 30; i < total; i++) {
-                    assertEquals(i, queue.push(record(i), Waiting.LONG)); // space comes from the other process alone
+                    assertEquals(i, queue.push(record(i), Waiting.LONG)); // only acks of the other process free space
                     queue.consumer().ack(queue.consumer().pop().offset());
                 }
                 assertEquals(total + " end true", child.expect("to"));
@@ -94,7 +94,7 @@ class ReaderProcessTest {
     }
 
     @Test
-    void aKilledReaderGoesOnWhereItHadAcked() throws Exception {
+    void aKilledReaderContinuesAfterItsLastAck() throws Exception {
         int total = 1200;
         try (MmapQueue queue = MmapQueue.open(config().build())) {
             queue.createConsumer("remote", StartAt.EARLIEST);
@@ -134,7 +134,7 @@ class ReaderProcessTest {
             assertEquals(0, Payload.numberOf(consumer.poll().data()));
             writer.close();
             assertNull(consumer.poll());
-            // Started anew, with larger records allowed.
+            // The next writer allows larger records.
             writer = MmapQueue.open(
                     QueueConfig.builder(directory()).maxEventSize(9000).build());
             for (int i = 1; i < 15; i++) {
@@ -157,7 +157,7 @@ class ReaderProcessTest {
         }
     }
 
-    /** A writer that is killed and recovers closes a segment and begins another one, under the reader's eyes. */
+    /** A recovery seals a segment and begins another one while the reader has the queue open. */
     @Test
     void aReaderFollowsARecovery() throws Exception {
         MmapQueue first = MmapQueue.open(config().build());
@@ -237,7 +237,7 @@ class ReaderProcessTest {
         after.remove("consumers/reader.inflight");
         before.remove("consumers/reader.dat");
         after.remove("consumers/reader.dat");
-        // In meta.dat it counts that it has taken a consumer up.
+        // In meta.dat the reader counts the opens of consumers.
         byte[] metaAfter = Directories.read(directory().resolve("meta.dat"));
         Arrays.fill(metaBefore, 896, 904, (byte) 0);
         Arrays.fill(metaAfter, 896, 904, (byte) 0);
@@ -248,14 +248,14 @@ class ReaderProcessTest {
     }
 
     @Test
-    void thereMustBeSomethingToRead() {
+    void aMissingQueueOpenedReadOnlyThrows() {
         QueueConfig readOnly = config().readOnly(true).build();
         assertThrows(MmapQueueException.class, () -> MmapQueue.open(readOnly));
         assertFalse(Files.exists(directory()));
     }
 
     @Test
-    void aFullRingBecomesFreeByTheReadersAck() throws Exception {
+    void anAckOfAReaderMakesRoomInAFullRing() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build())) {
             queue.createConsumer("reader", StartAt.EARLIEST);
             long pushed = 0;

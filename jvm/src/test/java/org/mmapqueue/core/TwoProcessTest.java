@@ -29,13 +29,13 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** Consumers of a writer and of another process, step by step. */
+/** Consumers of the writer and of other processes, step by step. */
 @Timeout(value = 180, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class TwoProcessTest {
     private static final int SEGMENT = 4096;
     private static final int CAPACITY = 8;
-    /** More than the ring holds. */
-    private static final int LAP = 200;
+    /** Number of records that take more than one generation of the ring. */
+    private static final int GENERATION = 200;
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
@@ -66,7 +66,7 @@ class TwoProcessTest {
         }
     }
 
-    /** Pops all, each of which must be the right one. */
+    /** Pops and checks the records from {@code first} to {@code end}. */
     private static void assertWhole(Consumer consumer, long first, long end) {
         for (long next = first; next < end; next++) {
             Message message = consumer.pop();
@@ -82,7 +82,7 @@ class TwoProcessTest {
     }
 
     @Test
-    void whoClosesAConsumerGivesItToTheNextProcess() throws Exception {
+    void aClosedConsumerCanBeOwnedByAnotherProcess() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build());
                 ChildJvm first = new ChildJvm(ConsumerChild.class, directory());
                 ChildJvm second = new ChildJvm(ConsumerChild.class, directory())) {
@@ -111,44 +111,44 @@ class TwoProcessTest {
     }
 
     @Test
-    void aDeletionByAnotherProcessGivesItsSpaceFree() throws Exception {
+    void aDeletionByAnotherProcessFreesSpace() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build());
                 ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
             assertEquals("0", ask(child, "own slow"));
             Waiting.Running<Boolean> pushing = Waiting.start(() -> {
-                        pushAndAck(queue, LAP);
+                        pushAndAck(queue, GENERATION);
                         return true;
                     })
                     .untilItWaits();
             assertFalse(pushing.isDone());
             assertEquals("ok", ask(child, "delete slow"));
             assertTrue(pushing.result());
-            assertEquals(LAP, queue.endOffset());
+            assertEquals(GENERATION, queue.endOffset());
         }
     }
 
-    /** A reader at the tail must map the new file of a slot, not the one that it has mapped before. */
+    /** A reader at the log end must map the new file of a slot, not its earlier mapping. */
     @Test
-    void aReaderAtTheTailFollowsIntoFilesThatAreMadeAnew() throws Exception {
+    void aReaderAtTheLogEndFollowsIntoNewFiles() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build());
                 ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
             assertEquals("0", ask(child, "own tail"));
-            long freed = 0;
+            long deleted = 0;
             for (int round = 0; round < 60; round++) {
                 int count = 3 + round * 7 % 40;
                 long first = queue.endOffset();
                 pushAndAck(queue, count);
                 assertEquals(Long.toString(first), ask(child, "pop " + count));
                 assertEquals("ok", ask(child, "ack " + (first + count - 1)));
-                freed += queue.gc();
+                deleted += queue.gc();
             }
-            assertTrue(freed > 3 * CAPACITY * SEGMENT, freed + " bytes freed");
+            assertTrue(deleted > 3 * CAPACITY * SEGMENT, deleted + " bytes deleted");
             assertTrue(queue.stats().writingPosition() > 4 * CAPACITY * SEGMENT, "generations");
         }
     }
 
     @Test
-    void aSeekBackOfAnotherProcessHoldsTheSpace() throws Exception {
+    void aSeekBackInAnotherProcessHoldsSpace() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build());
                 ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
             queue.createConsumer("holder", StartAt.EARLIEST);
@@ -159,7 +159,7 @@ class TwoProcessTest {
             assertEquals("5", ask(child, "seek 5"));
             queue.deleteConsumer("holder");
             assertThrows(FullException.class, () -> {
-                for (int i = 0; i < LAP; i++) {
+                for (int i = 0; i < GENERATION; i++) {
                     queue.push(Payload.numbered(queue.endOffset(), 300));
                 }
             });
@@ -170,7 +170,7 @@ class TwoProcessTest {
     }
 
     @Test
-    void aDroppedConsumerIsToldSoAndGoesOn() throws Exception {
+    void aDroppedConsumerThrowsAndContinues() throws Exception {
         try (MmapQueue queue =
                         MmapQueue.open(config().maxConsumerLag(3 * SEGMENT).build());
                 ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
@@ -178,28 +178,28 @@ class TwoProcessTest {
             pushAndAck(queue, 5);
             assertEquals("0", ask(child, "pop 5"));
             assertEquals("ok", ask(child, "ack 1"));
-            pushAndAck(queue, 2 * LAP);
+            pushAndAck(queue, 2 * GENERATION);
             long next = 2;
-            String told = ask(child, "pop 1");
-            for (int drops = 0; told.startsWith("DroppedException") || drops == 0; drops++) {
-                String[] words = told.split(" ");
+            String answer = ask(child, "pop 1");
+            for (int drops = 0; answer.startsWith("DroppedException") || drops == 0; drops++) {
+                String[] words = answer.split(" ");
                 assertEquals("DroppedException " + next, words[0] + " " + words[1]);
                 next = Long.parseLong(words[2]) + 1;
-                told = ask(child, "pop 1");
+                answer = ask(child, "pop 1");
             }
-            assertEquals(Long.toString(next), told);
-            assertTrue(next > LAP && next < queue.endOffset(), "goes on with " + next);
+            assertEquals(Long.toString(next), answer);
+            assertTrue(next > GENERATION && next < queue.endOffset(), "continues with " + next);
             child.kill();
-            pushAndAck(queue, 2 * LAP);
+            pushAndAck(queue, 2 * GENERATION);
             Consumer taken = queue.consumer("slow", StartAt.EARLIEST);
             DroppedException dropped = assertThrows(DroppedException.class, taken::pop);
             assertEquals(next, dropped.first());
-            assertGoesOn(taken, dropped.last() + 1, queue.endOffset());
+            assertContinues(taken, dropped.last() + 1, queue.endOffset());
         }
     }
 
-    // The background thread may find it to be too slow once more, before it has popped anything.
-    private static void assertGoesOn(Consumer consumer, long first, long end) {
+    // The housekeeper may drop records again before the first pop.
+    private static void assertContinues(Consumer consumer, long first, long end) {
         long next = first;
         while (next < end) {
             try {
@@ -214,14 +214,14 @@ class TwoProcessTest {
         assertEquals(end, consumer.committedOffset());
     }
 
-    /** A process was killed when the consumer's page was there, and nobody had been told. */
+    /** The creator was killed after it had made the consumer's page, before it had announced it to the writer. */
     @Test
-    void aConsumerWhoseMakerDiedIsProtectedOnceItIsTakenUp() throws Exception {
+    void aConsumerOfADeadCreatorHoldsSpaceOnceItIsOpened() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build());
                 ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
             queue.createConsumer("first", StartAt.EARLIEST);
             queue.deleteConsumer("first");
-            pushAndAck(queue, 2 * LAP);
+            pushAndAck(queue, 2 * GENERATION);
             try (MetaPage meta = MetaPageV2.open(DiskStorage.INSTANCE, directory())) {
                 ConsumerPage.create(
                         DiskStorage.INSTANCE,
@@ -236,12 +236,12 @@ class TwoProcessTest {
             assertWhole(queue.consumer(), first, first + 10);
             queue.consumer().ack(first + 9);
             Waiting.Running<Boolean> pushing = Waiting.start(() -> {
-                        pushAndAck(queue, LAP);
+                        pushAndAck(queue, GENERATION);
                         return true;
                     })
                     .untilItWaits();
             assertFalse(pushing.isDone());
-            for (long next = first; next < first + LAP + 10; next++) {
+            for (long next = first; next < first + GENERATION + 10; next++) {
                 assertEquals(Long.toString(next), ask(child, "pop 1"));
                 assertEquals("ok", ask(child, "ack " + next));
             }
@@ -249,31 +249,31 @@ class TwoProcessTest {
         }
     }
 
-    /** As above, but the space was reclaimed before anybody came. */
+    /** As above, but its space was reclaimed before it was opened. */
     @Test
-    void aConsumerWhoseMakerDiedLongAgoGoesOnWithTheOldestRecord() throws Exception {
+    void aReclaimedConsumerOfADeadCreatorStartsAtTheLogStart() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build());
                 ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
             queue.createConsumer("first", StartAt.EARLIEST);
             queue.deleteConsumer("first");
-            pushAndAck(queue, 2 * LAP);
+            pushAndAck(queue, 2 * GENERATION);
             try (MetaPage meta = MetaPageV2.open(DiskStorage.INSTANCE, directory())) {
                 ConsumerPage.create(
                         DiskStorage.INSTANCE, directory().resolve("consumers/orphan.dat"), meta.fields(), 1, 0);
             }
-            pushAndAck(queue, 2 * LAP);
+            pushAndAck(queue, 2 * GENERATION);
             long acked = queue.endOffset();
             push(queue, 10);
-            // What is acked and not reclaimed yet is the oldest: it stands further back than any other.
+            // It starts at the reclaimed position, which may be before the low watermark.
             long from = Long.parseLong(ask(child, "own orphan"));
-            assertTrue(from > 2 * LAP && from <= acked, "from " + from);
+            assertTrue(from > 2 * GENERATION && from <= acked, "from " + from);
             assertEquals(Long.toString(from), ask(child, "pop " + (acked + 10 - from)));
         }
     }
 
-    /** A process was killed when a consumer's page said that it is deleted, and the file was still there. */
+    /** The deleting process was killed after the page was marked deleted, before the file was deleted. */
     @Test
-    void aConsumerWhoseDeleterDiedHoldsNothingAndCanBeMadeAnew() throws Exception {
+    void aHalfDeletedConsumerHoldsNothingAndCanBeCreatedAgain() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build());
                 ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
             queue.createConsumer("half", StartAt.EARLIEST);
@@ -285,19 +285,19 @@ class TwoProcessTest {
             }
             assertWhole(queue.consumer(), 0, 5);
             queue.consumer().ack(4);
-            pushAndAck(queue, 2 * LAP);
+            pushAndAck(queue, 2 * GENERATION);
             long first = queue.firstOffset();
-            assertTrue(first > LAP);
+            assertTrue(first > GENERATION);
             assertEquals(Long.toString(first), ask(child, "own half"));
             assertEquals("ok", ask(child, "delete half"));
             assertFalse(Files.exists(page));
-            pushAndAck(queue, LAP);
+            pushAndAck(queue, GENERATION);
         }
     }
 
-    /** The same, when the file was gone, too. */
+    /** The deleting process was killed after the file was deleted, too. */
     @Test
-    void aConsumerWhoseFileIsGoneIsNotTakenUp() throws Exception {
+    void aDeletedConsumerWithoutAFileIsCreatedAgain() throws Exception {
         try (MmapQueue queue = MmapQueue.open(config().build());
                 ChildJvm child = new ChildJvm(ConsumerChild.class, directory())) {
             queue.createConsumer("gone", StartAt.EARLIEST);
@@ -310,7 +310,7 @@ class TwoProcessTest {
             }
             Files.delete(page);
             assertEquals("ok", ask(child, "delete other"));
-            pushAndAck(queue, LAP);
+            pushAndAck(queue, GENERATION);
             long first = queue.firstOffset();
             assertEquals(Long.toString(first), ask(child, "own gone"));
             push(queue, 10);

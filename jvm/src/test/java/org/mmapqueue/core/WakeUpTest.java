@@ -30,9 +30,8 @@ import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
 /**
- * Each call that lets another thread go on wakes it. A waiter looks again by itself after a slice of a few ms, which
- * hides a missing wake-up; here a slice lasts longer than the test, so that a wake-up that is missing is a call that
- * hangs.
+ * Each call that ends the wait of another thread wakes it. A waiting thread also checks every few ms, which hides a
+ * missing wake-up. Here that interval exceeds the test, so that a missing wake-up is a call that hangs.
  */
 @Timeout(value = 600, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class WakeUpTest {
@@ -98,7 +97,7 @@ class WakeUpTest {
         Waiting.until(
                 "the call sleeps",
                 () -> running.isDone() || LockSupport.getBlocker(running.thread()) instanceof Condition);
-        assertTrue(!running.isDone(), "the call found what it was to wait for");
+        assertTrue(!running.isDone(), "the call did not have to wait");
         return running;
     }
 
@@ -141,7 +140,7 @@ class WakeUpTest {
     }
 
     @Test
-    void aPushWakesAllThatPop() throws Exception {
+    void aPushWakesEveryConsumer() throws Exception {
         queue.createConsumer("other", StartAt.EARLIEST);
         Waiting.Running<Message> pop = startPop();
         Waiting.Running<Message> other =
@@ -152,14 +151,14 @@ class WakeUpTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"nack", "unpop", "seek"})
-    void whatIsToBePoppedAgainWakesAPop(String way) throws Exception {
+    @ValueSource(strings = {"nack", "release", "seek"})
+    void aRequeuedRecordWakesAPop(String way) throws Exception {
         queue.push(new byte[8]);
         assertEquals(0, queue.consumer().pop().offset());
         Waiting.Running<Message> pop = startPop();
         switch (way) {
             case "nack" -> queue.consumer().nack(0, Duration.ZERO);
-            case "unpop" -> queue.consumer().release(new long[] {0});
+            case "release" -> queue.consumer().release(new long[] {0});
             default -> queue.consumer().seek(StartAt.EARLIEST);
         }
         assertEquals(0, pop.result().offset());
@@ -167,7 +166,7 @@ class WakeUpTest {
 
     @ParameterizedTest
     @ValueSource(strings = {"ack", "ackSingle"})
-    void roomAmongTheUnackedWakesAPop(String way) throws Exception {
+    void roomBelowMaxUnackedWakesAPop(String way) throws Exception {
         for (int i = 0; i < 5; i++) {
             queue.push(new byte[8]);
         }
@@ -213,7 +212,7 @@ class WakeUpTest {
         assertEquals(end, push.result());
     }
 
-    // As far as the first segment's end: then its slot is free.
+    // To the end of the first segment, which frees its slot.
     private void popRest() {
         for (long offset = 3; offset < 5; offset++) {
             assertEquals(offset, queue.consumer().pop().offset());
@@ -222,7 +221,7 @@ class WakeUpTest {
     }
 
     @Test
-    void closingWakesAll() throws Exception {
+    void aCloseWakesEveryWaitingThread() throws Exception {
         fill();
         popSome();
         Waiting.Running<Message> pop = startPop();

@@ -24,7 +24,7 @@ import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.swap.Nowhere;
 import org.mmapqueue.swap.Swapper;
 
-/** From where on records are retained, to the millisecond. */
+/** The log start under retain_ms, to the millisecond. */
 @Timeout(60)
 class LogStartTest {
     private static final int SEGMENT = 4096;
@@ -46,7 +46,7 @@ class LogStartTest {
         byte[] payload = new byte[300];
         while (core.stats().writingPosition() < SEGMENTS * SEGMENT - 1000) {
             for (long now = System.currentTimeMillis(); now == System.currentTimeMillis(); ) {
-                Thread.onSpinWait(); // timestamps are whole milliseconds, and each record gets its own
+                Thread.onSpinWait(); // timestamps are whole milliseconds; each record gets a different one
             }
             core.writer().push(payload, 0, payload.length);
             core.ack(consumer, consumer.poll().offset());
@@ -67,7 +67,7 @@ class LogStartTest {
             LogStart retained = new LogStart(geometry, meta, swapper, registry, () -> Instant.ofEpochMilli(now[0]));
             assertEquals(0, meta.reclaimed());
             for (int id = 0; id + 1 < SEGMENTS; id++) {
-                // The time of the newest record before a segment is in that segment's header.
+                // A segment's header has the timestamp of the newest record before it.
                 long newest = Directories.word(temp.resolve(id + 1 + "_segment.dat"), 48) / 1000;
                 assertTrue(newest > 0);
                 now[0] = newest + RETAIN_MILLIS;

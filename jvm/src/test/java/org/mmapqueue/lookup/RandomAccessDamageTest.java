@@ -15,14 +15,14 @@ import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
-/** What is damaged is named, and the rest is read all the same. */
+/** The error names the damaged file and position; the other records are read. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RandomAccessDamageTest {
     @TempDir(factory = QuickDirectory.class)
     Path temp;
 
     @Test
-    void aDamagedRecordIsRefusedAndItsNeighboursAreNot() {
+    void aDamagedRecordThrowsAndItsNeighboursAreRead() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 20, true)) {
             for (int i = 0; i < 40; i++) {
                 queue.push(200);

@@ -16,7 +16,7 @@ import org.mmapqueue.errors.FullException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.QuickDirectory;
 
-/** Whatever is done to a queue, what is read at random is what a list has. */
+/** After any sequence of calls, random access returns the records that a list has. */
 @Tag("long-form")
 class RandomAccessProperties {
     private interface Step {
@@ -71,7 +71,7 @@ class RandomAccessProperties {
         int number = chosen(queue, choice);
         if (number < queue.log.size()) {
             queue.assertRecord(number);
-            queue.assertPlace(number);
+            queue.assertPosition(number);
         }
         queue.assertOutOfRange(queue.first() - 1L - choice, queue.first());
         queue.assertOutOfRange((long) queue.log.size() + choice, queue.first());

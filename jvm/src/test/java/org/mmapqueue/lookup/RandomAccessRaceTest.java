@@ -34,7 +34,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** The writer takes slots for later segments while somebody else reads in them, with mappings of his own. */
+/** The writer reuses slots while another process reads them through its own mappings. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RandomAccessRaceTest {
     private static final int CAPACITY = 8;
@@ -48,8 +48,8 @@ class RandomAccessRaceTest {
     private QueueCore other;
     private long pushed;
 
-    /** What another process sees of the queue. */
-    private class Beside implements RandomAccessReader.Source {
+    /** The queue as another process sees it. */
+    private class OtherProcess implements RandomAccessReader.Source {
         @Override
         public long head() {
             return other.stats().lowWatermark();
@@ -116,7 +116,7 @@ class RandomAccessRaceTest {
         }
     }
 
-    /** Goes on by some segments, and acks all but the last forty records. */
+    /** Advances the writer by some segments, and acks every record but the last forty. */
     private void turn(int segments) {
         long target = writer.log().end() + (long) segments * SEGMENT;
         while (writer.log().end() < target) {
@@ -134,13 +134,13 @@ class RandomAccessRaceTest {
         }
     }
 
-    private void assertRangeIsNow(OutOfRangeException refused) {
-        assertEquals(consumer.committedOffset(), refused.first(), refused.getMessage());
-        assertEquals(pushed - 1, refused.last(), refused.getMessage());
+    private void assertRangeIsNow(OutOfRangeException thrown) {
+        assertEquals(consumer.committedOffset(), thrown.first(), thrown.getMessage());
+        assertEquals(pushed - 1, thrown.last(), thrown.getMessage());
     }
 
-    /** Lets the writer go on just before the n-th time that its cursors are looked at. */
-    private final class Interrupting extends Beside {
+    /** Runs an action of the writer just before the n-th load of its cursors. */
+    private final class Interrupting extends OtherProcess {
         private final Runnable action;
         private int left;
 
@@ -180,7 +180,7 @@ class RandomAccessRaceTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 3, CAPACITY, 3 * CAPACITY - 1})
-    void aTurnOfTheRingAtAnyMomentOfACall(int segments) {
+    void theRingMayWrapAtAnyMomentOfACall(int segments) {
         pushUpTo(5 * SEGMENT);
         SplittableRandom random = new SplittableRandom(segments);
         int lost = 0;
@@ -189,7 +189,7 @@ class RandomAccessRaceTest {
             for (boolean warm : new boolean[] {false, true}) {
                 turn(1);
                 Interrupting source = new Interrupting(looks, () -> turn(segments));
-                RandomAccessReader randomAccess = warm ? browserThatKnowsAll(source) : randomAccess(source);
+                RandomAccessReader randomAccess = warm ? readerWithFullIndex(source) : randomAccess(source);
                 long wanted = consumer.committedOffset() + random.nextLong(pushed - consumer.committedOffset());
                 try {
                     assertRecords(wanted, randomAccess.get(wanted, 20, Long.MAX_VALUE));
@@ -208,7 +208,7 @@ class RandomAccessRaceTest {
         assertTrue(lost > 0 || segments == 1, "lost " + lost);
     }
 
-    private RandomAccessReader browserThatKnowsAll(Interrupting source) {
+    private RandomAccessReader readerWithFullIndex(Interrupting source) {
         int looks = source.left;
         source.left = Integer.MAX_VALUE;
         RandomAccessReader randomAccess = randomAccess(source);
@@ -219,15 +219,15 @@ class RandomAccessRaceTest {
         return randomAccess;
     }
 
-    /** The writer may have begun to fill a slot anew as soon as it is reclaimed, whatever is still to be seen there. */
+    /** The writer may refill a slot as soon as it is reclaimed, whatever its bytes still are. */
     @Test
-    void whatIsReclaimedDuringACallDoesNotCount() {
+    void recordsReclaimedDuringACallAreOutOfRange() {
         pushUpTo(5 * SEGMENT);
         popAll();
         long position = 3 * SEGMENT;
         for (boolean isKnown : new boolean[] {false, true}) {
             long[] reclaimed = new long[2];
-            RandomAccessReader randomAccess = randomAccess(new Beside() {
+            RandomAccessReader randomAccess = randomAccess(new OtherProcess() {
                 @Override
                 public long head() {
                     return 0;
@@ -245,24 +245,24 @@ class RandomAccessRaceTest {
                 assertEquals(0, randomAccess.firstOffset());
             }
             reclaimed[1] = position;
-            OutOfRangeException refused = assertThrows(OutOfRangeException.class, () -> randomAccess.get(5, 1, 1));
-            assertEquals(pushed - 1, refused.last());
-            assertEquals(refused.first(), randomAccess.firstOffset());
-            assertRecords(refused.first(), randomAccess.get(refused.first(), 1, 1));
-            assertTrue(randomAccess.locate(refused.first()).position() >= position);
+            OutOfRangeException thrown = assertThrows(OutOfRangeException.class, () -> randomAccess.get(5, 1, 1));
+            assertEquals(pushed - 1, thrown.last());
+            assertEquals(thrown.first(), randomAccess.firstOffset());
+            assertRecords(thrown.first(), randomAccess.get(thrown.first(), 1, 1));
+            assertTrue(randomAccess.locate(thrown.first()).position() >= position);
             reclaimed[0] = 0;
-            assertEquals(OptionalLong.of(refused.first()), randomAccess.find(0));
+            assertEquals(OptionalLong.of(thrown.first()), randomAccess.find(0));
         }
     }
 
-    /** A call that loses one segment after the other goes on until it has an answer: none of that is damage. */
+    /** A call that loses one segment after the other retries until it has a result; none of this is damage. */
     @Test
-    void theRingMayTurnManyTimesDuringOneCall() {
+    void theRingMayWrapManyTimesDuringOneCall() {
         pushUpTo(5 * SEGMENT);
         for (int turns = 1; turns < 20; turns++) {
             int[] left = {turns};
-            RandomAccessReader randomAccess = randomAccess(new Beside() {
-                // Behind the look at the bounds, before anything is read.
+            RandomAccessReader randomAccess = randomAccess(new OtherProcess() {
+                // After the bounds are loaded, before anything is read.
                 @Override
                 public long end() {
                     long end = super.end();
@@ -281,7 +281,7 @@ class RandomAccessRaceTest {
     }
 
     @Test
-    void firstAndEndAndTimeAreThoseOfOneMoment() {
+    void firstEndAndTimeAreThoseOfOneMoment() {
         pushUpTo(5 * SEGMENT);
         for (int looks = 0; looks < 40; looks++) {
             turn(1);
@@ -305,11 +305,11 @@ class RandomAccessRaceTest {
         }
     }
 
-    /** The slot is taken, and what it holds is anything: the range says that it is so, not damage. */
+    /** A reused slot may hold any bytes: the call throws OutOfRange, not Corrupt. */
     @Test
-    void aSlotThatIsFilledAnewIsOutOfRange() throws IOException {
+    void aRefilledSlotIsOutOfRange() throws IOException {
         pushUpTo(5 * SEGMENT);
-        RandomAccessReader randomAccess = randomAccess(new Beside());
+        RandomAccessReader randomAccess = randomAccess(new OtherProcess());
         for (long number = 0; number < pushed; number++) {
             assertRecords(number, randomAccess.get(number, 1, Long.MAX_VALUE));
         }
@@ -323,7 +323,7 @@ class RandomAccessRaceTest {
         Directories.overwrite(zeroed, 0, new byte[SEGMENT]);
         Files.delete(temp.resolve("queue/1_segment.dat"));
         Directories.overwrite(temp.resolve("queue/2_segment.dat"), 64, new byte[1000]);
-        for (RandomAccessReader each : List.of(randomAccess, randomAccess(new Beside()))) {
+        for (RandomAccessReader each : List.of(randomAccess, randomAccess(new OtherProcess()))) {
             for (long number = 0; number < kept; number++) {
                 long wanted = number;
                 assertRangeIsNow(assertThrows(OutOfRangeException.class, () -> each.get(wanted, 1, Long.MAX_VALUE)));
@@ -337,28 +337,28 @@ class RandomAccessRaceTest {
         }
     }
 
-    /** What is not given up yet must be there. */
+    /** A retained segment must be intact. */
     @Test
-    void aSlotThatIsZeroThoughItIsRetainedIsDamage() {
+    void aZeroedSlotThatIsRetainedIsDamage() {
         pushUpTo(5 * SEGMENT);
         Directories.overwrite(temp.resolve("queue/1_segment.dat"), 0, new byte[SEGMENT]);
-        RandomAccessReader randomAccess = randomAccess(new Beside());
-        int refused = 0;
+        RandomAccessReader randomAccess = randomAccess(new OtherProcess());
+        int damaged = 0;
         for (long number = 0; number < pushed; number++) {
             try {
                 assertRecords(number, randomAccess.get(number, 1, Long.MAX_VALUE));
             } catch (CorruptException e) {
                 assertTrue(e.file().endsWith("1_segment.dat"), e.getMessage());
-                refused++;
+                damaged++;
             }
         }
-        assertTrue(refused > 5 && refused < pushed, "refused " + refused);
+        assertTrue(damaged > 5 && damaged < pushed, "damaged " + damaged);
     }
 
-    /** Everything acked, at a segment's very end: the number of the next record is still in the segment before it. */
+    /** All is acked, exactly at a segment's end: the offset of the next record is found in the segment before. */
     @Test
     void theEndIsKnownWhenAllIsReclaimed() {
-        RandomAccessReader randomAccess = randomAccess(new Beside());
+        RandomAccessReader randomAccess = randomAccess(new OtherProcess());
         while (writer.log().end() < 3 * CAPACITY * SEGMENT) {
             push();
             int left = (int) (SEGMENT - writer.log().end() % SEGMENT) % SEGMENT;
@@ -379,11 +379,11 @@ class RandomAccessRaceTest {
     }
 
     @Test
-    void manyThreadsReadWhileTheRingTurns() throws Exception {
+    void manyThreadsReadWhileTheRingWraps() throws Exception {
         pushUpTo(4 * SEGMENT);
-        RandomAccessReader randomAccess = randomAccess(new Beside());
+        RandomAccessReader randomAccess = randomAccess(new OtherProcess());
         RandomAccessReader own =
-                new RandomAccessReader((LogReaderV2) writer.log().reader(), new Beside());
+                new RandomAccessReader((LogReaderV2) writer.log().reader(), new OtherProcess());
         boolean[] done = new boolean[1];
         Object monitor = new Object();
         List<Waiting.Running<Integer>> readers = new ArrayList<>();
@@ -403,11 +403,11 @@ class RandomAccessRaceTest {
                         List<Message> found = each.get(wanted, 1 + random.nextInt(30), 10_000);
                         assertRecords(wanted, found);
                         long time = found.get(0).timestampMicros();
-                        long place = each.find(time).orElseThrow();
-                        if (place <= wanted) {
+                        long since = each.find(time).orElseThrow();
+                        if (since <= wanted) {
                             read += found.size();
                         } else {
-                            assertTrue(place <= each.firstOffset(), "of time " + time + ": " + place);
+                            assertTrue(since <= each.firstOffset(), "of time " + time + ": " + since);
                         }
                     } catch (OutOfRangeException e) {
                         assertTrue(e.first() > wanted || e.last() < wanted, e.getMessage());

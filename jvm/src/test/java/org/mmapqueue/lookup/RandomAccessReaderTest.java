@@ -30,7 +30,7 @@ import org.mmapqueue.log.LogReaderV2;
 import org.mmapqueue.support.Cores;
 import org.mmapqueue.support.QuickDirectory;
 
-/** Reading by number and by time, beside all consumers. */
+/** Random access by offset and by time, independent of consumers. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RandomAccessReaderTest {
     private static final int SEGMENT = 4096;
@@ -40,7 +40,7 @@ class RandomAccessReaderTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    void everyRecordIsFoundByItsNumber(boolean timestamps) {
+    void everyRecordIsFoundByItsOffset(boolean timestamps) {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, timestamps)) {
             queue.pushMixed(200, 1);
             queue.assertAll();
@@ -51,11 +51,11 @@ class RandomAccessReaderTest {
     }
 
     @Test
-    void aRecordCountsBeforeItsWriterHasSaidWhereItEnds() {
+    void aRecordCountsBeforeTheWritingPositionPassesIt() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             queue.pushMixed(40, 3);
             int count = queue.log.size();
-            long behind = queue.begins.get(count - 1);
+            long lastBegin = queue.begins.get(count - 1);
             RandomAccessReader.Source late = new RandomAccessReader.Source() {
                 @Override
                 public long head() {
@@ -69,7 +69,7 @@ class RandomAccessReaderTest {
 
                 @Override
                 public long end() {
-                    return behind;
+                    return lastBegin;
                 }
 
                 @Override
@@ -86,7 +86,7 @@ class RandomAccessReaderTest {
     }
 
     @Test
-    void oneInManyHundredSegmentsIsFound() {
+    void aRecordInHundredsOfSegmentsIsFound() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 3000, true)) {
             while (queue.end() < 2500 * SEGMENT) {
                 queue.push(queue.log.size() % 50 == 0 ? 15_000 : 1800);
@@ -107,7 +107,7 @@ class RandomAccessReaderTest {
     }
 
     @Test
-    void oneOfManyThousandInASegmentIsFound() {
+    void aRecordAmongThousandsInASegmentIsFound() {
         QueueConfig config = QueueConfig.builder(temp.resolve("queue"))
                 .segmentSize(1 << 20)
                 .queueCapacitySegments(8)
@@ -169,7 +169,7 @@ class RandomAccessReaderTest {
     }
 
     @Test
-    void manyAreReadInOrderFromAnyOne() {
+    void rangesAreReadInOrderFromAnyRecord() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             queue.pushMixed(200, 2);
             for (int from = 0; from < queue.log.size(); from += 7) {
@@ -198,7 +198,7 @@ class RandomAccessReaderTest {
             queue.assertOutOfRange(1, 0);
             queue.assertFind(0);
             queue.assertFind(Long.MAX_VALUE);
-            queue.assertPlace(0);
+            queue.assertPosition(0);
             assertEquals(0, queue.randomAccess().offsetAt(0));
             queue.push(10);
             queue.assertAll();
@@ -216,7 +216,7 @@ class RandomAccessReaderTest {
     }
 
     @Test
-    void badArgumentsAreRefused() {
+    void badArgumentsThrow() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 10, false)) {
             queue.push(5);
             RandomAccessReader randomAccess = queue.randomAccess();
@@ -235,7 +235,7 @@ class RandomAccessReaderTest {
     }
 
     @Test
-    void nothingIsReadAfterClose() {
+    void everyCallThrowsAfterClose() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 10, true)) {
             queue.push(5);
             RandomAccessReader randomAccess = queue.randomAccess();
@@ -255,7 +255,7 @@ class RandomAccessReaderTest {
     }
 
     @Test
-    void aHandlerThatThrowsLeavesNothingHeld() {
+    void aThrowingHandlerLeavesNothingPinned() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 10, true)) {
             queue.pushMixed(12, 3);
             IllegalStateException thrown = new IllegalStateException();
@@ -291,7 +291,7 @@ class RandomAccessReaderTest {
     }
 
     @Test
-    void theTailGrowsBetweenCalls() {
+    void theLogMayGrowBetweenCalls() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             SplittableRandom random = new SplittableRandom(4);
             for (int i = 0; i < 300; i++) {
@@ -305,7 +305,7 @@ class RandomAccessReaderTest {
     }
 
     @Test
-    void whatIsAckedIsOutOfRangeGenerationAfterGeneration() {
+    void ackedRecordsAreOutOfRangeInEveryGeneration() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 8, true)) {
             SplittableRandom random = new SplittableRandom(5);
             while (queue.end() < 5 * 8 * SEGMENT) {
@@ -328,9 +328,9 @@ class RandomAccessReaderTest {
         }
     }
 
-    /** Retention goes by segments: a record that begins before the first one is not retained, though it ends there. */
+    /** A record that begins before the log start is out of range, also if it ends after it. */
     @Test
-    void theHeadMayBeAnySegmentsBeginning() {
+    void theLogStartMayBeAnySegmentsBeginning() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             queue.pushMixed(150, 6);
             int inside = 0;
@@ -356,7 +356,7 @@ class RandomAccessReaderTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {true, false})
-    void recordsBehindTheSealsOfRecoveriesAreFound(boolean timestamps) {
+    void recordsAfterTheSealsOfRecoveriesAreFound(boolean timestamps) {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, timestamps)) {
             for (int kill = 0; kill < 6; kill++) {
                 queue.pushMixed(25, 10 + kill);
@@ -370,10 +370,10 @@ class RandomAccessReaderTest {
             int last = queue.log.size();
             queue.ackBefore(last);
             queue.abandon();
-            // Only a seal lies between the head and the end.
+            // Only a seal lies between the log start and the log end.
             assertEquals(last, queue.randomAccess().firstOffset());
             queue.assertOutOfRange(last - 1L, last);
-            queue.assertPlace(last);
+            queue.assertPosition(last);
             if (timestamps) {
                 queue.assertFind(0);
             }
@@ -381,7 +381,7 @@ class RandomAccessReaderTest {
     }
 
     @Test
-    void whatIsNotPublishedIsNotRead() {
+    void unpublishedRecordsAreNotRead() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             queue.pushMixed(60, 90);
             RandomAccessReader randomAccess = queue.randomAccess();
@@ -406,7 +406,7 @@ class RandomAccessReaderTest {
                         OptionalLong.empty(),
                         randomAccess.find(queue.log.get(number - 1).timestampMicros() + 1));
             }
-            // A consumer may have acked a record whose writer has not moved its position yet.
+            // A consumer may ack a record before its writer has moved the writing position.
             queue.end = queue.begins.get(9);
             queue.head = queue.begins.get(10);
             assertEquals(9, randomAccess.firstOffset());

@@ -13,7 +13,7 @@ import org.mmapqueue.Message;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.QuickDirectory;
 
-/** Records found by the time at which they were pushed. */
+/** Search by timestamp. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RandomAccessTimeTest {
     private static final int SEGMENT = 4096;
@@ -62,9 +62,9 @@ class RandomAccessTimeTest {
         }
     }
 
-    /** The timestamp of a record whose header ends a segment is in the next one. */
+    /** If a header is at the end of a segment, its timestamp is in the next one. */
     @Test
-    void aTimeBeyondItsHeadersSegmentIsFound() {
+    void aTimestampInTheSegmentAfterItsHeaderIsFound() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             int cut = 0;
             while (queue.end() < 12 * SEGMENT) {
@@ -83,7 +83,7 @@ class RandomAccessTimeTest {
     }
 
     @Test
-    void recordsWithoutATimeCountAsTheOneBeforeThem() {
+    void recordsWithoutATimestampHaveThatOfTheRecordBefore() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, false)) {
             for (int i = 0; i < 8; i++) {
                 queue.pushMixed(15, 50 + i);
@@ -104,7 +104,7 @@ class RandomAccessTimeTest {
     }
 
     @Test
-    void timesAreFoundBehindTheSealsOfRecoveries() {
+    void timesAreFoundAfterTheSealsOfRecoveries() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             for (int kill = 0; kill < 5; kill++) {
                 queue.pushMixed(12, 70 + kill);
@@ -118,9 +118,9 @@ class RandomAccessTimeTest {
         }
     }
 
-    /** A segment may say that it begins at a time that only its own records have. */
+    /** A segment's header may have a timestamp that only its own records have. */
     @Test
-    void aSegmentMayBeginLaterThanTheRecordsBeforeItEnd() {
+    void aSegmentMayBeginWithALaterTimeThanTheRecordBefore() {
         try (RandomReadQueue queue = RandomReadQueue.open(temp, 60, true)) {
             while (queue.end() < 6 * SEGMENT || queue.end() % SEGMENT != 0) {
                 queue.push(496 - 8);

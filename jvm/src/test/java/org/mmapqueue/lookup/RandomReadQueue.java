@@ -27,17 +27,17 @@ import org.mmapqueue.support.Cores;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.Payload;
 
-/** A queue with a browser, and the list of what was pushed that the browser has to agree with. */
+/** A queue with a random-access reader, and the list of pushed records as its reference. */
 final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable {
     private static final int SEGMENT = 4096;
 
-    /** What lies before it is not retained; when it is not set, what the default consumer has acked. */
+    /** Log start that the reader sees; null for the committed position of the default consumer. */
     Long head;
-    /** What the writer has published as far as the browser is told; when it is not set, all of it. */
+    /** Log end that the reader sees; null for that of the queue. */
     Long end;
-    /** Everything that was ever pushed, by number. */
+    /** Every record that was pushed, by offset. */
     final List<Message> log = new ArrayList<>();
-    /** The place in the log behind which each record begins; one more for the end. */
+    /** The position after which each record begins, and last the log end. */
     final List<Long> begins = new ArrayList<>(List.of(0L));
 
     private Path directory;
@@ -55,7 +55,7 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
         open();
     }
 
-    /** A new one, in segments of 4 KiB with as few places in memory as there can be. */
+    /** A new queue with segments of 4 KiB and the smallest max_in_mem_segments. */
     static RandomReadQueue open(Path temp, int capacity, boolean timestamps) {
         return new RandomReadQueue(
                 temp.resolve("queue"),
@@ -114,7 +114,7 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
         return directory;
     }
 
-    /** The number of the first record that is not acked. */
+    /** The offset of the first record that is not acked. */
     int acked() {
         return (int) consumer.committedOffset();
     }
@@ -136,7 +136,7 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
         pushed();
     }
 
-    /** Small ones, ones over several segments, ones that fill a segment to its end, and ones whose header does. */
+    /** Pushes small records, spanning ones, and ones that end, or end their header, exactly with a segment. */
     void pushMixed(int count, long seed) {
         SplittableRandom random = new SplittableRandom(seed);
         int stamp = timestamps() ? 8 : 0;
@@ -154,7 +154,7 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
         }
     }
 
-    // The positions come from a reader of their own, the times from the consumer.
+    // Positions come from a sequential reader, timestamps from the consumer.
     private void pushed() {
         LogReader walker = core.log().reader();
         try {
@@ -188,7 +188,7 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
         reopen();
     }
 
-    /** Goes on with what a kill at this moment would leave. */
+    /** Replaces the queue by what a kill at this moment leaves. */
     void abandon() {
         Path copy = Directories.copy(directory, directory.resolveSibling("copy-" + copies++));
         core.close();
@@ -197,14 +197,14 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
         open();
     }
 
-    /** Another browser, which knows nothing yet. */
+    /** Another reader, without indexes. */
     RandomAccessReader fresh() {
         return new RandomAccessReader((LogReaderV2) core.log().reader(), this);
     }
 
-    // ---- what must hold
+    // ---- assertions
 
-    /** The first record that counts, by the list. */
+    /** The expected first offset. */
     int first() {
         int number = 0;
         while (number < log.size() && begins.get(number) < head()) {
@@ -243,17 +243,17 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
         assertHoldsNothing();
     }
 
-    void assertPlace(int number) {
-        assertPlace(number, randomAccess.locate(number));
+    void assertPosition(int number) {
+        assertPosition(number, randomAccess.locate(number));
     }
 
-    private void assertPlace(int number, RandomAccessReader.OffsetPosition place) {
-        assertEquals(number, place.offset());
-        assertEquals(number, randomAccess.offsetAt(place.position()));
+    private void assertPosition(int number, RandomAccessReader.OffsetPosition located) {
+        assertEquals(number, located.offset());
+        assertEquals(number, randomAccess.offsetAt(located.position()));
         LogReader walker = core.log().reader();
         try {
-            // A consumer that is put there reads this record.
-            walker.moveTo(place.position());
+            // A sequential reader moved there reads this record.
+            walker.moveTo(located.position());
             assertEquals(number < log.size(), walker.next());
             if (number < log.size()) {
                 byte[] data = new byte[walker.length()];
@@ -268,11 +268,11 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
     }
 
     void assertOutOfRange(long number, int first) {
-        OutOfRangeException refused =
+        OutOfRangeException thrown =
                 assertThrows(OutOfRangeException.class, () -> randomAccess.get(number, 1, Long.MAX_VALUE));
-        assertEquals(number, refused.requested());
-        assertEquals(first, refused.first());
-        assertEquals(log.size() - 1L, refused.last());
+        assertEquals(number, thrown.requested());
+        assertEquals(first, thrown.first());
+        assertEquals(log.size() - 1L, thrown.last());
         if (number != log.size()) {
             assertThrows(OutOfRangeException.class, () -> randomAccess.locate(number));
         }
@@ -293,21 +293,21 @@ final class RandomReadQueue implements RandomAccessReader.Source, AutoCloseable 
                 expected < log.size() ? OptionalLong.of(expected) : OptionalLong.empty(),
                 randomAccess.find(micros),
                 "the first record of time " + micros);
-        assertPlace(expected, randomAccess.locateTime(micros));
+        assertPosition(expected, randomAccess.locateTime(micros));
         assertHoldsNothing();
     }
 
-    /** First, last, all between, and both sides. */
+    /** Checks every record, every position, and the offsets around the range. */
     void assertAll() {
         int first = first();
         assertEquals(first, randomAccess.firstOffset());
         assertEquals(log.size(), randomAccess.endOffset());
         for (int i = 0; i < log.size() - first; i++) {
-            // Forth and back, so that indexes are read before they are complete.
+            // From both ends in turn, so that indexes are read before they are complete.
             assertRecord(i % 2 == 0 ? first + i / 2 : log.size() - 1 - i / 2);
         }
         for (int i = first; i <= log.size(); i++) {
-            assertPlace(i);
+            assertPosition(i);
         }
         assertOutOfRange(-1, first);
         assertOutOfRange(first - 1L, first);

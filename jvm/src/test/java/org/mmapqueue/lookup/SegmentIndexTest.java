@@ -11,14 +11,14 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** The sparse index of one segment, and the indexes that are kept. */
+/** The sparse index of one segment, and the bounded set of indexes. */
 class SegmentIndexTest {
-    /** Odd: places are counted from the base, not from 0. */
+    /** Odd, so that offsets counted from 0 instead of the base fail. */
     private static final long BASE = 5_000_000_003L;
 
     @ParameterizedTest
     @ValueSource(ints = {0, 1, 15, 16, 17, 1000, 16_384, 16_385, 40_000, 100_000})
-    void everyFloorIsAPlaceBeforeAndNotFarBefore(int records) {
+    void everyFloorIsAnEntryCloselyBefore(int records) {
         SplittableRandom random = new SplittableRandom(records);
         int[] offsets = new int[records + 1];
         long[] timestamps = new long[records + 1];
@@ -33,18 +33,18 @@ class SegmentIndexTest {
         int spacing = Math.max(16, Integer.highestOneBit(records / 1024 + 1) * 4);
         for (int tries = 0; tries < 2000; tries++) {
             int wanted = tries == 0 ? 0 : tries == 1 ? records : random.nextInt(records + 1);
-            int place = index.floorOfNumber(BASE + wanted);
-            int at = (int) (index.number(place) - BASE);
+            int entry = index.floorOfNumber(BASE + wanted);
+            int at = (int) (index.number(entry) - BASE);
             assertTrue(at <= wanted && at > wanted - spacing, "record " + wanted + " from " + at);
-            assertEquals(offsets[at], index.offset(place));
-            assertEquals(timestamps[at], index.timestamp(place));
+            assertEquals(offsets[at], index.offset(entry));
+            assertEquals(timestamps[at], index.timestamp(entry));
 
-            place = index.floorOfOffset(offsets[wanted] + random.nextInt(2) * 4);
-            at = (int) (index.number(place) - BASE);
+            entry = index.floorOfOffset(offsets[wanted] + random.nextInt(2) * 4);
+            at = (int) (index.number(entry) - BASE);
             assertTrue(at <= wanted && at > wanted - spacing, "offset of " + wanted + " from " + at);
 
-            place = index.floorOfTime(timestamps[wanted]);
-            at = (int) (index.number(place) - BASE);
+            entry = index.floorOfTime(timestamps[wanted]);
+            at = (int) (index.number(entry) - BASE);
             assertTrue(at == 0 || timestamps[at] < timestamps[wanted], "time of " + wanted + " from " + at);
             int next = Math.min(records, at + spacing);
             assertTrue(timestamps[next] >= timestamps[wanted] || next == records, "time of " + wanted + " from " + at);
@@ -55,7 +55,7 @@ class SegmentIndexTest {
     }
 
     @Test
-    void theMemoryIsBoundedAndTheLatestStay() {
+    void memoryIsBoundedAndTheLatestIndexesStay() {
         SegmentIndexes indexes = new SegmentIndexes();
         SegmentIndex first = new SegmentIndex(0, 0, 0, 64);
         indexes.put(first);
@@ -67,7 +67,7 @@ class SegmentIndexTest {
                 index.add(BASE + i, 64 + 8 * i, 0);
             }
             assertSame(index, indexes.get(id));
-            assertSame(first, indexes.get(0), "is asked for often");
+            assertSame(first, indexes.get(0), "used often");
             assertTrue(indexes.size() <= 512, "size " + indexes.size());
         }
         assertTrue(indexes.size() > 400, "size " + indexes.size());
@@ -92,7 +92,7 @@ class SegmentIndexTest {
             indexes.remove(id);
         }
         assertEquals(0, indexes.size());
-        // Nothing of them counts any more.
+        // Removed indexes do not count.
         for (int id = 0; id < 10_000; id++) {
             indexes.put(new SegmentIndex(id, BASE, 0, 64));
         }

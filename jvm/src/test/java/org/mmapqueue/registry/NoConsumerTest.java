@@ -30,7 +30,7 @@ import org.mmapqueue.tool.report.Progress;
 import org.mmapqueue.tool.report.VerifyReport;
 import org.mmapqueue.tool.verify.Verifier;
 
-/** Queues without a consumer: what says so, on the disk and to users. */
+/** Queues without a consumer: their errors, statistics, files and repair. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class NoConsumerTest {
     private static final int DEFAULT_DELETED = 904;
@@ -62,8 +62,8 @@ class NoConsumerTest {
         }
     }
 
-    /** A closed queue whose last consumer had acked records 0 to 99 of 120. */
-    private void makeDeserted() {
+    /** Makes a closed queue without consumers; the last one had acked records 0 to 99 of 120. */
+    private void makeWithoutConsumers() {
         try (MmapQueue queue = open()) {
             Consumer only = queue.consumer("only", StartAt.EARLIEST);
             for (int i = 0; i < 6; i++) {
@@ -126,7 +126,7 @@ class NoConsumerTest {
     }
 
     @Test
-    void fullSaysThatThereIsNone() {
+    void fullReportsThatThereIsNoConsumer() {
         try (MmapQueue queue = open()) {
             FullException full = assertThrows(FullException.class, () -> push(queue, 1000));
             assertTrue(full.getMessage().endsWith("; it has no consumer, so nobody has read them"), full.getMessage());
@@ -147,21 +147,21 @@ class NoConsumerTest {
     }
 
     @Test
-    void verifyFindsItWhole() {
+    void verifyFindsNoFault() {
         try (MmapQueue queue = open()) {
             push(queue, 50);
         }
         assertTrue(verify().isWhole(), verify().findings().toString());
         assertEquals(List.of(), verify().consumers());
         directory = temp.resolve("deserted");
-        makeDeserted();
+        makeWithoutConsumers();
         assertTrue(verify().isWhole(), verify().findings().toString());
         assertEquals(List.of(), verify().consumers());
     }
 
     @Test
-    void repairKeepsFromWhereOnItIsHeld() throws IOException {
-        makeDeserted();
+    void repairKeepsTheLogStart() throws IOException {
+        makeWithoutConsumers();
         long held = word(HELD_FROM);
         Directories.flip(directory.resolve("meta.dat"), 90, 1);
         Path target = temp.resolve("repaired");
@@ -175,9 +175,9 @@ class NoConsumerTest {
         }
     }
 
-    /** Without a meta page only the lock file tells whether the default consumer may exist. */
+    /** Without a meta page, only the lock file shows whether the default consumer may exist. */
     @Test
-    void repairMakesADefaultConsumerOnlyIfThereMayHaveBeenOne() throws IOException {
+    void repairCreatesADefaultConsumerOnlyIfOneMayHaveExisted() throws IOException {
         try (MmapQueue queue = open()) {
             push(queue, 30);
         }
@@ -196,14 +196,14 @@ class NoConsumerTest {
     }
 
     @Test
-    void aPositionThatCanNotBeRightIsDamage() throws IOException {
-        makeDeserted();
+    void anImpossiblePositionIsDamage() throws IOException {
+        makeWithoutConsumers();
         long held = word(HELD_FROM);
         for (long wrong : new long[] {-8, held + 8, held + (1 << 20)}) {
             word(HELD_FROM, wrong);
             List<Finding> found = corrupt();
             assertTrue(found.stream().anyMatch(each -> each.position() == HELD_FROM), wrong + ": " + found);
-            if (wrong != held + 8) { // else it is found by who reads there
+            if (wrong != held + 8) { // else only a reader of that position finds it
                 assertEquals(
                         HELD_FROM,
                         assertThrows(CorruptException.class, this::open).position());
@@ -214,7 +214,7 @@ class NoConsumerTest {
         }
     }
 
-    /** Queues used to begin with a default consumer that nobody had asked for. They are read as they are. */
+    /** A meta page without the flag of a deleted default consumer has a default consumer, which the queue keeps. */
     @Test
     void aQueueThatWasMadeWithADefaultConsumerKeepsIt() {
         open().close();

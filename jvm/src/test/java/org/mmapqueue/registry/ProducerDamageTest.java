@@ -26,7 +26,7 @@ import org.mmapqueue.errors.MmapQueueException;
 import org.mmapqueue.support.Directories;
 import org.mmapqueue.support.QuickDirectory;
 
-/** A producer's page that is damaged gives an error that names it, or what was there. */
+/** A damaged producer page throws an error that names it, unless the damaged byte is unused. */
 @Tag("long-form")
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ProducerDamageTest {
@@ -35,7 +35,7 @@ class ProducerDamageTest {
     private static final int SLOTS = 4;
     private static final int NOTE_LENGTH_END = 24;
     private static final int NOTE_END = 40;
-    /** Each byte that is used, and each n-th of those that are not; faults.step in the system properties sets n. */
+    /** Tests every used byte, and each n-th unused one; the system property faults.step sets n. */
     private static final int STEP = Integer.getInteger("faults.step", 5);
 
     @TempDir(factory = QuickDirectory.class)
@@ -89,21 +89,21 @@ class ProducerDamageTest {
         }
     }
 
-    private CorruptException assertRefused(Path at) {
-        CorruptException refused = assertThrows(CorruptException.class, () -> MmapQueue.open(config(at)));
-        assertEquals(page(at).toString(), refused.file());
-        return refused;
+    private CorruptException assertThrowsCorrupt(Path at) {
+        CorruptException thrown = assertThrows(CorruptException.class, () -> MmapQueue.open(config(at)));
+        assertEquals(page(at).toString(), thrown.file());
+        return thrown;
     }
 
-    // The header and the slots begin with their sectors; at most 40 bytes of each hold anything.
+    // The header and the slots begin with their sectors and use at most 40 bytes of them.
     private static boolean isUsed(int at) {
         return at % 512 < 64;
     }
 
     @Test
-    void everyByte() throws Exception {
+    void aFlippedBitThrowsWhereTheByteIsUsed() throws Exception {
         byte[] page = Files.readAllBytes(page(clean));
-        int refused = 0;
+        int thrown = 0;
         int withNote = 0;
         for (int at = 0; at < PAGE; at++) {
             if (!isUsed(at) && at % STEP != 0) {
@@ -117,31 +117,31 @@ class ProducerDamageTest {
             boolean header = at < 36;
             boolean slot = inSlots && inSlot < (hasNote ? NOTE_END : NOTE_LENGTH_END);
             if (header || slot) {
-                CorruptException error = assertRefused(damaged);
+                CorruptException error = assertThrowsCorrupt(damaged);
                 assertEquals(header ? 0 : at - inSlot, error.position());
-                refused++;
+                thrown++;
                 withNote += hasNote ? 1 : 0;
             } else {
                 assertWhole(damaged);
             }
             Directories.delete(damaged);
         }
-        assertEquals(36 + SLOTS * NOTE_LENGTH_END + withNote / NOTE_END * (NOTE_END - NOTE_LENGTH_END), refused);
+        assertEquals(36 + SLOTS * NOTE_LENGTH_END + withNote / NOTE_END * (NOTE_END - NOTE_LENGTH_END), thrown);
         assertTrue(withNote >= 2 * NOTE_END && withNote < SLOTS * NOTE_END, "slots of both kinds");
     }
 
     @Test
-    void anotherLength() throws IOException {
+    void aPageOfAnotherLengthThrows() throws IOException {
         for (int length : new int[] {0, 512, PAGE - 1, PAGE + 1}) {
             Path damaged = copy();
             Files.write(page(damaged), Arrays.copyOf(Files.readAllBytes(page(damaged)), length));
-            CorruptException refused = assertRefused(damaged);
-            assertTrue(refused.getMessage().contains(length + " bytes"), refused.getMessage());
+            CorruptException thrown = assertThrowsCorrupt(damaged);
+            assertTrue(thrown.getMessage().contains(length + " bytes"), thrown.getMessage());
         }
     }
 
     @Test
-    void thePageOfAnotherQueueAndOfAConsumer() throws Exception {
+    void aPageOfAnotherQueueOrOfAConsumerThrows() throws Exception {
         Path other = temp.resolve("other");
         try (MmapQueue queue = MmapQueue.open(config(other))) {
             queue.pushOnce("p", 9, List.of(new byte[10]), Duration.ZERO);
@@ -150,11 +150,11 @@ class ProducerDamageTest {
         Path damaged = copy();
         Files.delete(page(damaged));
         Files.copy(page(other), page(damaged));
-        assertEquals(8, assertRefused(damaged).position());
+        assertEquals(8, assertThrowsCorrupt(damaged).position());
         Files.delete(page(damaged));
         Files.copy(other.resolve("consumers/c.dat"), page(damaged));
-        assertEquals(0, assertRefused(damaged).position());
-        // What the error's reader can do: forget the producer.
+        assertEquals(0, assertThrowsCorrupt(damaged).position());
+        // Deleting the page forgets the producer, and the queue opens.
         Files.delete(page(damaged));
         try (MmapQueue queue = MmapQueue.open(config(damaged))) {
             assertEquals(List.of(), queue.producers());
@@ -174,13 +174,13 @@ class ProducerDamageTest {
     }
 
     @Test
-    void aLinkIsRefused() throws IOException {
+    void aSymbolicLinkThrows() throws IOException {
         Path damaged = copy();
         Path elsewhere = temp.resolve("elsewhere");
         Files.move(damaged.resolve("producers"), elsewhere);
         Files.createSymbolicLink(damaged.resolve("producers"), elsewhere);
-        MmapQueueException refused = assertThrows(MmapQueueException.class, () -> MmapQueue.open(config(damaged)));
-        assertTrue(refused.getMessage().contains("symbolic link"), refused.getMessage());
+        MmapQueueException thrown = assertThrows(MmapQueueException.class, () -> MmapQueue.open(config(damaged)));
+        assertTrue(thrown.getMessage().contains("symbolic link"), thrown.getMessage());
         Files.delete(damaged.resolve("producers"));
         Files.createDirectory(damaged.resolve("producers"));
         Files.createSymbolicLink(page(damaged), elsewhere.resolve("p.dat"));

@@ -27,7 +27,7 @@ import org.mmapqueue.QueueConfig;
 import org.mmapqueue.errors.ConfigException;
 import org.mmapqueue.support.QuickDirectory;
 
-/** Any number of producers, of which some have open pages; and where there can be none. */
+/** A queue has any number of producers, at most 1000 of them with open pages. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class ProducerLimitsTest {
     private static final int MOST_OPEN = 1000;
@@ -36,7 +36,7 @@ class ProducerLimitsTest {
     Path temp;
 
     @Test
-    void moreProducersThanPagesAreOpen() throws Exception {
+    void producersMayOutnumberOpenPages() throws Exception {
         int many = MOST_OPEN + 300;
         QueueConfig config = QueueConfig.builder(temp.resolve("queue"))
                 .flushPeriodMillis(600_000)
@@ -47,7 +47,7 @@ class ProducerLimitsTest {
             }
             assertTrue(openPages() <= MOST_OPEN, () -> openPages() + " pages are open");
             assertEquals(many, queue.producers().size());
-            queue.forgetProducer("p17"); // one that is parked
+            queue.forgetProducer("p17"); // a parked one
             assertEquals(OptionalLong.empty(), queue.lastSequence("p17"));
         }
         assertEquals(0, openPages());
@@ -64,7 +64,7 @@ class ProducerLimitsTest {
     }
 
     @Test
-    void parkedProducersAfterAKill() throws Exception {
+    void parkedProducersSurviveAKill() throws Exception {
         int many = MOST_OPEN + 50;
         QueueConfig config = QueueConfig.builder(temp.resolve("queue"))
                 .flushPeriodMillis(600_000)
@@ -86,7 +86,7 @@ class ProducerLimitsTest {
         }
     }
 
-    // What the page cache holds, which a kill leaves.
+    // A copy of the open files is what a kill leaves.
     private static void copy(Path from, Path to) throws IOException {
         try (Stream<Path> all = Files.walk(from)) {
             for (Path each : all.toList()) {
@@ -96,7 +96,7 @@ class ProducerLimitsTest {
     }
 
     @Test
-    void threadsThatShareTheOpenPages() throws Exception {
+    void threadsShareTheOpenPages() throws Exception {
         int threads = 4;
         int each = 300;
         int sequences = 2;
@@ -118,7 +118,7 @@ class ProducerLimitsTest {
         }
     }
 
-    // Every thread pushes all batches: whoever comes first stores one.
+    // Every thread pushes every batch; the first one stores it.
     private static int pushAll(MmapQueue queue, int seed, int producers, int sequences) throws InterruptedException {
         Random random = new Random(seed);
         List<Integer> order =
@@ -127,7 +127,7 @@ class ProducerLimitsTest {
         for (int sequence = 0; sequence < sequences; sequence++) {
             Collections.shuffle(order, random);
             for (int producer : order) {
-                // In the order of sequences: one that is skipped is done.
+                // In the order of sequences: a skipped sequence counts as pushed.
                 for (int i = (int) queue.lastSequence("p" + producer).orElse(-1) + 1; i <= sequence; i++) {
                     stored += push(queue, "p" + producer, i) < 0 ? 0 : 1;
                 }
@@ -147,7 +147,7 @@ class ProducerLimitsTest {
                         try {
                             return Files.readSymbolicLink(each).startsWith(temp.resolve("queue/producers"));
                         } catch (IOException e) {
-                            return false; // closed meanwhile
+                            return false; // closed since it was listed
                         }
                     })
                     .count();
@@ -157,17 +157,17 @@ class ProducerLimitsTest {
     }
 
     @Test
-    void version1HasNoPlaceForThem() {
+    void version1DoesNotSupportProducers() {
         QueueConfig config =
                 QueueConfig.builder(temp.resolve("queue")).formatVersion(1).build();
         try (MmapQueue queue = MmapQueue.open(config)) {
-            for (ConfigException refused : List.of(
+            for (ConfigException thrown : List.of(
                     assertThrows(
                             ConfigException.class, () -> queue.pushOnce("p", 0, List.of(new byte[1]), Duration.ZERO)),
                     assertThrows(ConfigException.class, () -> queue.lastSequence("p")),
                     assertThrows(ConfigException.class, queue::producers),
                     assertThrows(ConfigException.class, () -> queue.forgetProducer("p")))) {
-                assertEquals("format_version", refused.key());
+                assertEquals("format_version", thrown.key());
             }
             assertEquals(0, queue.endOffset());
         }

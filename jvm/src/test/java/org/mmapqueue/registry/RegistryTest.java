@@ -30,14 +30,14 @@ import org.mmapqueue.support.FaultyStorage;
 import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 
-/** How a consumer that another process makes or moves meets the writer, at the moments that matter. */
+/** Another process creates or moves a consumer at the critical moments of the writer. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RegistryTest {
     private static final int SEGMENT = 4096;
     private static final int CAPACITY = 8;
     private static final int RECORD = 500;
-    /** Two generations and a half. */
-    private static final int LAPS = 150;
+    /** Number of records that take two and a half generations of the ring. */
+    private static final int GENERATIONS = 150;
 
     @TempDir(factory = QuickDirectory.class)
     Path temp;
@@ -85,20 +85,20 @@ class RegistryTest {
         }
     }
 
-    /** The writer flushes the acks, before it uses the first segment again. */
+    /** The writer flushes acks before it reuses the first slot. */
     @Test
-    void aConsumerThatIsMadeWhileTheWriterFlushesKeepsItsPlace() throws IOException {
-        assertKeptWhenMadeAt(FaultyStorage.Call.SYNC, MetaPage.FILE_NAME);
+    void aConsumerCreatedDuringAFlushKeepsItsPosition() throws IOException {
+        assertKeptWhenCreatedAt(FaultyStorage.Call.SYNC, MetaPage.FILE_NAME);
     }
 
-    /** The writer has read which consumers there are, and opens the page of one of them. */
+    /** The writer has listed the consumers, and opens the page of one. */
     @Test
-    void aConsumerThatIsMadeWhileTheWriterLooksAtTheOthersKeepsItsPlace() throws IOException {
-        assertKeptWhenMadeAt(FaultyStorage.Call.OPEN, "another.dat");
+    void aConsumerCreatedDuringAReclaimKeepsItsPosition() throws IOException {
+        assertKeptWhenCreatedAt(FaultyStorage.Call.OPEN, "another.dat");
     }
 
-    private void assertKeptWhenMadeAt(FaultyStorage.Call moment, String file) throws IOException {
-        pushAndAck(LAPS / 4);
+    private void assertKeptWhenCreatedAt(FaultyStorage.Call moment, String file) throws IOException {
+        pushAndAck(GENERATIONS / 4);
         other.create("another", meta::writing);
         boolean[] made = {false};
         storage.failWhen((call, path) -> {
@@ -112,7 +112,7 @@ class RegistryTest {
             }
             return false;
         });
-        assertThrows(FullException.class, () -> pushAndAck(LAPS));
+        assertThrows(FullException.class, () -> pushAndAck(GENERATIONS));
         assertTrue(made[0]);
         assertEquals(0, meta.reclaimed());
         assertEquals(0, meta.reclaiming());
@@ -138,11 +138,11 @@ class RegistryTest {
     }
 
     @Test
-    void aPlaceThatWasReclaimedMeanwhileIsLookedForAgain() throws IOException {
+    void aStartThatWasReclaimedIsChosenAgain() throws IOException {
         int[] asked = {0};
         ConsumerCursors made = other.create("late", () -> {
             if (asked[0]++ == 0) {
-                pushAndAck(LAPS);
+                pushAndAck(GENERATIONS);
                 return 0;
             }
             return meta.reclaimed();
@@ -152,59 +152,59 @@ class RegistryTest {
         assertEquals(meta.reclaimed(), made.committed());
         assertEquals(made.committed(), made.reading());
         long held = meta.reclaimed();
-        assertThrows(FullException.class, () -> pushAndAck(LAPS));
+        assertThrows(FullException.class, () -> pushAndAck(GENERATIONS));
         assertEquals(held, meta.reclaimed());
     }
 
     @Test
-    void aConsumerThatCanNotBeMadeLeavesNothingBehind() throws IOException {
+    void aFailedCreationLeavesNoConsumer() throws IOException {
         int[] asked = {0};
         assertThrows(
                 IllegalStateException.class,
                 () -> other.create("late", () -> {
                     if (asked[0]++ == 0) {
-                        pushAndAck(LAPS);
+                        pushAndAck(GENERATIONS);
                         return 0;
                     }
-                    throw new IllegalStateException("no place is left");
+                    throw new IllegalStateException("no start is left");
                 }));
         assertEquals(2, asked[0]);
         other.refresh();
         assertEquals(1, other.names().size());
-        pushAndAck(LAPS);
+        pushAndAck(GENERATIONS);
     }
 
     @Test
-    void aMoveToAPlaceThatWasReclaimedMovesNothing() throws IOException {
-        pushAndAck(LAPS);
+    void aMoveToAReclaimedPositionHasNoEffect() throws IOException {
+        pushAndAck(GENERATIONS);
         ConsumerCursors mover = other.create("mover", meta::writing);
-        long stood = mover.committed();
+        long before = mover.committed();
         assertFalse(other.move(mover, 0));
-        assertEquals(stood, mover.committed());
-        assertEquals(stood, mover.reading());
+        assertEquals(before, mover.committed());
+        assertEquals(before, mover.reading());
         assertTrue(other.move(mover, meta.reclaimed()));
         assertEquals(meta.reclaimed(), mover.committed());
         assertEquals(meta.reclaimed(), mover.reading());
     }
 
     @Test
-    void aMoveThatFailsMovesNothing() throws IOException {
-        pushAndAck(LAPS);
+    void aFailedMoveHasNoEffect() throws IOException {
+        pushAndAck(GENERATIONS);
         ConsumerCursors mover = other.create("mover", meta::writing);
-        long stood = mover.committed();
+        long before = mover.committed();
         queue.close();
         meta.reclaiming(meta.reclaimed() + 2 * SEGMENT);
         Path lock = temp.resolve("queue").resolve(QueueDirectory.LOCK_FILE);
         Files.delete(lock);
-        Files.createDirectory(lock); // whether the writer is dead can not be found out
+        Files.createDirectory(lock); // now it is unknown whether the writer is dead
         assertThrows(IOException.class, () -> other.move(mover, meta.reclaimed()));
-        assertEquals(stood, mover.committed());
-        assertEquals(stood, mover.reading());
+        assertEquals(before, mover.committed());
+        assertEquals(before, mover.reading());
     }
 
-    /** The offset of the place could not be read: the consumer is where it was, in memory and in its page. */
+    /** The offset of the new position cannot be read: the consumer does not move, in memory or in its page. */
     @Test
-    void aSeekThatFailsMovesNothing() {
+    void aFailedSeekHasNoEffect() {
         pushAndAck(10);
         FaultyStorage disk = new FaultyStorage();
         QueueCore reader = Cores.open(config().readOnly(true).build(), disk);
@@ -222,15 +222,15 @@ class RegistryTest {
         }
     }
 
-    /** It was killed after it had said what it wanted to reclaim, and before it knew that it may. */
+    /** The writer was killed after it had stored {@code reclaiming}, before it stored {@code reclaimed}. */
     @Test
-    void whatADeadWriterWasAboutToReclaimIsNotLost() throws IOException {
-        pushAndAck(LAPS);
+    void anUnfinishedReclaimOfADeadWriterLosesNothing() throws IOException {
+        pushAndAck(GENERATIONS);
         queue.close();
-        long place = meta.reclaimed();
-        meta.reclaiming(place + 2 * SEGMENT);
-        assertEquals(place, other.create("late", () -> place).committed());
-        assertEquals(place, meta.reclaiming());
-        assertEquals(place, other.takeUp("late", meta::writing).committed());
+        long position = meta.reclaimed();
+        meta.reclaiming(position + 2 * SEGMENT);
+        assertEquals(position, other.create("late", () -> position).committed());
+        assertEquals(position, meta.reclaiming());
+        assertEquals(position, other.takeUp("late", meta::writing).committed());
     }
 }

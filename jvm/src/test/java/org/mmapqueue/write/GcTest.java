@@ -26,7 +26,7 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** Ring files that hold nothing are given back to the disk. */
+/** gc deletes ring files without retained records. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class GcTest {
     private static final int SEGMENT = 4096;
@@ -35,7 +35,7 @@ class GcTest {
     Path temp;
 
     private Path directory;
-    /** Without its threads: nobody makes files ahead meanwhile. */
+    /** A queue without its threads, so that no file is preallocated. */
     private QueueCore core;
 
     private ConsumerCore consumer;
@@ -86,17 +86,17 @@ class GcTest {
         return Directories.segments(directory).size();
     }
 
-    /** What gc says is what the directory has lost. */
+    /** Runs gc, checks its result against the directory, and returns the number of deleted files. */
     private int gc() {
         int before = files();
-        long freed = core.writer().gc();
-        assertEquals((before - files()) * (long) SEGMENT, freed);
+        long deleted = core.writer().gc();
+        assertEquals((before - files()) * (long) SEGMENT, deleted);
         return before - files();
     }
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void nothingIsDeletedThatIsNotAcked(int version) {
+    void unackedSegmentsAreNotDeleted(int version) {
         open(version);
         assertEquals(0, gc());
         push(80);
@@ -106,7 +106,7 @@ class GcTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void whatEverybodyHasAckedIsDeleted(int version) {
+    void segmentsAckedByEveryConsumerAreDeleted(int version) {
         open(version);
         push(80);
         int before = files();
@@ -122,7 +122,7 @@ class GcTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 2})
-    void theRingTurnsOnWithFilesMadeAnew(int version) {
+    void theRingWrapsWithNewFiles(int version) {
         open(version);
         long next = 0;
         for (int round = 0; round < 30; round++) {
@@ -141,7 +141,7 @@ class GcTest {
     }
 
     @Test
-    void aSlowConsumerKeepsItsFiles() {
+    void aSlowConsumerRetainsItsFiles() {
         open(2);
         ConsumerCore slow = core.consumer("slow", StartAt.EARLIEST);
         push(80);
@@ -155,7 +155,7 @@ class GcTest {
     }
 
     @Test
-    void numbersGoOnAfterACleanReopening() {
+    void offsetsContinueAfterACleanReopening() {
         open(2);
         push(80);
         popAndAck(0, 80);
@@ -167,10 +167,10 @@ class GcTest {
         popAndAck(80, 40);
     }
 
-    /** Nobody needs what it holds, and it is about to be filled: its length can not stop the writer. */
+    /** The file of a free slot is refilled before use, so its length must not stop the writer. */
     @ParameterizedTest
     @ValueSource(ints = {-SEGMENT, -8, 8, SEGMENT})
-    void aFreeSlotsFileOfAnotherLengthIsMadeAnew(int more) throws IOException {
+    void aFreeSlotsFileOfAnotherLengthIsReplaced(int more) throws IOException {
         open(2);
         push(80);
         popAndAck(0, 80);
@@ -186,7 +186,7 @@ class GcTest {
 
     @ParameterizedTest
     @ValueSource(ints = {0, 30, 79, 80})
-    void numbersGoOnAfterAKill(int acked) {
+    void offsetsContinueAfterAKill(int acked) {
         open(2);
         push(80);
         popAndAck(0, acked);
@@ -202,9 +202,9 @@ class GcTest {
         gc();
     }
 
-    /** The flush that follows must not miss the files, which held nothing that is needed. */
+    /** A flush must not need the deleted files. */
     @Test
-    void aFlushAfterItFindsAllItNeeds() {
+    void aFlushAfterGcSucceeds() {
         open(2);
         push(80);
         popAndAck(0, 70);
@@ -219,7 +219,7 @@ class GcTest {
     }
 
     @Test
-    void anIdleQueueDoesItByItself() {
+    void anIdleQueueRunsGc() {
         try (MmapQueue queue = MmapQueue.open(config(2).gcOnIdleMillis(10).build())) {
             for (int round = 0; round < 2; round++) {
                 long first = queue.endOffset();
@@ -229,7 +229,7 @@ class GcTest {
                 List<Message> all = Payload.drain(queue);
                 assertEquals(120, all.size());
                 queue.consumer().ack(first + 119);
-                // The end's segment, and those that are made ahead.
+                // The last segment and the preallocated ones.
                 Waiting.until("the files are deleted", () -> files() <= 4);
             }
         }

@@ -25,12 +25,12 @@ import org.mmapqueue.support.Payload;
 import org.mmapqueue.support.QuickDirectory;
 import org.mmapqueue.support.Waiting;
 
-/** What stays to be read again after every consumer has acked it. */
+/** Records that are retained after every consumer has acked them. */
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RetentionTest {
     private static final int SEGMENT = 4096;
     private static final int CAPACITY = 16;
-    /** Twelve records of this are one segment: 320 bytes each, and a rest that the thirteenth begins in. */
+    /** Payload length of 320-byte records: twelve fit into a segment, and the thirteenth begins in it. */
     private static final int LENGTH = 304;
 
     private static final int FOOTPRINT = LENGTH + 16;
@@ -67,7 +67,7 @@ class RetentionTest {
         }
     }
 
-    /** All from the first offset on is there and nothing before; gives the number of records. */
+    /** Every record from the first offset on is readable and none before; returns how many they are. */
     private int assertRetained() {
         long end = queue.endOffset();
         long first;
@@ -75,7 +75,7 @@ class RetentionTest {
         do {
             first = queue.firstOffset();
             all = readFrom(first, end);
-        } while (first != queue.firstOffset()); // segments are taken ahead of the writer, too
+        } while (first != queue.firstOffset()); // segments are also reclaimed ahead of the writer
         assertEquals(end - first, all.size());
         for (int i = 0; i < all.size(); i++) {
             assertEquals(first + i, all.get(i).offset());
@@ -98,7 +98,7 @@ class RetentionTest {
     }
 
     @Test
-    void withoutItTheFirstOffsetIsTheSlowestCommitted() {
+    void withoutRetentionTheFirstOffsetIsTheLowWatermark() {
         open(0, 0);
         queue.createConsumer("slow", StartAt.EARLIEST);
         pushAndAck(40);
@@ -114,7 +114,7 @@ class RetentionTest {
 
     @ParameterizedTest
     @ValueSource(ints = {1, 4096, 10_000, 20_000, 40_000})
-    void soManyBytesStayInWholeSegments(int bytes) {
+    void retainBytesKeepsWholeSegments(int bytes) {
         open(0, bytes);
         for (int i = 0; i < 30; i++) {
             pushAndAck(17);
@@ -126,7 +126,7 @@ class RetentionTest {
     }
 
     @Test
-    void theWriterComesFirst() {
+    void retentionNeverBlocksTheWriter() {
         open(DAY, 1 << 30);
         for (int i = 0; i < 40; i++) {
             pushAndAck(30); // never full
@@ -138,7 +138,7 @@ class RetentionTest {
     }
 
     @Test
-    void whatIsRetainedCanBeConsumedAgain() {
+    void retainedRecordsCanBeConsumedAgain() {
         open(DAY, 0);
         pushAndAck(60);
         assertEquals(0, queue.firstOffset());
@@ -150,7 +150,7 @@ class RetentionTest {
         queue.consumer().seek(StartAt.EARLIEST);
         assertEquals(0, queue.consumer().pop().offset());
         assertEquals(60, queue.consumer().lag());
-        // It holds the space again, which retention alone does not.
+        // An unacked record holds space; retention alone does not.
         assertThrows(FullException.class, () -> {
             for (int i = 0; i < 1000; i++) {
                 queue.push(Payload.numbered(queue.endOffset(), LENGTH));
@@ -161,7 +161,7 @@ class RetentionTest {
 
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
-    void itSurvivesAReopening(boolean killed) {
+    void retentionSurvivesAReopening(boolean killed) {
         open(0, 20_000);
         pushAndAck(400);
         long first = queue.firstOffset();
@@ -171,13 +171,13 @@ class RetentionTest {
         directory = killed ? copy : directory;
         open(0, 20_000);
         long after = queue.firstOffset();
-        // The rest of the last segment is lost to a recovery, and counts.
+        // A recovery leaves the rest of the last segment unused, which counts as retained.
         assertTrue(after >= first && after <= first + (killed ? 2 * SEGMENT / FOOTPRINT : 0), first + ", " + after);
         assertRetained();
     }
 
     @Test
-    void aWriterThatSaysNothingOfItLeavesItAsItIs() {
+    void aWriterWithoutRetentionKeysKeepsTheStoredOnes() {
         open(DAY, 1 << 20);
         pushAndAck(100);
         queue.close();
@@ -192,7 +192,7 @@ class RetentionTest {
     }
 
     @Test
-    void theNextWriterMayChangeIt() {
+    void theNextWriterMayChangeRetention() {
         open(0, 1 << 20);
         pushAndAck(100);
         assertEquals(0, queue.firstOffset());
@@ -209,7 +209,7 @@ class RetentionTest {
         assertRetained();
     }
 
-    /** A period that reaches back before 1970 retains every record, however long it is. */
+    /** A period that begins before 1970 retains every record. */
     @ParameterizedTest
     @ValueSource(longs = {Long.MAX_VALUE, Long.MAX_VALUE / 1000 + 1, Long.MAX_VALUE / 2})
     void aPeriodOfAnyLengthRetainsAll(long millis) {
@@ -221,16 +221,16 @@ class RetentionTest {
     }
 
     @Test
-    void byAgeTheOldestSegmentsGo() {
+    void segmentsOlderThanRetainMillisAreReclaimed() {
         open(1, 0);
         pushAndAck(100);
-        // The last segments stay: nobody knows how old their records are until the next one begins.
+        // The last segment stays: its newest timestamp is known once the next one begins.
         Waiting.until("the first segments are older than 1 ms", () -> queue.firstOffset() >= 70);
         assertRetained();
     }
 
     @Test
-    void byAgeNothingGoesBeforeItsTime() {
+    void noSegmentIsReclaimedBeforeRetainMillis() {
         open(DAY, 0);
         pushAndAck(150);
         assertEquals(0, queue.firstOffset());
@@ -238,7 +238,7 @@ class RetentionTest {
     }
 
     @Test
-    void theNarrowerOfBothCounts() {
+    void theNarrowerLimitApplies() {
         open(DAY, 8000);
         pushAndAck(150);
         long kept = assertRetained() * (long) FOOTPRINT;
@@ -249,7 +249,7 @@ class RetentionTest {
     }
 
     @Test
-    void whatIsNotAckedStaysWhateverItsAgeAndSize() {
+    void unackedRecordsAreRetainedAtAnyAgeAndSize() {
         open(1, 1);
         queue.createConsumer("slow", StartAt.EARLIEST);
         pushAndAck(100);
@@ -258,7 +258,7 @@ class RetentionTest {
     }
 
     @Test
-    void gcLeavesItAlone() {
+    void gcKeepsRetainedRecords() {
         open(0, 20_000);
         pushAndAck(180);
         int before = assertRetained();

@@ -9,17 +9,17 @@ import org.openjdk.jcstress.annotations.Outcome;
 import org.openjdk.jcstress.annotations.State;
 import org.openjdk.jcstress.infra.results.II_Result;
 
-/** Two threads pop with one consumer: each record goes to one of them. */
-public final class HandOut {
-    private HandOut() {}
+/** Two threads share one consumer: each record is delivered to one of them. */
+public final class SharedConsumer {
+    private SharedConsumer() {}
 
-    /** One record each. */
+    /** Each thread pops one record. */
     @JCStressTest
     @Outcome(
             id = {"0, 1", "1, 0"},
             expect = Expect.ACCEPTABLE,
             desc = "a record each")
-    @Outcome(expect = Expect.FORBIDDEN, desc = "one twice, or one for nobody")
+    @Outcome(expect = Expect.FORBIDDEN, desc = "a record twice, or one not delivered")
     @State
     public static class OneByOne {
         private static final Records BATCH = SmallQueue.batch(2, SmallQueue.INSIDE);
@@ -40,13 +40,13 @@ public final class HandOut {
         }
     }
 
-    /** One thread acks what it has popped; the other one's record stays out until it acks, too. */
+    /** Each thread acks its own record; the other thread's record stays in flight until it is acked. */
     @JCStressTest
     @Outcome(
             id = {"0, 1", "1, 0"},
             expect = Expect.ACCEPTABLE,
             desc = "a record each, and both are acked at the end")
-    @Outcome(expect = Expect.FORBIDDEN, desc = "one twice, one for nobody, or one that is not acked")
+    @Outcome(expect = Expect.FORBIDDEN, desc = "a record twice, one not delivered, or one not acked")
     @State
     public static class WithSingleAcks {
         private static final Records BATCH = SmallQueue.batch(2, SmallQueue.SPANNING);

@@ -28,7 +28,7 @@ import org.mmapqueue.support.Waiting;
 
 @ParameterizedClass(name = "{0}")
 @EnumSource(value = Setup.class, mode = EnumSource.Mode.MATCH_ALL, names = "V2_.*")
-class PushOnceContractTest extends ContractTest {
+class IdempotentAppendContractTest extends ContractTest {
     private final List<byte[]> expected = new ArrayList<>();
 
     private List<byte[]> batch(int count) {
@@ -39,18 +39,19 @@ class PushOnceContractTest extends ContractTest {
         return batch;
     }
 
-    private void pushes(String producer, long sequence, int count) throws InterruptedException {
-        pushes(producer, sequence, batch(count), false);
+    private void assertStores(String producer, long sequence, int count) throws InterruptedException {
+        assertStores(producer, sequence, batch(count), false);
     }
 
-    private void pushes(String producer, long sequence, List<byte[]> batch, boolean sync) throws InterruptedException {
+    private void assertStores(String producer, long sequence, List<byte[]> batch, boolean sync)
+            throws InterruptedException {
         assertEquals(expected.size(), queue.pushOnce(producer, sequence, Records.of(batch), Duration.ZERO, sync));
         expected.addAll(batch);
         assertEquals(OptionalLong.of(sequence), queue.lastSequence(producer));
         assertEquals(expected.size(), queue.endOffset());
     }
 
-    private void refuses(String producer, long sequence) throws InterruptedException {
+    private void assertStoresNothing(String producer, long sequence) throws InterruptedException {
         OptionalLong last = queue.lastSequence(producer);
         for (boolean sync : new boolean[] {false, true}) {
             assertEquals(-1, queue.pushOnce(producer, sequence, Records.of(batch(2)), Duration.ZERO, sync));
@@ -64,31 +65,31 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void aBatchIsThereOnceHoweverOftenItIsPushed() throws InterruptedException {
+    void retriesStoreABatchOneTime() throws InterruptedException {
         assertEquals(OptionalLong.empty(), queue.lastSequence("p"));
         queue.push(setup.tenth(0));
         expected.add(setup.tenth(0));
-        pushes("p", 7, 3);
-        refuses("p", 7);
-        refuses("p", 7);
+        assertStores("p", 7, 3);
+        assertStoresNothing("p", 7);
+        assertStoresNothing("p", 7);
         queue.push(setup.tenth(4));
         expected.add(setup.tenth(4));
-        refuses("p", 7);
-        pushes("p", 8, 1);
+        assertStoresNothing("p", 7);
+        assertStores("p", 8, 1);
         assertOnlyExpected();
     }
 
-    private void pushes(long sequence, BatchDigest digest) throws InterruptedException {
+    private void assertStores(long sequence, BatchDigest digest) throws InterruptedException {
         List<byte[]> batch = batch(2);
         assertEquals(expected.size(), queue.pushOnce("p", sequence, digest, Records.of(batch), Duration.ZERO, false));
         expected.addAll(batch);
     }
 
     @Test
-    void aDigestIsFoundAgainWithItsSequence() throws InterruptedException {
+    void aDigestIsStoredWithItsSequence() throws InterruptedException {
         assertEquals(Optional.empty(), queue.digest("p", 0));
         for (long sequence = 0; sequence < 10; sequence++) {
-            pushes(sequence, new BatchDigest(2, -sequence));
+            assertStores(sequence, new BatchDigest(2, -sequence));
             assertEquals(Optional.empty(), queue.digest("p", sequence + 1));
             for (long before = Math.max(0, sequence - 1); before <= sequence; before++) {
                 assertEquals(Optional.of(new BatchDigest(2, -before)), queue.digest("p", before));
@@ -98,7 +99,7 @@ class PushOnceContractTest extends ContractTest {
         reopen();
         assertEquals(Optional.of(new BatchDigest(2, -9)), queue.digest("p", 9));
         assertEquals(Optional.empty(), queue.digest("p", 0));
-        pushes("p", 10, 1);
+        assertStores("p", 10, 1);
         assertEquals(Optional.empty(), queue.digest("p", 10));
         assertEquals(Optional.of(new BatchDigest(2, -9)), queue.digest("p", 9));
         assertEquals(Optional.empty(), queue.digest("q", 9));
@@ -106,44 +107,44 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void sequencesMayHaveGapsAndALowerOneIsDone() throws InterruptedException {
-        pushes("p", 0, 1);
-        pushes("p", 5, 2);
-        refuses("p", 4);
-        refuses("p", 0);
-        pushes("p", Long.MAX_VALUE - 1, 1);
-        pushes("p", Long.MAX_VALUE, 1);
-        refuses("p", Long.MAX_VALUE);
+    void sequencesMayHaveGapsAndALowerOneStoresNothing() throws InterruptedException {
+        assertStores("p", 0, 1);
+        assertStores("p", 5, 2);
+        assertStoresNothing("p", 4);
+        assertStoresNothing("p", 0);
+        assertStores("p", Long.MAX_VALUE - 1, 1);
+        assertStores("p", Long.MAX_VALUE, 1);
+        assertStoresNothing("p", Long.MAX_VALUE);
         assertOnlyExpected();
     }
 
     @Test
-    void producersDoNotKnowOfOneAnother() throws InterruptedException {
-        pushes("p", 3, 1);
-        pushes("q", 3, 2);
-        pushes("q", 4, 1);
-        refuses("p", 3);
-        pushes("p", 4, 1);
+    void producersAreIndependent() throws InterruptedException {
+        assertStores("p", 3, 1);
+        assertStores("q", 3, 2);
+        assertStores("q", 4, 1);
+        assertStoresNothing("p", 3);
+        assertStores("p", 4, 1);
         assertEquals(List.of("p", "q"), queue.producers());
         assertOnlyExpected();
     }
 
     @Test
-    void aBatchWithoutRecordsCounts() throws InterruptedException {
-        pushes("p", 1, 0);
-        refuses("p", 1);
-        pushes("p", 2, 1);
-        pushes("p", 3, List.of(), true);
-        pushes("p", 4, 0);
+    void anEmptyBatchStoresItsSequence() throws InterruptedException {
+        assertStores("p", 1, 0);
+        assertStoresNothing("p", 1);
+        assertStores("p", 2, 1);
+        assertStores("p", 3, List.of(), true);
+        assertStores("p", 4, 0);
         queue.flush();
         reopen();
-        refuses("p", 4);
-        pushes("p", 5, 1);
+        assertStoresNothing("p", 4);
+        assertStores("p", 5, 1);
         assertOnlyExpected();
     }
 
     @Test
-    void batchesOverSegmentsAndWithSync() throws InterruptedException {
+    void batchesSpanSegmentsWithAndWithoutSync() throws InterruptedException {
         long sequence = 0;
         for (int round = 0; round < 6; round++) {
             List<byte[]> batch = setup.payloads(round, 4 + 3 * round);
@@ -157,11 +158,11 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void itIsKnownAfterACloseAndAfterAKill() throws InterruptedException {
+    void sequencesSurviveACloseAndAKill() throws InterruptedException {
         for (int round = 0; round < 12; round++) {
-            pushes("p", 2L * round, 1 + round % 3);
+            assertStores("p", 2L * round, 1 + round % 3);
             if (round % 4 == 1) {
-                pushes("q-" + round, round, 1);
+                assertStores("q-" + round, round, 1);
             }
             if (round % 3 == 0) {
                 queue.flush();
@@ -170,7 +171,7 @@ class PushOnceContractTest extends ContractTest {
             MmapQueue before = queue;
             try (MmapQueue taken = setup.openAfterKill(left)) {
                 queue = taken;
-                refuses("p", 2L * round);
+                assertStoresNothing("p", 2L * round);
                 assertEquals(OptionalLong.of(2L * round), queue.lastSequence("p"));
                 assertOnlyExpected();
                 assertEquals(expected.size(), queue.pushOnce("p", 2L * round + 1, batch(1), Duration.ZERO));
@@ -179,7 +180,7 @@ class PushOnceContractTest extends ContractTest {
             }
             if (round % 5 == 4) {
                 reopen();
-                refuses("p", 2L * round);
+                assertStoresNothing("p", 2L * round);
             }
         }
         assertEquals(List.of("p", "q-1", "q-5", "q-9"), queue.producers());
@@ -187,21 +188,21 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void aTooLargeBatchIsRefusedAndDoesNotCount() throws InterruptedException {
-        pushes("p", 1, 1);
+    void aTooLargeBatchThrowsAndStoresNoSequence() throws InterruptedException {
+        assertStores("p", 1, 1);
         assertThrows(
                 TooLargeException.class,
                 () -> queue.pushOnce("p", 2, List.of(new byte[setup.maxEvent + 1]), Duration.ZERO));
         assertThrows(
                 TooLargeException.class, () -> queue.pushOnce("p", 2, batch(setup.capacity * 10 + 10), Duration.ZERO));
         assertEquals(OptionalLong.of(1), queue.lastSequence("p"));
-        pushes("p", 2, 1);
+        assertStores("p", 2, 1);
         assertOnlyExpected();
     }
 
     @Test
-    void whenTheQueueIsFullNothingCountsUntilThereIsRoom() throws Exception {
-        pushes("p", 1, 1);
+    void aFullQueueStoresNoSequenceUntilItHasRoom() throws Exception {
+        assertStores("p", 1, 1);
         fill();
         long end = queue.endOffset();
         assertThrows(FullException.class, () -> queue.pushOnce("p", 2, batch(15), Duration.ofMillis(1)));
@@ -216,7 +217,7 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void ofManyThreadsThatPushTheSameOneDoes() throws Exception {
+    void oneOfManyThreadsStoresABatch() throws Exception {
         int threads = 4;
         int rounds = 50;
         CyclicBarrier start = new CyclicBarrier(threads);
@@ -245,18 +246,18 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void aForgottenProducerBeginsAnew() throws InterruptedException {
-        pushes("p", 9, 1);
-        pushes("q", 1, 1);
+    void aForgottenProducerHasNoSequence() throws InterruptedException {
+        assertStores("p", 9, 1);
+        assertStores("q", 1, 1);
         queue.forgetProducer("p");
         assertEquals(OptionalLong.empty(), queue.lastSequence("p"));
         assertEquals(List.of("q"), queue.producers());
         assertTrue(Files.notExists(directory.resolve("producers/p.dat")));
-        pushes("p", 0, 1);
+        assertStores("p", 0, 1);
         queue.forgetProducer("p");
         reopen();
         assertEquals(List.of("q"), queue.producers());
-        refuses("q", 1);
+        assertStoresNothing("q", 1);
         assertEquals(
                 "producer",
                 assertThrows(ConfigException.class, () -> queue.forgetProducer("p"))
@@ -275,17 +276,17 @@ class PushOnceContractTest extends ContractTest {
             assertThrows(ConfigException.class, () -> queue.forgetProducer(name));
         }
         for (String name : List.of("_", "x".repeat(100), "a.b-c_D", "default", "0")) {
-            pushes(name, 1, 1);
+            assertStores(name, 1, 1);
         }
         reopen();
         for (String name : queue.producers()) {
-            refuses(name, 1);
+            assertStoresNothing(name, 1);
         }
         assertEquals(5, queue.producers().size());
     }
 
     @Test
-    void aSequenceOrALengthBelow0IsRefused() {
+    void aNegativeSequenceOrLengthThrows() {
         assertThrows(IllegalArgumentException.class, () -> queue.pushOnce("p", -1, batch(1), Duration.ZERO));
         assertThrows(
                 IllegalArgumentException.class,
@@ -298,8 +299,8 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void aProcessThatReadsAndAClosedQueueRefuse() throws InterruptedException {
-        pushes("p", 1, 1);
+    void aReadOnlyQueueAndAClosedQueueThrow() throws InterruptedException {
+        assertStores("p", 1, 1);
         try (MmapQueue reader = MmapQueue.open(QueueConfig.builder(Directories.copy(directory, temp.resolve("read")))
                 .readOnly(true)
                 .build())) {
@@ -311,9 +312,9 @@ class PushOnceContractTest extends ContractTest {
         assertThrows(ClosedException.class, () -> queue.lastSequence("p"));
     }
 
-    /** Each payload is made when it is asked for, in the one array that there is. */
+    /** Each payload is computed on request, in a single array. */
     @Test
-    void recordsThatAreNeverInMemoryAtOnce() throws InterruptedException {
+    void recordsMayShareOneArray() throws InterruptedException {
         int count = 15;
         byte[] only = new byte[setup.segmentSize / 10];
         Records records = new Records() {
@@ -346,7 +347,7 @@ class PushOnceContractTest extends ContractTest {
     }
 
     @Test
-    void aLengthThatChangesAfterItWasAskedForChangesNothing() throws InterruptedException {
+    void aLaterChangeOfALengthHasNoEffect() throws InterruptedException {
         byte[] data = setup.tenth(1);
         Records growing = new Records() {
             private int asked;

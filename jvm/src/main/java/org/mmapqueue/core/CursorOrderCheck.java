@@ -11,7 +11,7 @@ import org.mmapqueue.segment.Geometry;
  * Compares the cursors of a version 2 queue with each other: writing, recovery point, reclaimed, and those of consumers.
  * Changes nothing.
  */
-record CursorCheck(Path path, MetaPage meta, Registry registry, Geometry geometry) {
+record CursorOrderCheck(Path path, MetaPage meta, Registry registry, Geometry geometry) {
 
     /**
      * @throws CorruptException when a cursor contradicts another one
