@@ -261,7 +261,7 @@ def test_buffers_that_were_collected_in_a_cycle_are_used_again(open_queue: Open)
     def one_round() -> None:
         queue.push(b"x")
         assert consumer.pop().data == b"x"
-        # As the end of a thread whose frames are in a cycle, for instance through an exception.
+        # As the end of a thread with its frames in a cycle, for instance through an exception.
         for owner in (queue._producer, consumer._popper):
             cycle: list[Any] = [owner._local.own]
             cycle.append(cycle)
