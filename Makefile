@@ -20,7 +20,7 @@ KAFKA_CP := python/benchmarks/kafka/build/connector.classpath
 
 # What the data source is tested with, one of each minor.
 SPARKS      := 3.5.7 4.0.1 4.1.1 4.2.0 4.3.0
-# With Kafka beside it, the newest one whose connector is on Maven Central: that of python/benchmarks/kafka/build.gradle.
+# With Kafka beside it, the newest one with a connector on Maven Central: that of python/benchmarks/kafka/build.gradle.
 SPARK       ?= $(if $(KAFKA),4.2.0,$(lastword $(SPARKS)))
 SPARK_VENV  := build/spark-$(SPARK)
 SPARK_READY := $(SPARK_VENV)/.ready

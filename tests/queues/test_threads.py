@@ -251,3 +251,28 @@ def test_large_buffers_are_few_and_come_back(open_queue: Open, tmp_path: Path) -
     for queue in queues:
         queue.close()
     assert len(shared_buffer._large_left) >= before > 0
+
+
+def test_buffers_that_were_collected_in_a_cycle_are_used_again(open_queue: Open) -> None:
+    """The garbage collector ends all objects of a cycle at once, and calls py4j before the buffer's finalizer."""
+    queue = open_queue()
+    consumer = queue.consumer("c")
+
+    def one_round() -> None:
+        queue.push(b"x")
+        assert consumer.pop().data == b"x"
+        # As the end of a thread with its frames in a cycle, for instance through an exception.
+        for owner in (queue._producer, consumer._popper):
+            cycle: list[Any] = [owner._local.own]
+            cycle.append(cycle)
+            del owner._local.own
+
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(3):
+            one_round()
+            gc.collect()
+    finally:
+        gc.enable()
+    assert consumer.unacked() == 3

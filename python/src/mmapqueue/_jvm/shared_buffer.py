@@ -139,6 +139,9 @@ class BufferPool:
         self._small: list[SharedBuffer] = []
         self._large: list[SharedBuffer] = []
         self._large_made: list[None] = []
+        # All buffers of the queue. A finalizer may put a buffer back that the garbage collector has found in a cycle;
+        # without this reference py4j would have released its Java object before the finalizer ran.
+        self._made: set[SharedBuffer] = set()
 
     def get_small(self) -> SharedBuffer:
         """A small buffer."""
@@ -146,7 +149,7 @@ class BufferPool:
             return self._small.pop()
         except IndexError:
             found = self._allocator.shared(SMALL_BYTES) or self._allocator.in_heap(SMALL_BYTES)
-            return SharedBuffer(*found, SMALL_BYTES, self._lifetime)
+            return self._new(found, SMALL_BYTES)
 
     def get_large(self) -> SharedBuffer | None:
         """A large buffer; None when all are in use, or when no memory can be shared."""
@@ -160,7 +163,12 @@ class BufferPool:
             return None
         found = self._allocator.shared(LARGE_BYTES)
         # After a failure the entry stays taken: retrying on each call would cost more than a large buffer gains.
-        return None if found is None else SharedBuffer(*found, LARGE_BYTES, self._lifetime)
+        return None if found is None else self._new(found, LARGE_BYTES)
+
+    def _new(self, found: tuple[JavaObject, Memory], size: int) -> SharedBuffer:
+        buffer = SharedBuffer(*found, size, self._lifetime)
+        self._made.add(buffer)
+        return buffer
 
     @contextmanager
     def borrow(self, size: int) -> Iterator[SharedBuffer]:
@@ -190,6 +198,7 @@ class BufferPool:
 
     def discard(self, buffer: SharedBuffer) -> None:
         """Drops a buffer that the JVM may still use."""
+        self._made.discard(buffer)
         if buffer.size == LARGE_BYTES:
             self._free_large()
 
@@ -200,6 +209,7 @@ class BufferPool:
                 buffers.pop().memory.close()
         while self._large_made:
             self._free_large()
+        self._made.clear()
 
     def _free_large(self) -> None:
         with suppress(IndexError):

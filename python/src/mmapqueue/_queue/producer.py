@@ -45,7 +45,9 @@ class _PushBuffer:
 
     def __del__(self) -> None:
         """The thread has ended, maybe within a call. Finalizers take no lock."""
-        if not self.busy:
+        if self.busy:
+            self._handle.pool.discard(self.buffer)
+        else:
             self._handle.pool.put(self.buffer)
 
 
