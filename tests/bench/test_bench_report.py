@@ -210,6 +210,21 @@ def test_what_lacks_a_member_is_named(
         raw.load(kept)
 
 
+def test_a_pipeline_run_may_have_the_article_alone(published: Path, tmp_path: Path) -> None:
+    kept = tmp_path / "raw"
+    shutil.copytree(report.kept(published), kept)
+    content = json.loads((kept / "pipeline.json").read_text())
+    content["results"] = []
+    for article in ([{"subject": "mmapqueue gather"}], []):
+        content["kills"], content["article"] = [], article
+        (kept / "pipeline.json").write_text(json.dumps(content))
+        if article:
+            assert raw.load(kept).pipeline["article"] == article
+        else:
+            with pytest.raises(SystemExit, match="no results"):
+                raw.load(kept)
+
+
 def test_a_row_is_found_by_all_its_parameters(published: Path) -> None:
     run = raw.load(report.kept(published))
     plain, batched = (run.row("PushBenchmark.push", "queue", 1024, **extra) for extra in ({}, {"batch": 100}))
