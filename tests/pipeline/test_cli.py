@@ -4,7 +4,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -86,30 +85,18 @@ def config(tmp_path: Path, processes: int = 1) -> str:
     return str(file)
 
 
-def children(pid: int) -> list[int]:
+def partitions(pid: int) -> list[int]:
+    """The processes of single partitions that a supervisor has started and that are running."""
     found = []
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError):
-                stat = (entry / "stat").read_text().rpartition(")")[2].split()
-                command = (entry / "cmdline").read_bytes()
-                if int(stat[1]) == pid and b"--partition" in command:
-                    found.append(int(entry.name))
+    for child in conftest.children(pid):
+        with contextlib.suppress(OSError):
+            if b"--partition" in Path(f"/proc/{child}/cmdline").read_bytes():
+                found.append(child)
     return found
 
 
-def gone(pid: int) -> bool:
-    try:
-        return (Path("/proc") / str(pid) / "stat").read_text().rpartition(")")[2].split()[0] == "Z"
-    except OSError:
-        return True
-
-
-def wait_until(condition: Any) -> None:
-    deadline = time.monotonic() + _SECONDS
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
+def gone(pids: list[int]) -> bool:
+    return not any(map(conftest.is_running, pids))
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -157,16 +144,16 @@ def test_gather_ends_when_its_jvm_is_killed(tmp_path: Path) -> None:
 def test_several_processes_share_a_port_and_a_killed_one_comes_back(tmp_path: Path) -> None:
     with running("gather", config(tmp_path, processes=2)) as process:
         address = ready(process)
-        first = children(process.pid)
+        first = partitions(process.pid)
         assert len(first) == 2
         os.kill(first[0], signal.SIGKILL)
-        wait_until(lambda: gone(first[0]) and len(children(process.pid)) == 2)
+        assert conftest.eventually(lambda: gone(first[:1]) and len(partitions(process.pid)) == 2, _SECONDS)
         requests = [a_request(str(number)) for number in range(10)]
         for request in requests:
             export(address, request)
         process.send_signal(signal.SIGTERM)
         assert process.wait(_SECONDS) == 0
-    assert all(gone(each) for each in first)
+    assert gone(first)
     taken = [each for partition in range(2) for each in stored(tmp_path / f"q/p={partition}")]
     assert sorted(taken) == sorted(requests)
 
@@ -174,10 +161,10 @@ def test_several_processes_share_a_port_and_a_killed_one_comes_back(tmp_path: Pa
 def test_children_end_with_their_parent(tmp_path: Path) -> None:
     with running("gather", config(tmp_path, processes=2)) as process:
         ready(process)
-        before = children(process.pid)
+        before = partitions(process.pid)
         process.kill()
         process.wait(_SECONDS)
-        wait_until(lambda: all(gone(each) for each in before))
+        assert conftest.eventually(lambda: gone(before), _SECONDS)
 
 
 def test_a_port_in_use_is_one_line(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ import java.io.UncheckedIOException;
 import java.util.ArrayDeque;
 import java.util.Iterator;
 import java.util.concurrent.locks.LockSupport;
+import org.mmapqueue.io.Threads;
 
 /**
  * The thread that preallocates segments ahead of the writer: it fills them with zeros through the file, then maps them.
@@ -67,17 +68,7 @@ final class Preallocator implements Runnable {
     void stop() {
         stopped = true;
         LockSupport.unpark(thread);
-        boolean interrupted = false;
-        while (thread.isAlive()) {
-            try {
-                thread.join();
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        Threads.join(thread);
     }
 
     @Override

@@ -3,6 +3,7 @@ package org.mmapqueue.bench.roofline;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.util.concurrent.locks.LockSupport;
+import org.mmapqueue.io.Threads;
 
 /**
  * The cheapest flusher: each second, or after {@code ceiling} bytes, it fsyncs the bytes written since, without acked
@@ -33,17 +34,7 @@ final class Syncer implements Runnable {
 
     void stop() {
         stopped = true;
-        boolean interrupted = false;
-        while (thread.isAlive()) {
-            try {
-                thread.join();
-            } catch (InterruptedException e) {
-                interrupted = true;
-            }
-        }
-        if (interrupted) {
-            Thread.currentThread().interrupt();
-        }
+        Threads.join(thread);
     }
 
     @Override
