@@ -5,10 +5,10 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntConsumer;
 import org.mmapqueue.StartAt;
@@ -49,7 +49,8 @@ public final class Consumers implements Closeable {
     private final Format format;
     private final MetaPage meta;
     private final Registry registry;
-    private final Map<String, ConsumerCore> open = new HashMap<>();
+    // Changed under the monitor; read by any thread.
+    private final Map<String, ConsumerCore> open = new ConcurrentHashMap<>();
     private boolean stopped;
     /** Raises the limit of mapped segments. */
     private IntConsumer mappedLimit = segments -> {};
@@ -261,13 +262,22 @@ public final class Consumers implements Closeable {
     }
 
     /** Whether this process owns a consumer now. */
-    public synchronized boolean owns(String name) {
+    public boolean owns(String name) {
         return open.containsKey(name);
     }
 
     /** The consumers that this process owns now. */
-    public synchronized List<ConsumerCore> owned() {
+    public List<ConsumerCore> owned() {
         return new ArrayList<>(open.values());
+    }
+
+    /** The greatest read offset of the consumers that this process owns; 0 without one. Takes no lock. */
+    public long greatestReadOffset() {
+        long greatest = 0;
+        for (ConsumerCore each : open.values()) {
+            greatest = Math.max(greatest, each.readOffset());
+        }
+        return greatest;
     }
 
     /** Closes all consumers once their running calls have ended; none can be opened any more. */

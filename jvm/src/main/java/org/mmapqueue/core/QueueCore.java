@@ -310,8 +310,10 @@ public final class QueueCore {
         return new UUID(meta.fields().uuidHigh(), meta.fields().uuidLow());
     }
 
+    /** The offset of the next record. Never less than a consumer's read offset. */
     public long endOffset() {
-        return writer != null ? writer.endOffset() : log.endOffset();
+        // A consumer may pop a record before the push has stored its end.
+        return writer != null ? Math.max(writer.endOffset(), consumers.greatestReadOffset()) : log.endOffset();
     }
 
     public QueueStats stats() {
