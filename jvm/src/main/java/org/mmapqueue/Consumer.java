@@ -3,6 +3,8 @@ package org.mmapqueue;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 import org.mmapqueue.consume.ConsumerCore;
 import org.mmapqueue.consume.Fetcher;
 import org.mmapqueue.core.QueueCore;
@@ -54,7 +56,7 @@ public final class Consumer implements AutoCloseable {
      * @return the record, or null if there is none now
      * @throws org.mmapqueue.errors.CorruptException if the record is damaged; the position does not move
      */
-    public Message poll() {
+    public @Nullable Message poll() {
         return queue.poll(core());
     }
 
@@ -182,7 +184,7 @@ public final class Consumer implements AutoCloseable {
      * @return the record, or null if there is none now
      * @throws org.mmapqueue.errors.CorruptException if the record is damaged
      */
-    public Message peek() {
+    public @Nullable Message peek() {
         return core().peek();
     }
 
@@ -260,8 +262,8 @@ public final class Consumer implements AutoCloseable {
     }
 
     /** {@return the label that some process has set with {@link #label(String)}; empty if none has} */
-    public String label() {
-        return core().label();
+    public Optional<String> label() {
+        return Optional.of(core().label()).filter(text -> !text.isEmpty());
     }
 
     /**

@@ -2,11 +2,13 @@ package org.mmapqueue;
 
 import java.nio.file.Path;
 import java.time.Duration;
+import java.time.Instant;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalLong;
 import java.util.UUID;
+import org.jspecify.annotations.Nullable;
 import org.mmapqueue.core.OpenQueues;
 import org.mmapqueue.core.QueueCore;
 import org.mmapqueue.errors.ClosedException;
@@ -45,7 +47,7 @@ import org.mmapqueue.write.Writer;
 public final class MmapQueue extends QueueProducer implements AutoCloseable {
     private final QueueCore core;
     private final boolean readOnly;
-    private volatile Consumer defaultConsumer;
+    private volatile @Nullable Consumer defaultConsumer;
     private volatile boolean closed;
 
     MmapQueue(QueueCore core, boolean readOnly) {
@@ -286,12 +288,12 @@ public final class MmapQueue extends QueueProducer implements AutoCloseable {
     /**
      * Finds a record by its timestamp.
      *
-     * @param micros a time, µs since 1970
+     * @param time a time; records have timestamps in whole µs
      * @return the offset of the first record pushed at that time or later; empty if there is none
      * @throws org.mmapqueue.errors.ConfigException if the queue stores no timestamps
      */
-    public OptionalLong find(long micros) {
-        return core().log().randomAccess().find(micros);
+    public OptionalLong find(Instant time) {
+        return core().log().randomAccess().find(StartAt.timestamp(time).value());
     }
 
     /** {@return the offset of the oldest record retained; {@link #endOffset} if there is none} */

@@ -336,7 +336,8 @@ public final class Writer implements Closeable {
         return new FullException("the queue in " + directory + " is full: its " + geometry.capacity()
                 + " segments of " + geometry.segmentSize() + " bytes hold records that are not acked; "
                 + QueueStats.heldBy(
-                        lowWatermark == null ? "" : lowWatermark.name(), meta.writing() - registry.lowWatermark()));
+                        Optional.ofNullable(lowWatermark).map(Registry.Named::name),
+                        meta.writing() - registry.lowWatermark()));
     }
 
     public long endOffset() {
