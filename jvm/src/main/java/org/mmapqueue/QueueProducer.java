@@ -88,6 +88,28 @@ abstract class QueueProducer {
     }
 
     /**
+     * Appends a record if the ring has space for it. Unlike {@link #push(byte[])}, it throws nothing when the ring is full.
+     *
+     * @param data the payload
+     * @return the record's offset; empty if there is no space now
+     */
+    public OptionalLong offer(byte[] data) {
+        return offset(writer().offer(data, 0, data.length));
+    }
+
+    /**
+     * Appends a record; waits for space. Unlike {@link #push(byte[], Duration)}, it throws nothing when the ring is full.
+     *
+     * @param data the payload
+     * @param timeout the longest wait
+     * @return the record's offset; empty if there was no space within the timeout
+     * @throws InterruptedException if interrupted while waiting
+     */
+    public OptionalLong offer(byte[] data, Duration timeout) throws InterruptedException {
+        return offset(writer().offer(data, 0, data.length, MmapQueue.nanos(timeout), isClosed));
+    }
+
+    /**
      * Appends a record and returns when it is durable. Threads that wait at the same time share an fsync.
      *
      * @param data the payload
