@@ -182,7 +182,8 @@ class LayerTest {
         return layers;
     }
 
-    private static final List<String> PLATFORM = List.of("java..", "javax..", "jdk..", "sun.misc..", "org.slf4j..");
+    private static final List<String> PLATFORM =
+            List.of("java..", "javax..", "jdk..", "sun.misc..", "org.slf4j..", "org.jspecify..");
 
     /** What Spark's own interfaces are made of. */
     private static final List<String> SPARK = List.of(
