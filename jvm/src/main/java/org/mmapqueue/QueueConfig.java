@@ -65,9 +65,8 @@ public final class QueueConfig {
      */
     public static Map<String, String> defaults() {
         Path directory = Path.of(DEFAULT_QUEUE_DIR);
-        Map<String, String> defaults = new LinkedHashMap<>(Settings.forNew(ConfigValues.of(directory))
-                .asConfig(directory)
-                .asMap());
+        Map<String, String> defaults = new LinkedHashMap<>(
+                Settings.forNew(ConfigValues.of(directory)).asConfig(directory).asMap());
         defaults.remove("queue_dir");
         return defaults;
     }
