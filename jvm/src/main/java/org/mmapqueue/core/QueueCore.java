@@ -124,6 +124,11 @@ public final class QueueCore {
         return settings;
     }
 
+    /** Raises the limit of mapped segments to a number, if it is lower. */
+    void mapAtLeast(int segments) {
+        swapper.atLeast(segments);
+    }
+
     public Path directory() {
         return directory;
     }
